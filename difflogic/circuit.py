@@ -1,0 +1,197 @@
+"""A soft circuit: the logits and wires of a perception and an update network.
+
+One CA step, for every cell: each perception kernel maps the 3x3 patch of each channel to S values,
+all kernels and channels with the same wiring scheme but each kernel with its own logits; the update
+network reads `[centre: C values] ++ [out[k,c,s] at C + (c*S + s)*K + k]` and its output is the cell's
+new state. Source: the authors' notebook, `run_perceive` and `run_update`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import gates, prng, wiring
+from difflogic.config import ModelConfig, NetworkConfig
+from difflogic.errors import CircuitError
+
+NETWORKS = ("perceive", "update")
+
+Array = npt.NDArray[Any]
+ArraysByNetwork = dict[str, list[Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Circuit:
+    """Soft gates and their wiring. Build it with `from_arrays` or `initial`, which validate.
+
+    `perceive[l]`: float logits `[K, out, 16]`; `update[l]`: `[out, 16]`;
+    `perceive_wires[l]`: int `[K, 2, out]`; `update_wires[l]`: int `[2, out]`.
+    """
+
+    perceive: tuple[Array, ...]
+    update: tuple[Array, ...]
+    perceive_wires: tuple[Array, ...]
+    update_wires: tuple[Array, ...]
+    channels: int
+    periodic: bool
+
+    @classmethod
+    def from_arrays(
+        cls,
+        logits: Mapping[str, Sequence[npt.ArrayLike]],
+        wires: Mapping[str, Sequence[npt.ArrayLike]],
+        channels: int,
+        periodic: bool = False,
+    ) -> Circuit:
+        """A circuit from plain arrays.
+
+        `logits={"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64;
+        `wires` likewise, int `[2, out]` (shared by all perception kernels) or `[K, 2, out]`.
+        Raises CircuitError for wrong shapes, non-finite logits or wires out of range.
+        """
+        for name, tables in (("logits", logits), ("wires", wires)):
+            if set(tables) != set(NETWORKS):
+                raise CircuitError(f'{name} needs the keys "perceive" and "update", got {sorted(tables)}.')
+        perceive, perceive_wires = _network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None)
+        kernels, outputs = perceive[-1].shape[:2]
+        update_inputs = channels + channels * outputs * kernels
+        update, update_wires = _network("update", logits["update"], wires["update"], update_inputs, channels)
+        return cls(perceive, update, perceive_wires, update_wires, channels, periodic)
+
+    @classmethod
+    def initial(cls, model: ModelConfig, seed: int, initial_logit: float = 10.0) -> Circuit:
+        """The notebook's start: every gate is the pass-through A; the wiring is drawn from `seed`.
+
+        Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
+        """
+        _, sub = prng.split(prng.key_from_seed(seed))
+        key, update_key = prng.split(sub)
+        key, perceive_key = prng.split(key)
+        update_wires = _draw(model.update, update_key)
+        if model.wiring_per_kernel:
+            per_kernel = [_draw(model.perceive, k) for k in prng.split(perceive_key, model.kernels)]
+            perceive_wires = [np.stack(layer) for layer in zip(*per_kernel, strict=True)]
+        else:
+            perceive_wires = _draw(model.perceive, perceive_key)
+        start = np.zeros(gates.GATE_COUNT, dtype=np.float32)
+        start[gates.PASS_THROUGH] = initial_logit
+        return cls.from_arrays(
+            logits={
+                "perceive": [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]],
+                "update": [np.tile(start, (n, 1)) for n in model.update.widths[1:]],
+            },
+            wires={"perceive": perceive_wires, "update": update_wires},
+            channels=model.channels,
+            periodic=model.periodic,
+        )
+
+    @property
+    def kernels(self) -> int:
+        return int(self.perceive[0].shape[0])
+
+    @property
+    def gates(self) -> int:
+        return sum(layer.size for layer in (*self.perceive, *self.update)) // gates.GATE_COUNT
+
+    @property
+    def logits(self) -> ArraysByNetwork:
+        """The logits as `from_arrays` takes them."""
+        return {"perceive": list(self.perceive), "update": list(self.update)}
+
+    @property
+    def wires(self) -> ArraysByNetwork:
+        """The wires as `from_arrays` takes them; perception `[K, 2, out]`."""
+        return {"perceive": list(self.perceive_wires), "update": list(self.update_wires)}
+
+    def flat_logits(self) -> Array:
+        """All logits `[G, 16]`: perception layer by layer (kernel, then gate), then update."""
+        return np.concatenate([layer.reshape(-1, gates.GATE_COUNT) for layer in (*self.perceive, *self.update)])
+
+    def unflatten(self, flat: Array) -> ArraysByNetwork:
+        """Arrays in the logits' shapes from `[G, 16]`: the inverse of `flat_logits`, for gradients too."""
+        ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])[:-1]
+        parts = np.split(np.asarray(flat), ends)
+        count = len(self.perceive)
+        return {
+            "perceive": [part.reshape(layer.shape) for part, layer in zip(parts[:count], self.perceive, strict=True)],
+            "update": [part.reshape(layer.shape) for part, layer in zip(parts[count:], self.update, strict=True)],
+        }
+
+    def with_logits(self, flat: Array) -> Circuit:
+        """The same wiring with other logits `[G, 16]`."""
+        arrays = self.unflatten(flat)
+        return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]))
+
+
+def _draw(network: NetworkConfig, key: prng.Key) -> list[Array]:
+    """The wires of a network's layers, one subkey each."""
+    layers = []
+    for scheme, n_in, n_out in zip(network.connections, network.widths, network.widths[1:], strict=False):
+        key, sub = prng.split(key)
+        layers.append(wiring.make_wires(scheme, sub, n_in, n_out))
+    return layers
+
+
+def _network(
+    name: str,
+    logits: Sequence[npt.ArrayLike],
+    wires: Sequence[npt.ArrayLike],
+    n_in: int,
+    n_out: int | None,
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Validated logits and wires of one network whose first layer reads `n_in` values."""
+    if not logits or len(logits) != len(wires):
+        raise CircuitError(
+            f"{name} needs one wires array per logits array and at least one layer, "
+            f"got {len(logits)} and {len(wires)}."
+        )
+    layers, connections = [], []
+    kernels = None
+    for index, (layer, pair) in enumerate(zip(logits, wires, strict=True)):
+        where = f"{name} layer {index}"
+        layer_logits = _layer_logits(where, name, layer, kernels)
+        kernels = layer_logits.shape[0] if name == "perceive" else None
+        connections.append(_layer_wires(where, pair, n_in, layer_logits))
+        layers.append(layer_logits)
+        n_in = layer_logits.shape[-2]
+    if n_out is not None and n_in != n_out:
+        raise CircuitError(f"The last {name} layer must have one gate per channel: {n_out} expected, {n_in} given.")
+    return tuple(layers), tuple(connections)
+
+
+def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | None) -> Array:
+    array = np.array(values)
+    if array.dtype not in (np.float32, np.float64):
+        raise CircuitError(f"The logits of {where} must be float32 or float64, got {array.dtype}.")
+    expected = "[K, out, 16]" if name == "perceive" else "[out, 16]"
+    rank = 3 if name == "perceive" else 2
+    if array.ndim != rank or array.shape[-1] != gates.GATE_COUNT or 0 in array.shape:
+        raise CircuitError(f"The logits of {where} must have shape {expected}, got {list(array.shape)}.")
+    if kernels is not None and array.shape[0] != kernels:
+        raise CircuitError(f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}.")
+    if not np.isfinite(array).all():
+        raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
+    return array
+
+
+def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array) -> Array:
+    array = np.array(values)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
+    shape = (2, logits.shape[-2])
+    per_kernel = (logits.shape[0], *shape) if logits.ndim == 3 else shape
+    if array.shape == shape and logits.ndim == 3:
+        array = np.tile(array, (logits.shape[0], 1, 1))
+    if array.shape != per_kernel:
+        alternatives = f"{list(shape)} or {list(per_kernel)}" if logits.ndim == 3 else f"{list(shape)}"
+        raise CircuitError(f"The wires of {where} must have shape {alternatives}, got {list(array.shape)}.")
+    if array.min() < 0 or array.max() >= n_in:
+        raise CircuitError(
+            f"The wires of {where} must be between 0 and {n_in - 1}, got {array.min()} to {array.max()}."
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,241 @@
+"""What every engine does: the interface that `reference/`, `cpu/` and `gpu/` share.
+
+An engine computes; it knows nothing of files, progress or experiments. `Engine` holds the stateless
+calls that tests and notebooks use, and opens a `TrainingModel`, which keeps one training run's state
+where the engine computes and is driven by `train/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import prng
+from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.config import MIN_SIDE, Config
+from difflogic.errors import DataError
+
+Mode = Literal["soft", "hard"]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class EngineInfo:
+    """What ran the numbers: printed at the start and kept in the run's manifest."""
+
+    engine: str
+    """`reference`, `gpu`, ..."""
+    adapter: str = ""
+    adapter_type: str = ""
+    backend: str = ""
+    driver: str = ""
+    software: bool = False
+    """True where a "GPU" is a program on the CPU (lavapipe, SwiftShader, WARP)."""
+    variant: dict[str, int] = field(default_factory=dict)
+    """Tuning values in use; they change speed, never results."""
+
+
+@dataclass(frozen=True, eq=False)
+class OptimizerState:
+    """AdamW's moments, flat `[G, 16]` float32, and the number of steps taken."""
+
+    mu: Floats
+    nu: Floats
+    step: int = 0
+
+    @classmethod
+    def fresh(cls, circuit: Circuit) -> OptimizerState:
+        zeros = np.zeros((circuit.gates, 16), dtype=np.float32)
+        return cls(zeros, zeros.copy(), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainState:
+    """Everything that a train step reads and changes: save it, and training continues bit for bit."""
+
+    logits: Floats
+    """`[G, 16]`, the order of `Circuit.flat_logits`."""
+    optimizer: OptimizerState
+    data_key: prng.Key
+    """Each epoch: `data_key, sub = split(data_key)`; the start grids come from `sub`."""
+    train_key: prng.Key
+    """Each epoch: `train_key, k1 = split(train_key)`; the fire masks come from `k1`."""
+    epoch: int = 0
+    """Epochs done, skipped ones included."""
+    skipped: int = 0
+    """Epochs whose gradient was not finite; they changed nothing but the keys and the counters."""
+
+    @classmethod
+    def initial(cls, circuit: Circuit, seed: int) -> TrainState:
+        """The notebook's key discipline: both chains start from `PRNGKey(seed)`, training after one split."""
+        key = prng.key_from_seed(seed)
+        return cls(
+            logits=circuit.flat_logits().astype(np.float32),
+            optimizer=OptimizerState.fresh(circuit),
+            data_key=key,
+            train_key=prng.split(key)[0],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One training run as an engine sees it: numbers and arrays, no files and no names."""
+
+    config: Config
+    circuit: Circuit
+    """Gives the wiring; the logits come from the TrainState."""
+    target: Floats
+    """`[H, W, loss_channels]`, 0 or 1: what the loss compares the last state with."""
+    probes: npt.NDArray[np.uint8]
+    """`[P, H, W, C]`, 0 or 1: start grids for hard evaluation, which training never sees."""
+    probe_key: prng.Key = field(default_factory=lambda: prng.key_from_seed(0))
+    """Fire masks of hard evaluation (asynchronous automata only) come from here."""
+
+
+@dataclass(frozen=True)
+class EpochMetrics:
+    """What one epoch leaves behind. `soft_loss` is a sum over batch, cells and loss channels."""
+
+    epoch: int
+    """1 for the first."""
+    soft_loss: float
+    skipped: bool = False
+    """True where the gradient was not finite and the step was not taken."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The hard circuit of the current logits after T steps: counts of wrong cells.
+
+    `hard_loss` counts wrong values over all probes, `train_hard_loss` over the last epoch's own
+    batch (both sum over the loss channels, as the soft loss does).
+    """
+
+    hard_loss: int
+    train_hard_loss: int
+    values: int
+    """Compared values per full evaluation: `P * H * W * loss_channels`."""
+    wrong_probes: int
+    """Probes with at least one wrong value."""
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right values in the loss channels, 0 to 1."""
+        return 1 - self.hard_loss / self.values
+
+
+class TrainingModel(Protocol):
+    """One training run held by an engine."""
+
+    def train(self, epochs: int) -> None:
+        """Do `epochs` train steps; their metrics wait until `drain`."""
+
+    def drain(self) -> list[EpochMetrics]:
+        """Metrics of every epoch since the last call, in order; waits for work under way."""
+
+    def evaluate(self) -> Evaluation:
+        """Judge the hard circuit on the probes and on the last epoch's batch."""
+
+    def to_cpu(self) -> TrainState:
+        """An exact copy of the state."""
+
+    def max_epochs_per_call(self) -> int:
+        """The most epochs `train` should be asked for at once to stay responsive to signals."""
+
+    def close(self) -> None:
+        """Free what the engine holds; the model cannot be used afterwards."""
+
+
+class Engine(Protocol):
+    """The stateless face of an engine. `x`, `y`: float32 `[B, H, W, C]`; `masks`: `[T, H, W, 1]`."""
+
+    info: EngineInfo
+
+    def rollout(
+        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+    ) -> Floats:
+        """States `[T+1, B, H, W, C]`, the start included. Hard mode takes 0/1 grids and is exact."""
+
+    def loss_and_gradients(
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+    ) -> tuple[float, ArraysByNetwork]:
+        """The soft loss, a sum, and its gradients in the logits' shapes, not clipped."""
+
+    def train_step(
+        self,
+        circuit: Circuit,
+        state: OptimizerState | None,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+        lr: float = 0.05,
+    ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
+        """One clipped AdamW step; `state=None` starts fresh. Metrics: `soft_loss`, `skipped`."""
+
+    def open_model(self, job: Job, state: TrainState) -> TrainingModel:
+        """Hold `state` where this engine computes, ready to train."""
+
+
+def check_grids(
+    circuit: Circuit,
+    x: npt.ArrayLike,
+    steps: int,
+    masks: npt.ArrayLike | None = None,
+    mode: Mode = "soft",
+    dtype: npt.DTypeLike = np.float32,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """`x` and `masks` as arrays of `dtype`, or DataError with what was expected and what came."""
+    if mode not in ("soft", "hard"):
+        raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
+    if steps < 1:
+        raise DataError(f"steps must be at least 1, got {steps}.")
+    grid = _finite("x", x, dtype)
+    if grid.ndim != 4 or grid.shape[-1] != circuit.channels or grid.shape[0] < 1:
+        raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
+    if min(grid.shape[1:3]) < MIN_SIDE:
+        raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[1]}x{grid.shape[2]}.")
+    if mode == "hard" and not np.isin(grid, (0, 1)).all():
+        raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
+    if masks is None:
+        return grid, None
+    fire = _finite("masks", masks, dtype)
+    expected = (steps, *grid.shape[1:3], 1)
+    if fire.shape != expected:
+        raise DataError(f"masks must have shape {list(expected)}, got {list(fire.shape)}.")
+    if not np.isin(fire, (0, 1)).all():
+        raise DataError("masks must be 0 or 1: 1 where a cell takes its new state.")
+    return grid, fire
+
+
+def check_target(
+    x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, dtype: npt.DTypeLike = np.float32
+) -> npt.NDArray[Any]:
+    """`y` as an array of `x`'s shape, or DataError."""
+    target = _finite("y", y, dtype)
+    if target.shape != x.shape:
+        raise DataError(f"y must have the shape of x, {list(x.shape)}, got {list(target.shape)}.")
+    if not 1 <= loss_channels <= x.shape[-1]:
+        raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
+    return target
+
+
+def _finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    array = np.asarray(values, dtype=dtype)
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} contains NaN or infinity.")
+    return array
+
+
+ENGINES: Sequence[str] = ("reference", "gpu")

@@ -1,0 +1,67 @@
+"""Everything difflogic raises on purpose.
+
+    DifflogicError                  exit code 1
+    +-- UsageError                  exit code 2: the request itself is wrong
+    |   +-- ConfigError             a configuration field, preset or TOML file
+    |   +-- CircuitError            logits, wires or their shapes
+    |   +-- DataError               x, y or masks handed to an engine
+    +-- DeviceError                 the GPU side
+    |   +-- NoAdapterError          no adapter, or none of the name asked for
+    |   +-- LimitError              the device cannot hold or run what was asked
+    |   +-- KernelError             a WGSL file did not compile
+    +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
+    +-- RunFolderError              a run folder that is occupied, locked or unwritable
+
+Each message says what was expected, what came, and what to do; the command line prints it as one
+sentence without a traceback.
+"""
+
+from __future__ import annotations
+
+
+class DifflogicError(Exception):
+    """Base of every deliberate error; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class UsageError(DifflogicError):
+    """The request cannot be carried out as it was put."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration value, preset name or TOML file is not usable."""
+
+
+class CircuitError(UsageError):
+    """Logits or wires have the wrong shape, range or values."""
+
+
+class DataError(UsageError):
+    """Grids, targets or masks do not fit the circuit."""
+
+
+class DeviceError(DifflogicError):
+    """The GPU side cannot do what was asked."""
+
+
+class NoAdapterError(DeviceError):
+    """No adapter at all, or none that matches the name or index."""
+
+
+class LimitError(DeviceError):
+    """The device's limits are below what the work needs."""
+
+
+class KernelError(DeviceError):
+    """A shader did not compile or a kernel does not match its specification."""
+
+
+class CheckpointError(DifflogicError):
+    """A checkpoint is missing, truncated, corrupt, or from another version."""
+
+
+class RunFolderError(DifflogicError):
+    """A run folder is not empty, in use, or cannot be written."""

@@ -1,0 +1,40 @@
+"""The sixteen two-input gates.
+
+A gate's id *is* its truth table: bit `3 - (2a + b)` of the id is the output for inputs `(a, b)`, so
+the id's four bits, most significant first, are the outputs for 00, 01, 10, 11.
+
+Relaxed to reals a gate is `c0 + ca*a + cb*b + cab*a*b`; the four coefficients are linear in the
+truth table, so a softmax mixture of the sixteen gates is again one such form.
+Source: Miotti et al. 2025 (arXiv 2506.04912), section 2; the authors' notebook, `bin_op_all_combinations`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+GATE_COUNT = 16
+PASS_THROUGH = 3
+"""Id of the gate `A`, the one every gate starts as."""
+
+NAMES = (
+    "FALSE", "AND", "A AND NOT B", "A", "NOT A AND B", "B", "XOR", "OR",
+    "NOR", "XNOR", "NOT B", "A OR NOT B", "NOT A", "NOT A OR B", "NAND", "TRUE",
+)  # fmt: skip
+
+_ids = np.arange(GATE_COUNT)
+TRUTH = np.stack([(_ids >> (3 - row)) & 1 for row in range(4)], axis=1)
+"""int `[16, 4]`: output of each gate for inputs 00, 01, 10, 11."""
+
+TABLE = np.stack(
+    [
+        TRUTH[:, 0],
+        TRUTH[:, 2] - TRUTH[:, 0],
+        TRUTH[:, 1] - TRUTH[:, 0],
+        TRUTH[:, 3] - TRUTH[:, 2] - TRUTH[:, 1] + TRUTH[:, 0],
+    ],
+    axis=1,
+)
+"""int `[16, 4]`: the coefficients `(c0, ca, cb, cab)` of each gate."""
+
+for _constant in (TRUTH, TABLE):
+    _constant.setflags(write=False)

@@ -1,0 +1,142 @@
+"""The flat layout: a circuit as levels of gate instances over one vector of nodes per cell.
+
+Every cell owns `nodes` values: first the patch, `channel * 9 + f`; then the output of every gate
+*instance*. An update gate is one instance; a perception gate is C instances, one per channel
+(channel fastest), that share coefficients. A level is a set of instances that only read nodes of
+earlier levels, so a step is: patches, level after level, and the last C nodes are the new state.
+
+Backward, an instance sends its two input adjoints to two *slots*. Slots are numbered so that those of
+one node lie side by side: a node's adjoint is the sum over `[start, end)`, a gather without indices.
+Slots of a level are read while the level is processed and are then free, so levels alternate between
+two regions; the slots of the patch nodes have a region of their own.
+
+Everything here is NumPy, made once per circuit, and the same for every engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import wiring
+from difflogic.circuit import Circuit
+
+Index = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class Level:
+    """`count` instances from `first_instance` on; instance `i` of the level is gate `first_gate + i // replicas`."""
+
+    first_instance: int
+    count: int
+    first_gate: int
+    replicas: int
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Flat wiring of one circuit; `patch_nodes = 9*C`, node of instance `i` is `patch_nodes + i`."""
+
+    channels: int
+    gates: int
+    levels: tuple[Level, ...]
+    wires: Index
+    """uint32 `[instances, 2]`: the nodes that input a and input b read."""
+
+    @property
+    def patch_nodes(self) -> int:
+        return wiring.PATCH * self.channels
+
+    @property
+    def instances(self) -> int:
+        return len(self.wires)
+
+    @property
+    def nodes(self) -> int:
+        return self.patch_nodes + self.instances
+
+    @cached_property
+    def instance_gates(self) -> Index:
+        """uint32 `[instances]`: the gate whose coefficients an instance uses."""
+        return np.concatenate(
+            [level.first_gate + np.arange(level.count, dtype=np.uint32) // level.replicas for level in self.levels]
+        ).astype(np.uint32)
+
+    @cached_property
+    def slots(self) -> Index:
+        """uint32 `[instances, 2]`: where an instance's input adjoints go."""
+        return self._fanout[0]
+
+    @cached_property
+    def fanout(self) -> Index:
+        """uint32 `[nodes, 2]`: the slots `[start, end)` whose sum is a node's adjoint."""
+        return self._fanout[1]
+
+    @property
+    def slot_count(self) -> int:
+        """Slots per cell: the patch region and two regions that levels take in turn."""
+        return int(self.fanout.max(initial=1))
+
+    @cached_property
+    def _fanout(self) -> tuple[Index, Index]:
+        read = self.wires.reshape(-1).astype(np.int64)  # edge 2*i + side reads this node
+        order = np.argsort(read, kind="stable")
+        degree = np.bincount(read, minlength=self.nodes)
+        ends = np.cumsum(degree)
+        starts = ends - degree
+        shift = self._region_shift(starts, ends)
+        slots = np.empty_like(read)
+        slots[order] = np.arange(len(read))
+        slots += shift[read]
+        fanout = np.stack([starts + shift, ends + shift], axis=1)
+        return slots.reshape(-1, 2).astype(np.uint32), fanout.astype(np.uint32)
+
+    def _region_shift(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Per node, the offset from its place in one long slot list to its place in its region."""
+        patch_edges = int(ends[self.patch_nodes - 1])
+        spans = []
+        for level in self.levels:
+            first = self.patch_nodes + level.first_instance
+            spans.append((first, first + level.count, int(starts[first]), int(ends[first + level.count - 1])))
+        widest = max(end - start for _, _, start, end in spans)
+        shift = np.zeros(self.nodes, dtype=np.int64)
+        for index, (first, last, start, _) in enumerate(spans):
+            shift[first:last] = patch_edges + (index % 2) * widest - start
+        return shift
+
+
+def flat_layout(circuit: Circuit) -> Layout:
+    """The flat layout of a circuit: perception instanced per channel, then the update network."""
+    channels, kernels = circuit.channels, circuit.kernels
+    patch_nodes = wiring.PATCH * channels
+    levels: list[Level] = []
+    wires: list[npt.NDArray[np.int64]] = []
+    instance, gate = 0, 0
+
+    # nodes[k, c, j]: node that input j of perception kernel k reads for channel c
+    patch = np.arange(channels)[:, None] * wiring.PATCH + np.arange(wiring.PATCH)
+    nodes = np.broadcast_to(patch, (kernels, channels, wiring.PATCH))
+    for pairs in circuit.perceive_wires:  # [K, 2, out]
+        n_out = pairs.shape[-1]
+        sources = [np.take_along_axis(nodes, pairs[:, side, None, :], axis=2) for side in (0, 1)]  # [K, C, out]
+        wires.append(np.stack([s.transpose(0, 2, 1).reshape(-1) for s in sources], axis=1))  # channel fastest
+        count = kernels * n_out * channels
+        levels.append(Level(instance, count, gate, channels))
+        own = patch_nodes + instance + np.arange(count)
+        nodes = own.reshape(kernels, n_out, channels).transpose(0, 2, 1)
+        instance, gate = instance + count, gate + kernels * n_out
+
+    centre = patch[:, wiring.CENTRE]
+    inputs = np.concatenate([centre, nodes.transpose(1, 2, 0).reshape(-1)])  # [centre] ++ [(c*S + s)*K + k]
+    for pairs in circuit.update_wires:  # [2, out]
+        wires.append(inputs[pairs].T)
+        count = pairs.shape[-1]
+        levels.append(Level(instance, count, gate, 1))
+        inputs = patch_nodes + instance + np.arange(count)
+        instance, gate = instance + count, gate + count
+    flat = np.concatenate(wires).astype(np.uint32)
+    return Layout(channels=channels, gates=gate, levels=tuple(levels), wires=flat)

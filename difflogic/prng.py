@@ -1,0 +1,91 @@
+"""Random numbers: threefry2x32 with twenty rounds, in JAX's original stream.
+
+The same bits as `jax.random` with `jax_threefry_partitionable=False`, which the authors' notebook
+used: seed 23 gives their wiring, grids and masks. Only 32-bit add, rotate and xor are needed, so
+`shaders/common/threefry.wgsl` produces the same words.
+Source: Salmon et al., *Parallel random numbers: as easy as 1, 2, 3* (2011).
+
+A key is a uint32 array `[2]`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+Key = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint32]
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = np.uint32(0x1BD11BDA)
+
+
+def _rotate_left(x: Words, distance: int) -> Words:
+    return (x << np.uint32(distance)) | (x >> np.uint32(32 - distance))
+
+
+def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
+    """Encrypt the counters `(x0, x1)`, uint32 arrays of one shape, with `key`."""
+    schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
+    with np.errstate(over="ignore"):  # uint32 wraps by design
+        x0, x1 = x0 + schedule[0], x1 + schedule[1]
+        for group in range(5):
+            for distance in _ROTATIONS[group % 2]:
+                x0 = x0 + x1
+                x1 = x0 ^ _rotate_left(x1, distance)
+            x0 = x0 + schedule[(group + 1) % 3]
+            x1 = x1 + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
+
+
+def key_from_seed(seed: int) -> Key:
+    """`PRNGKey(seed)`: the seed's high and low 32 bits. Seeds are 0 .. 2**32 - 1."""
+    return np.array([seed >> 32 & 0xFFFFFFFF, seed & 0xFFFFFFFF], dtype=np.uint32)
+
+
+def random_bits(key: Key, count: int) -> Words:
+    """`count` uniform 32-bit words, uint32 `[count]`."""
+    half = (count + 1) // 2
+    counters = np.zeros(2 * half, dtype=np.uint32)  # an odd count gets one zero appended
+    counters[:count] = np.arange(count, dtype=np.uint32)
+    return np.concatenate(threefry2x32(key, counters[:half], counters[half:]))[:count]
+
+
+def split(key: Key, count: int = 2) -> tuple[Key, ...]:
+    """`count` new keys; the first replaces `key`, by convention."""
+    return tuple(random_bits(key, 2 * count).reshape(count, 2))
+
+
+def fold_in(key: Key, data: int) -> Key:
+    """A key for stream `data` of `key`, independent of the keys that `split` gives."""
+    x0, x1 = threefry2x32(key, np.zeros(1, np.uint32), np.full(1, data, np.uint32))
+    return np.concatenate([x0, x1])
+
+
+def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus 1."""
+    bits = random_bits(key, math.prod(shape)).reshape(shape)
+    return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
+
+
+def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
+    """uint32 in [0, bound) for a power of two `bound`: the low bits of the second subkey's words."""
+    if bound < 1 or bound & (bound - 1):
+        raise ValueError(f"bound must be a power of two, got {bound}")
+    _, low = split(key)
+    return random_bits(low, math.prod(shape)).reshape(shape) & np.uint32(bound - 1)
+
+
+def permutation(key: Key, count: int) -> npt.NDArray[np.int64]:
+    """A permutation of `0 .. count-1`: rounds of stable sorting by random words.
+
+    The number of rounds makes ties between words unlikely, as in `jax.random.permutation`.
+    """
+    order = np.arange(count)
+    rounds = math.ceil(3 * math.log(max(1, count)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, sub = split(key)
+        order = order[np.argsort(random_bits(sub, count), kind="stable")]
+    return order

@@ -1,0 +1,71 @@
+"""Which inputs each gate reads: fixed at the start, never learned.
+
+`wires` is int `[2, n_out]`: row 0 indexes input `a`, row 1 input `b`. `connections` names the scheme.
+Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`, `get_random_connections`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import prng
+from difflogic.errors import CircuitError
+
+Wires = npt.NDArray[np.int64]
+
+CENTRE = 4
+"""Index of the cell itself in a 3x3 patch, `3*dy + dx`."""
+PATCH = 9
+
+
+def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
+    """Each of the eight neighbours once, in random order, against the centre."""
+    if (n_in, n_out) != (PATCH, PATCH - 1):
+        raise CircuitError(f"first_kernel wires 9 inputs to 8 gates, not {n_in} to {n_out}; use unique or random.")
+    neighbours = np.array([f for f in range(PATCH) if f != CENTRE])
+    return np.stack([neighbours[prng.permutation(key, n_out)], np.full(n_out, CENTRE)])
+
+
+def unique_pairs(n_in: int, n_out: int) -> Wires:
+    """The first `n_out` distinct pairs `(i, i + offset)`, before they are permuted.
+
+    In order: (0,1),(2,3),...; then (1,2),(3,4),...; then every pair of offset 2, 3, ...
+    Raises CircuitError where fewer than `n_out` pairs exist.
+    """
+    pairs = [(i, i + 1) for i in range(0, n_in - 1, 2)]
+    if len(pairs) < n_out:
+        pairs += [(i, i + 1) for i in range(1, n_in - 1, 2)]
+    offset = 2
+    while len(pairs) < n_out:
+        if offset >= n_in:
+            raise CircuitError(
+                f"unique connections can wire {n_in} inputs to at most {len(pairs)} gates, {n_out} were asked for; "
+                "narrow the layer or use random connections."
+            )
+        pairs += [(i, i + offset) for i in range(n_in - offset)]
+        offset += 1
+    return np.array(pairs[:n_out], dtype=np.int64).T
+
+
+def unique(key: prng.Key, n_in: int, n_out: int) -> Wires:
+    """`unique_pairs` in random order."""
+    return unique_pairs(n_in, n_out)[:, prng.permutation(key, n_out)]
+
+
+def random(key: prng.Key, n_in: int, n_out: int) -> Wires:
+    """Two draws per gate; every input is used about equally often."""
+    key_inputs, key_draws = prng.split(key)
+    draws = prng.permutation(key_draws, 2 * n_out) % n_in
+    draws = prng.permutation(key_inputs, n_in)[draws]
+    return np.stack([draws[:n_out], draws[n_out:]])
+
+
+SCHEMES = {"first_kernel": first_kernel, "unique": unique, "random": random}
+
+
+def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int) -> Wires:
+    """Wires int `[2, n_out]` into `n_in` inputs by the scheme of that name."""
+    if scheme not in SCHEMES:
+        raise CircuitError(f"Unknown connections {scheme!r}: expected one of {', '.join(SCHEMES)}.")
+    return SCHEMES[scheme](key, n_in, n_out)
