@@ -1,0 +1,43 @@
+"""Element-wise clip, then AdamW. Twin of `adamw.wgsl`.
+
+Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.reference import control as c
+from difflogic.shape import Hyper
+
+Array = npt.NDArray[Any]
+
+
+def power(base: Any, exponent: int) -> Any:
+    """`base ** exponent` by squaring in the base's own precision: the same bits as on the GPU."""
+    result = type(base)(1)
+    while exponent:
+        if exponent & 1:
+            result = result * base
+        base = base * base
+        exponent >>= 1
+    return result
+
+
+def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array) -> None:
+    """One step on logits, mu, nu `[G, 16]` in place; none where the control block says non-finite."""
+    if control[c.NONFINITE]:
+        return
+    real = logits.dtype.type
+    step = int(control[c.STEP])
+    beta1, beta2 = real(hyper.beta1), real(hyper.beta2)
+    clipped = np.clip(gradients, -real(hyper.clip), real(hyper.clip))
+    with np.errstate(under="ignore"):
+        mu[:] = beta1 * mu + (1 - beta1) * clipped
+        nu[:] = beta2 * nu + (1 - beta2) * clipped * clipped
+        mu_hat = mu / (1 - power(beta1, step))
+        nu_hat = nu / (1 - power(beta2, step))
+        logits -= real(hyper.lr) * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + real(hyper.weight_decay) * logits)

@@ -1,0 +1,27 @@
+"""logits -> probs -> coefficients, and the hard gate of every soft one. Twin of `coefficients.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import gates
+
+Array = npt.NDArray[Any]
+
+
+def softmax(logits: Array) -> Array:
+    """`probs`, `[..., 16]`, of logits `[..., 16]`."""
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
+
+
+def coefficients(logits: Array, coefficients: Array, gate_ids: Array) -> None:
+    """From logits `[G, 16]`: `coefficients[G, 4] = softmax(logits) @ TABLE`, `gate_ids[G] = argmax`.
+
+    Ties go to the lowest id, as in the notebook.
+    """
+    coefficients[:] = softmax(logits) @ gates.TABLE.astype(logits.dtype)
+    gate_ids[:] = logits.argmax(axis=-1)

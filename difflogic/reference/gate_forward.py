@@ -1,0 +1,36 @@
+"""One CA step of the soft circuit. Twin of `gate_forward.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.layout import Layout
+from difflogic.reference.grid import write_patches
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def gate_forward(
+    shape: Shape, at: int, layout: Layout, coefficients: Array, masks: Array | None, states: Array, nodes: Array
+) -> None:
+    """`states[at] -> states[at+1]`, leaving every node's value in `nodes [N, cells]` for the backward pass.
+
+    A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
+    """
+    write_patches(shape, states[at], nodes)
+    for level in layout.levels:
+        span = slice(level.first_instance, level.first_instance + level.count)
+        a, b = nodes[layout.wires[span, 0]], nodes[layout.wires[span, 1]]
+        c0, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
+        nodes[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = c0 + ca * a + (cb + cab * a) * b
+    new = nodes[-shape.channels :]
+    states[at + 1] = new if masks is None else np.where(fires(shape, masks, at), new, states[at])
+
+
+def fires(shape: Shape, masks: Array, at: int) -> Array:
+    """bool `[cells]`: which cells take their new state in step `at`; every sample has the same mask."""
+    return np.tile(masks[at] != 0, shape.batch)

@@ -1,0 +1,26 @@
+"""Moments of instances -> gradients of logits. Twin of `gradients.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import gates
+from difflogic.layout import Layout
+from difflogic.reference.coefficients import softmax
+
+Array = npt.NDArray[Any]
+
+
+def gradients(layout: Layout, partials: Array, logits: Array, gradients: Array) -> None:
+    """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[G, 16]`."""
+    moments = np.zeros((layout.gates, 4), dtype=partials.dtype)
+    for level in layout.levels:
+        instances = partials[level.first_instance : level.first_instance + level.count]
+        first, last = level.first_gate, level.first_gate + level.count // level.replicas
+        moments[first:last] = instances.reshape(-1, level.replicas, 4).sum(axis=1)
+    probs = softmax(logits)
+    d_probs = moments @ gates.TABLE.T.astype(moments.dtype)
+    gradients[:] = probs * (d_probs - (probs * d_probs).sum(axis=1, keepdims=True))

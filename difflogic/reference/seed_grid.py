@@ -1,0 +1,20 @@
+"""Fresh start grids on the device. Twin of `seed_grid.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from difflogic import prng
+from difflogic.reference import control as c
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def seed_grid(shape: Shape, control: Array, states: Array) -> None:
+    """`states[0] [C, cells]`: fair bits in the order of `[B, H, W, C]`, from the epoch's data subkey."""
+    _, sub = prng.split(control[c.DATA_KEY])
+    bits = prng.randint_power_of_two(sub, (shape.cells, shape.channels), 2)
+    states[0] = bits.T

@@ -1,0 +1,53 @@
+"""The sizes of one piece of work, shared by every engine, and the optimiser's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from difflogic.circuit import Circuit
+from difflogic.config import TrainConfig
+
+WORD = 32
+"""Samples per word in hard mode: bit `i` of a word is sample `32*group + i`."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """B grids of H x W cells with C channels, T steps. Cells are numbered `(b*H + row)*W + col`."""
+
+    batch: int
+    height: int
+    width: int
+    channels: int
+    steps: int
+    loss_channels: int = 1
+    periodic: bool = False
+
+    @property
+    def cells_per_grid(self) -> int:
+        return self.height * self.width
+
+    @property
+    def cells(self) -> int:
+        return self.batch * self.cells_per_grid
+
+    @classmethod
+    def of(cls, circuit: Circuit, grid: tuple[int, ...], steps: int, loss_channels: int = 1) -> Shape:
+        """The shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
+        return cls(*grid, steps=steps, loss_channels=loss_channels, periodic=circuit.periodic)
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """Clip and AdamW: the fields of the same names in TrainConfig."""
+
+    lr: float = 0.05
+    weight_decay: float = 0.01
+    beta1: float = 0.9
+    beta2: float = 0.99
+    epsilon: float = 1e-8
+    clip: float = 100.0
+
+    @classmethod
+    def of(cls, train: TrainConfig) -> Hyper:
+        return cls(train.lr, train.weight_decay, train.beta1, train.beta2, train.epsilon, train.clip)
