@@ -1,0 +1,22 @@
+"""What holds for every test: reproducible, and no silent floating point error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# Without a database a run leaves nothing in the checkout; on a server it must fail the same way twice.
+settings.register_profile("local", deadline=None, database=None, max_examples=30)
+settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(autouse=True)
+def floating_errors_raise() -> Iterator[None]:
+    """Underflow is left out: gradients of saturated gates reach it rightly."""
+    with np.errstate(divide="raise", over="raise", invalid="raise"):
+        yield

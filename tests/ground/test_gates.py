@@ -1,0 +1,99 @@
+"""Gate ids are truth tables, and four coefficients are the whole gate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic import gates
+from difflogic.reference.coefficients import coefficients, softmax
+from tests import naive, parity, tolerances
+
+CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))
+
+
+def test_sixteen_gates_start_as_the_pass_through() -> None:
+    assert gates.GATE_COUNT == len(gates.NAMES) == len(gates.TRUTH) == len(gates.TABLE) == 16
+    assert gates.NAMES[gates.PASS_THROUGH] == "A"
+
+
+@pytest.mark.parametrize("gate", range(16))
+def test_an_id_is_its_truth_table(gate: int) -> None:
+    assert "".join(map(str, gates.TRUTH[gate])) == f"{gate:04b}"
+
+
+@pytest.mark.parametrize(
+    ("name", "outputs"),
+    [
+        ("FALSE", "0000"),
+        ("AND", "0001"),
+        ("A AND NOT B", "0010"),
+        ("A", "0011"),
+        ("NOT A AND B", "0100"),
+        ("B", "0101"),
+        ("XOR", "0110"),
+        ("OR", "0111"),
+        ("NOR", "1000"),
+        ("XNOR", "1001"),
+        ("NOT B", "1010"),
+        ("A OR NOT B", "1011"),
+        ("NOT A", "1100"),
+        ("NOT A OR B", "1101"),
+        ("NAND", "1110"),
+        ("TRUE", "1111"),
+    ],
+)
+def test_a_name_says_what_the_gate_does(name: str, outputs: str) -> None:
+    assert gates.NAMES.index(name) == int(outputs, 2)
+
+
+@pytest.mark.parametrize("gate", range(16))
+def test_coefficients_give_the_truth_table_on_the_corners(gate: int) -> None:
+    c0, ca, cb, cab = gates.TABLE[gate]
+    assert [c0 + ca * a + cb * b + cab * a * b for a, b in CORNERS] == gates.TRUTH[gate].tolist()
+
+
+def test_constants_cannot_be_written() -> None:
+    for constant in (gates.TRUTH, gates.TABLE):
+        with pytest.raises(ValueError, match="read-only"):
+            constant[0, 0] = 1
+
+
+def test_all_sixteen_relaxed_gates_are_the_authors() -> None:
+    arrays = parity.load("primitives")
+    a, b = arrays["gates/a"], arrays["gates/b"]
+    ours = np.stack([np.ones_like(a), a, b, a * b], axis=1) @ gates.TABLE.T
+    np.testing.assert_allclose(ours, arrays["gates/all16"], atol=tolerances.STATE_ATOL)
+    theirs = np.stack([gate(a, b) for gate in naive.RELAXED], axis=1)
+    np.testing.assert_allclose(theirs, arrays["gates/all16"], atol=tolerances.STATE_ATOL)
+
+
+def test_soft_and_hard_gates_are_the_authors() -> None:
+    arrays = parity.load("primitives")
+    logits, a, b = arrays["gates/logits"], arrays["gates/a"], arrays["gates/b"]
+    soft = np.empty((len(logits), 4), dtype=np.float32)
+    gate_ids = np.empty(len(logits), dtype=np.uint32)
+    coefficients(logits, soft, gate_ids)
+    inputs = np.stack([np.ones_like(a), a, b, a * b], axis=1)
+
+    np.testing.assert_allclose(softmax(logits), arrays["gates/soft"], atol=tolerances.STATE_ATOL)
+    np.testing.assert_allclose((inputs * soft).sum(1), arrays["gates/out_soft"], atol=tolerances.STATE_ATOL)
+    np.testing.assert_array_equal(np.eye(16)[gate_ids], arrays["gates/hard"])
+    np.testing.assert_allclose(
+        (inputs * gates.TABLE[gate_ids]).sum(1), arrays["gates/out_hard"], atol=tolerances.STATE_ATOL
+    )
+
+
+def test_ties_go_to_the_lowest_id() -> None:
+    logits = np.zeros((3, 16), dtype=np.float32)
+    logits[1, [5, 9]] = 2
+    logits[2, [15, 14]] = 1
+    gate_ids = np.empty(3, dtype=np.uint32)
+    coefficients(logits, np.empty((3, 4), dtype=np.float32), gate_ids)
+    assert gate_ids.tolist() == [0, 5, 14]
+
+
+def test_softmax_survives_large_logits() -> None:
+    probs = softmax(np.array([[1000.0] + [0.0] * 15, [-1000.0] * 16], dtype=np.float32))
+    np.testing.assert_array_equal(probs[0], np.eye(16)[0])
+    np.testing.assert_array_equal(probs[1], np.full(16, 1 / 16))

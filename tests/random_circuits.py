@@ -1,0 +1,64 @@
+"""Circuits, grids and masks that no one designed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+
+from difflogic.circuit import Circuit
+
+
+def random_circuit(
+    rng: np.random.Generator,
+    channels: int = 2,
+    kernels: int = 2,
+    perceive: tuple[int, ...] = (8, 4, 2),
+    hidden: tuple[int, ...] = (7, 5),
+    periodic: bool = False,
+    per_kernel: bool = False,
+    scale: float = 2.0,
+    dtype: npt.DTypeLike = np.float32,
+) -> Circuit:
+    """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates."""
+    lead = (kernels,) if per_kernel else ()
+    update = (*hidden, channels)
+    perceive_inputs = (9, *perceive)
+    update_inputs = (channels + channels * kernels * perceive[-1], *update)
+
+    def logits(*shape: int) -> np.ndarray:
+        return (scale * rng.standard_normal((*shape, 16))).astype(dtype)
+
+    return Circuit.from_arrays(
+        logits={
+            "perceive": [logits(kernels, n) for n in perceive],
+            "update": [logits(n) for n in update],
+        },
+        wires={
+            "perceive": [
+                rng.integers(0, n_in, (*lead, 2, n)) for n_in, n in zip(perceive_inputs, perceive, strict=False)
+            ],
+            "update": [rng.integers(0, n_in, (2, n)) for n_in, n in zip(update_inputs, update, strict=False)],
+        },
+        channels=channels,
+        periodic=periodic,
+    )
+
+
+def bits(rng: np.random.Generator, *shape: int) -> npt.NDArray[np.float32]:
+    """Fair bits as float32."""
+    return rng.integers(0, 2, shape).astype(np.float32)
+
+
+@st.composite
+def circuits(draw: st.DrawFn) -> Circuit:
+    """C 1..4, K 1..3, one to three layers in each network, shared or own wiring, either boundary."""
+    return random_circuit(
+        np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
+        channels=draw(st.integers(1, 4)),
+        kernels=draw(st.integers(1, 3)),
+        perceive=tuple(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))),
+        hidden=tuple(draw(st.lists(st.integers(1, 9), max_size=2))),
+        periodic=draw(st.booleans()),
+        per_kernel=draw(st.booleans()),
+    )

@@ -1,0 +1,29 @@
+"""How close is close enough, and why. Hard circuits, wires and random bits are compared exactly, always."""
+
+from __future__ import annotations
+
+STATE_ATOL = 1e-6
+"""Soft states: float32 sums of sixteen gates and of four coefficients differ in their last bits, near 0."""
+STATE_RTOL = 1e-4
+"""Soft states: those last bits, amplified by tens of gate layers and steps."""
+
+LOSS_RTOL = 2e-5
+"""A loss: a float32 sum over cells of values that themselves differ in their last bits."""
+
+GRADIENT_SHARE = 1e-4
+"""Gradients, as a share of the layer's largest entry: most entries at the start are near 0 and pure rounding."""
+
+STEP_ATOL_SAME_GRADIENTS = 1e-6
+"""Logits after a step from the same gradients: only AdamW's own float32 rounding is left."""
+STEP_ATOL_OWN_GRADIENTS = 1e-4
+"""Logits after a step from own gradients: AdamW divides by their root mean square, which magnifies small ones."""
+STEP_ATOL_PASS_THROUGH = 1e-3
+"""The same at the pass-through start, where most gradients lie near AdamW's epsilon and their rounding shows."""
+
+FLOAT64_RTOL = 1e-12
+"""Two float64 computations of one formula in different order."""
+
+DIFFERENCE_STEP = 1e-5
+"""Half width of a central difference in float64: truncation (its square) and rounding (1e-16 over it) balance."""
+DIFFERENCE_RTOL = 1e-7
+"""A central difference against the exact derivative: the truncation and rounding at DIFFERENCE_STEP, and a margin."""
