@@ -1,0 +1,37 @@
+"""The shell scripts parse, and shellcheck finds nothing where it is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+COMMANDS = sorted([*(p for p in (CHECKOUT / "bin").iterdir() if p.is_file()), CHECKOUT / ".ci/run"])
+SCRIPTS = [*COMMANDS, *sorted((CHECKOUT / "bin/lib").glob("*.sh"))]
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(CHECKOUT))
+
+
+@pytest.mark.parametrize("script", COMMANDS, ids=_name)
+def test_command_is_executable_and_stops_at_errors(script):
+    assert os.access(script, os.X_OK)
+    text = script.read_text()
+    assert text.startswith("#!/usr/bin/env bash\n# ")
+    assert "\nset -euo pipefail\n" in text
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=_name)
+def test_bash_parses(script):
+    subprocess.run(["bash", "-n", script], check=True)
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_shellcheck_finds_nothing():
+    result = subprocess.run(["shellcheck", "-x", *SCRIPTS], cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout

@@ -1,0 +1,92 @@
+"""The wheel, built from the sdist as a downstream packager would, carries what it needs and runs on its own."""
+
+from __future__ import annotations
+
+import email
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+import difflogic
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SHADERS = CHECKOUT / "shaders"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """Built without isolation: hatchling is among the development tools, so no network is needed."""
+    out = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, CHECKOUT]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = out.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(archive.read(path))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory) -> Path:
+    """The `bin` folder of an environment that has this wheel; its dependencies are borrowed from ours.
+
+    A `.pth` file lends them: unlike this environment's own, it does not lead on to the checkout.
+    """
+    home = tmp_path_factory.mktemp("clean")
+    venv.create(home, with_pip=False)
+    python = home / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--no-index", "--no-deps", "--quiet", wheel]
+    subprocess.run(pip, check=True, capture_output=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home / "bin"
+
+
+def test_every_shader_is_in_the_wheel(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name: archive.read(name) for name in archive.namelist() if name.endswith(".wgsl")}
+    expected = {f"difflogic/_shaders/{p.relative_to(SHADERS)}": p.read_bytes() for p in SHADERS.rglob("*.wgsl")}
+    assert expected
+    assert shipped == expected
+
+
+def test_nothing_else_is_installed_beside_the_package(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        roots = {name.split("/")[0] for name in archive.namelist()}
+    assert roots == {"difflogic", f"difflogic_ca-{difflogic.__version__}.dist-info"}
+
+
+def test_metadata(metadata):
+    assert metadata["Name"] == "difflogic-ca"
+    assert metadata["Version"] == difflogic.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata.get_all("License-File") == ["LICENSE"]
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert "wgpu<0.33,>=0.32" in metadata.get_all("Requires-Dist")
+
+
+def test_the_command_runs_far_from_the_checkout(installed, tmp_path):
+    done = subprocess.run(
+        [installed / "difflogic", "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert difflogic.__version__ in done.stdout
+
+
+def test_the_package_is_the_installed_one(installed, tmp_path):
+    program = "import difflogic; print(difflogic.__file__)"
+    done = subprocess.run(
+        [installed / "python", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert str(installed.parent) in done.stdout
