@@ -52,7 +52,8 @@ apt_or_advice() { # WHAT IS MISSING, PACKAGE...
   return 1
 }
 
-apt_update() { # a broken third-party source must not stop us: the install will tell
+apt_update() { # once; a broken third-party source must not stop us, the install will tell
+  [[ -z ${apt_log:-} ]] || return 0
   apt_log=$(mktemp "${TMPDIR:-/tmp}/difflogic-apt.XXXXXX")
   trap 'rm -f "$apt_log"' EXIT
   apt_quietly update || true

@@ -110,3 +110,10 @@ def test_a_driver_without_the_loader_is_not(machine):
     machine.put("usr/share/vulkan/icd.d/lvp_icd.json")
     machine.ensure_vulkan()
     assert machine.installs() == [PLAIN]
+
+
+def test_no_log_is_left_behind(machine):
+    temporary = machine.root / "tmp"
+    temporary.mkdir()
+    machine.ensure_vulkan(TMPDIR=str(temporary), FAKE_INSTALL_FAILS="yes")
+    assert list(temporary.iterdir()) == []
