@@ -1,0 +1,159 @@
+"""Checkpoints: everything that training needs to go on bit for bit, in one sealed safetensors file.
+
+Arrays: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
+int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `epoch`, `skipped`, `best` int64 `[]`
+(`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`.
+Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML), and the checksums
+of `difflogic.sealed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import difflogic
+from difflogic import sealed
+from difflogic.circuit import Circuit
+from difflogic.config import Config
+from difflogic.engine import OptimizerState, TrainState
+from difflogic.errors import CheckpointError, UsageError
+from difflogic.files import sync_folder, write_beside
+
+FORMAT = 1
+NAME = "checkpoint.safetensors"
+PREVIOUS = "checkpoint.previous.safetensors"
+
+
+class _DamagedError(CheckpointError):
+    """Unusable here, but another copy of the file may be intact."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A training run at the end of an epoch. `circuit` holds the wiring and the current logits."""
+
+    config: Config
+    circuit: Circuit
+    state: TrainState
+    best: int | None = None
+    """Lowest hard loss of the scheduled evaluations so far."""
+    elapsed_s: float = 0.0
+    """Seconds of training so far, over all processes."""
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write `folder/NAME`; the one that was there stays as PREVIOUS. Raises OSError, the old one intact.
+
+    Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
+    """
+    path = folder / NAME
+    temporary = write_beside(path, encode(checkpoint))
+    if path.exists():
+        path.replace(folder / PREVIOUS)
+    temporary.replace(path)
+    sync_folder(folder)
+
+
+def locate(path: Path) -> Path:
+    """The checkpoint file that `path`, a run folder or a file, stands for. Raises CheckpointError."""
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise CheckpointError(f"There is no run folder or checkpoint at {path}.")
+    for name in (NAME, PREVIOUS):
+        if (path / name).exists():
+            return path / name
+    raise CheckpointError(f"The folder {path} holds no {NAME}: expected the folder of an earlier run.")
+
+
+def load(path: Path) -> Checkpoint:
+    """Read a run folder's checkpoint, or a checkpoint file.
+
+    Raises CheckpointError where it is missing, truncated, altered or of another format; the message
+    names the previous checkpoint where that one is intact.
+    """
+    file = locate(Path(path))
+    try:
+        return decode(_read(file), file)
+    except _DamagedError as error:
+        raise CheckpointError(f"{error} {_advice(file)}") from error
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    """The bytes of a checkpoint file."""
+    state, optimizer = checkpoint.state, checkpoint.state.optimizer
+    arrays: sealed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
+    for network, layers in checkpoint.circuit.wires.items():
+        arrays |= {f"wires.{network}.{index}": wires.astype(np.int32) for index, wires in enumerate(layers)}
+    arrays |= {"data_key": state.data_key, "train_key": state.train_key}
+    best = -1 if checkpoint.best is None else checkpoint.best
+    counters = {"step": optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": best}
+    arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
+    arrays["elapsed_s"] = np.array(checkpoint.elapsed_s, dtype=np.float64)
+    config = checkpoint.config.to_toml()
+    return sealed.seal(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
+
+
+def decode(data: bytes, file: Path) -> Checkpoint:
+    """The inverse of `encode`; `file` is named in errors. Raises CheckpointError."""
+    written = sealed.peek(data, "format")
+    if written is None:
+        raise _DamagedError(f"{file} is not a difflogic checkpoint, or its header is damaged.")
+    if written != str(FORMAT):
+        raise CheckpointError(
+            f"The checkpoint {file} was written by difflogic {sealed.peek(data, 'difflogic')} in format {written}; "
+            f"difflogic {difflogic.__version__} reads format {FORMAT}: use the version that wrote it."
+        )
+    try:
+        return _from_arrays(sealed.unseal(data), Config.from_toml(sealed.metadata(data)["config"]))
+    except sealed.BrokenSealError as error:
+        raise _DamagedError(f"The checkpoint {file} is corrupt: {error}.") from error
+    except (KeyError, ValueError, UsageError) as error:
+        raise CheckpointError(f"The checkpoint {file} holds no usable run: {error}") from error
+
+
+def _from_arrays(arrays: sealed.Arrays, config: Config) -> Checkpoint:
+    shapes = Circuit.initial(config.model, config.seed)
+    wires = {
+        network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
+        for network, layers in shapes.wires.items()
+    }
+    logits = shapes.unflatten(arrays["logits"])
+    circuit = Circuit.from_arrays(logits, wires, config.model.channels, config.model.periodic)
+    best = int(arrays["best"])
+    return Checkpoint(
+        config=config,
+        circuit=circuit,
+        state=TrainState(
+            logits=arrays["logits"],
+            optimizer=OptimizerState(arrays["mu"], arrays["nu"], int(arrays["step"])),
+            data_key=arrays["data_key"],
+            train_key=arrays["train_key"],
+            epoch=int(arrays["epoch"]),
+            skipped=int(arrays["skipped"]),
+        ),
+        best=None if best < 0 else best,
+        elapsed_s=float(arrays["elapsed_s"]),
+    )
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise _DamagedError(f"Cannot read the checkpoint {file}: {error.strerror}.") from error
+
+
+def _advice(file: Path) -> str:
+    """What to do about an unusable checkpoint."""
+    previous = file.with_name(PREVIOUS)
+    if file.name == NAME and previous.exists():
+        try:
+            epoch = decode(_read(previous), previous).state.epoch
+            return f"The one before it is intact: continue from epoch {epoch} with --resume {previous}."
+        except CheckpointError:
+            return f"The one before it, {previous.name}, is not usable either: start a new run."
+    return "Restore the file from a copy, or start a new run."

@@ -1,0 +1,93 @@
+"""safetensors files under seal: a SHA-256 of every array and one of the whole file, in the metadata.
+
+`sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file's bytes with its
+own 64 digits set to zero, so that no byte can change unnoticed, the header's included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+_BLANK = b"0" * 64
+_FILE_SEAL = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
+_LENGTH_BYTES = 8
+"""A safetensors file begins with the length of its header, a little-endian uint64."""
+
+
+class BrokenSealError(ValueError):
+    """The bytes are not what was written; the message says where, as the end of a sentence."""
+
+
+def seal(arrays: Arrays, metadata: dict[str, str]) -> bytes:
+    """A sealed file of `arrays` (any shape, little-endian) and `metadata` (names without `sha256.`)."""
+    digests = {f"sha256.{name}": _digest(array) for name, array in arrays.items()}
+    blank = {"sha256.file": _BLANK.decode()}
+    data = safetensors.numpy.save(
+        {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()},
+        metadata=metadata | digests | blank,
+    )
+    start = _seal_start(data)
+    return data[:start] + _file_digest(data, start) + data[start + len(_BLANK) :]
+
+
+def unseal(data: bytes) -> Arrays:
+    """The arrays of a sealed file. Raises BrokenSealError where a byte differs from what was written."""
+    start = _seal_start(data)
+    if start < 0 or data[start : start + len(_BLANK)] != _file_digest(data, start):
+        raise BrokenSealError(_damage(data))
+    return safetensors.numpy.load(data)
+
+
+def peek(data: bytes, name: str) -> str | None:
+    """The metadata value `name` as the header spells it, before any check; None where there is none."""
+    match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
+    return match[1].decode(errors="replace") if match else None
+
+
+def metadata(data: bytes) -> dict[str, str]:
+    """The metadata of a file whose seal holds."""
+    return dict(json.loads(_header(data))["__metadata__"])
+
+
+def _header(data: bytes) -> bytes:
+    length = int.from_bytes(data[:_LENGTH_BYTES], "little")
+    return data[_LENGTH_BYTES : _LENGTH_BYTES + length]
+
+
+def _seal_start(data: bytes) -> int:
+    match = _FILE_SEAL.search(_header(data))
+    return match.start(1) + _LENGTH_BYTES if match else -1
+
+
+def _file_digest(data: bytes, start: int) -> bytes:
+    digest = hashlib.sha256(data[:start])
+    digest.update(_BLANK)
+    digest.update(data[start + len(_BLANK) :])
+    return digest.hexdigest().encode()
+
+
+def _digest(array: npt.NDArray[Any]) -> str:
+    kind = f"{array.dtype.str}{list(array.shape)}".encode()
+    return hashlib.sha256(kind + array.tobytes()).hexdigest()
+
+
+def _damage(data: bytes) -> str:
+    """What is wrong with a file whose seal is broken, as exactly as can be told."""
+    try:
+        arrays = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, KeyError, ValueError) as error:
+        return f"it is truncated or its header is damaged ({error})"
+    for name, array in arrays.items():
+        if peek(data, f"sha256.{name}") != _digest(array):
+            return f"the array {name} does not match its checksum"
+    return "its header does not match its checksum"

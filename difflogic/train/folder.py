@@ -1,0 +1,155 @@
+"""A run folder: one process at a time writes it, every file in it is whole, and its checkpoint resumes it.
+
+manifest.json  config.toml                       what the run is
+metrics.jsonl  metrics.csv                       one row per epoch
+checkpoint.safetensors  checkpoint.previous...   the last state and the one before it
+circuit.json  loss.png  rollout.gif  summary.txt the result
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import filelock
+
+from difflogic import checkpoint, files
+from difflogic.checkpoint import Checkpoint
+from difflogic.errors import CheckpointError, RunFolderError
+from difflogic.train import manifest
+from difflogic.train.journal import Journal, Row, read_rows
+
+LOCK = ".lock"
+
+
+def default_path(name: str) -> Path:
+    """`runs/<name>-<YYYYmmdd-HHMMSS>` under the current directory, numbered where that is taken."""
+    stem = f"{name}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    path, number = Path("runs") / stem, 1
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path
+
+
+def check_new(path: Path) -> None:
+    """Raises RunFolderError unless `path` is free: absent, or an empty folder."""
+    with _guard(path, "use"):
+        if path.exists() and not path.is_dir():
+            raise RunFolderError(f"{path} is a file, not a folder: choose another --out.")
+        if path.exists() and any(child.name != LOCK for child in path.iterdir()):
+            raise RunFolderError(
+                f"The folder {path} is not empty: continue its run with --resume {path}, or choose another --out."
+            )
+
+
+class RunFolder:
+    """A locked run folder. Every method raises RunFolderError where the disk refuses."""
+
+    def __init__(self, path: Path) -> None:
+        """Lock an existing folder. Raises RunFolderError where another process holds it."""
+        self.path = path
+        self._journal: Journal | None = None
+        self._saved: int | None = None
+        self._lock = filelock.FileLock(path / LOCK)
+        with _guard(path, "lock"):
+            try:
+                self._lock.acquire(blocking=False)
+            except filelock.Timeout:
+                raise RunFolderError(
+                    f"The run folder {path} is in use by another process: wait for it to end, or use another folder."
+                ) from None
+
+    @classmethod
+    def create(cls, path: Path, first: Checkpoint, manifest_text: str) -> RunFolder:
+        """A new folder with its first checkpoint and empty metrics; nothing stays where this fails."""
+        check_new(path)
+        existed = path.exists()
+        with _guard(path, "create"):
+            path.mkdir(parents=True, exist_ok=True)
+        folder = cls(path)
+        try:
+            check_new(path)  # again, now that nobody else can write
+            folder.write(manifest.NAME, manifest_text)
+            folder.write("config.toml", first.config.to_toml())
+            folder.start_journal([])
+            folder.save(first)
+        except BaseException:
+            folder._discard(existed)
+            raise
+        return folder
+
+    @classmethod
+    def reopen(cls, path: Path) -> tuple[RunFolder, Path]:
+        """The locked folder of an earlier run, and its checkpoint file, for a folder or its checkpoint file."""
+        file = checkpoint.locate(path)
+        if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
+            raise CheckpointError(f"{path} is not in a run folder: start a new run from it with --init-from {path}.")
+        return cls(file.parent), file
+
+    def promote(self, file: Path) -> None:
+        """Make `file`, one of the two checkpoints, the current one, so that saving keeps it."""
+        if file.name == checkpoint.PREVIOUS:
+            with _guard(self.path, "write to"):
+                file.replace(self.path / checkpoint.NAME)
+
+    def read_rows(self) -> list[Row]:
+        with _guard(self.path, "read"):
+            return read_rows(self.path)
+
+    def start_journal(self, rows: list[Row]) -> None:
+        """Metrics files with these rows, ready for more."""
+        with self._writing("the metrics"):
+            self._journal = Journal(self.path, rows)
+
+    def append(self, rows: list[Row]) -> None:
+        assert self._journal is not None
+        with self._writing("the metrics"):
+            self._journal.append(rows)
+
+    def save(self, state: Checkpoint) -> None:
+        """Metrics to the disk, then the checkpoint."""
+        assert self._journal is not None
+        with self._writing(checkpoint.NAME):
+            self._journal.sync()
+            checkpoint.save(self.path, state)
+        self._saved = state.state.epoch
+
+    def write(self, name: str, content: str | bytes) -> None:
+        with self._writing(name):
+            files.write_atomically(self.path / name, content.encode() if isinstance(content, str) else content)
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+        self._lock.release()
+
+    @contextmanager
+    def _writing(self, name: str) -> Iterator[None]:
+        kept = "" if self._saved is None else f" The checkpoint of epoch {self._saved} is intact:"
+        advice = f" free some space, then continue with --resume {self.path}." if kept else ""
+        with _guard(self.path, f"write {name} in", kept + advice):
+            yield
+
+    def _discard(self, existed: bool) -> None:
+        """Remove a folder that could not be begun, or, where it was there before, what was put into it."""
+        if self._journal is not None:
+            self._journal.close()
+        for child in self.path.iterdir():
+            if child.name != LOCK:
+                child.unlink()
+        self._lock.release()
+        if not existed:
+            shutil.rmtree(self.path)
+
+
+@contextmanager
+def _guard(path: Path, action: str, advice: str = "") -> Iterator[None]:
+    """OSErrors as one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(f"Cannot {action} the run folder {path}: {error.strerror or error}.{advice}") from error

@@ -1,0 +1,96 @@
+"""`manifest.json`: what a run was, so that it can be understood and repeated years later."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import platform
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import difflogic
+from difflogic.config import Config
+from difflogic.engine import EngineInfo
+
+NAME = "manifest.json"
+FORMAT = 1
+
+Manifest = dict[str, Any]
+
+
+def begin(config: Config, engine: EngineInfo, reason: str, init_from: Path | None) -> Manifest:
+    """The manifest of a run that starts now."""
+    return {
+        "format": FORMAT,
+        "name": config.name,
+        "status": "running",
+        "seed": config.seed,
+        "config": config.to_dict(),
+        "init_from": None if init_from is None else str(init_from),
+        "started": now(),
+        "ended": None,
+        "epoch": 0,
+        "resumes": [],
+        **_here(engine, reason),
+    }
+
+
+def resume(earlier: Manifest, config: Config, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
+    """The manifest of a run that goes on now after `epoch`; each resume is listed with what ran it."""
+    here = _here(engine, reason)
+    entry = {"resumed": now(), "after_epoch": epoch, **here}
+    resumes = [*earlier.get("resumes", []), entry]
+    return {**earlier, "config": config.to_dict(), "status": "running", "ended": None, "resumes": resumes}
+
+
+def end(manifest: Manifest, status: str, epoch: int, summary: str) -> Manifest:
+    """The manifest of a run that ends now."""
+    return {**manifest, "status": status, "ended": now(), "epoch": epoch, "result": summary.splitlines()[0]}
+
+
+def to_json(manifest: Manifest) -> str:
+    """The text of manifest.json."""
+    return json.dumps(manifest, indent=2) + "\n"
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a run folder; {} where there is none that can be read: training does not need it."""
+    try:
+        data = json.loads((folder / NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def now() -> str:
+    """ISO 8601, local time with its offset."""
+    return datetime.now(UTC).astimezone().isoformat(timespec="seconds")
+
+
+def _here(engine: EngineInfo, reason: str) -> Manifest:
+    return {"engine": {**asdict(engine), "why": reason}, "versions": versions(), "commit": git_commit()}
+
+
+def versions() -> dict[str, str]:
+    """Versions of what computes; wgpu's only where it is in use."""
+    found = {"difflogic": difflogic.__version__, "python": platform.python_version(), "system": platform.platform()}
+    for package in ("numpy", "wgpu"):
+        if package in sys.modules:
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
+def git_commit() -> str | None:
+    """The commit of the checkout that this package runs from, `-dirty` where it was changed; else None."""
+    checkout = Path(difflogic.__file__).resolve().parent.parent
+    git = shutil.which("git")
+    if git is None or not (checkout / ".git").exists():
+        return None
+    command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or None

@@ -1,0 +1,67 @@
+"""Pictures of a run: the loss curves, and the circuit at work."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.train.journal import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+CELL_PIXELS = 8
+FRAME_MS = 120
+LAST_FRAME_MS = 1500
+
+
+def loss_png(rows: Sequence[Row], title: str) -> bytes:
+    """Soft and hard loss of the training batch above, hard loss on the probes below, over epochs."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 6), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    batch, probes = figure.subplots(2, 1, sharex=True)
+    judged = [row for row in rows if row.hard_loss is not None]
+    epochs = [row.epoch for row in judged]
+    batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label="soft", linewidth=1)
+    batch.plot(epochs, [row.train_hard_loss for row in judged], "o-", label="hard", markersize=4)
+    probes.plot(epochs, [row.hard_loss for row in judged], "o-", color="C1", label="hard", markersize=4)
+    soft = [row.soft_loss for row in rows if math.isfinite(row.soft_loss)]
+    hard = [row.hard_loss for row in rows if row.hard_loss is not None]
+    _label(batch, "loss on the training batch", soft)
+    _label(probes, "wrong values on all probes", hard)
+    batch.set_title(title)
+    probes.set_xlabel("epoch")
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def _label(axes: Axes, text: str, values: Sequence[float]) -> None:
+    """A scale that is logarithmic above 1 and reaches 0, since a solved circuit's loss is exactly 0."""
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_ylim(-0.1, 2 * max([1.0, *values]))
+    axes.set_ylabel(text)
+    axes.grid(True, alpha=0.3)
+    axes.legend()
+
+
+def rollout_gif(states: npt.NDArray[Any]) -> bytes:
+    """An endless animation of channel 0 of hard `states [T+1, H, W, C]`, a pause on the last."""
+    from PIL import Image
+
+    square = np.ones((CELL_PIXELS, CELL_PIXELS), dtype=np.uint8)
+    frames = [
+        Image.fromarray(np.kron(np.where(state[..., 0] > 0, 255, 0).astype(np.uint8), square)) for state in states
+    ]
+    durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
+    buffer = io.BytesIO()
+    frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
+    return buffer.getvalue()

@@ -1,0 +1,70 @@
+"""Which engine does the work: the only place that chooses, and the only one that loads the GPU side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from difflogic.engine import Engine
+from difflogic.errors import DeviceError, NoAdapterError, UsageError
+
+EXPECTED = "auto, reference, gpu, gpu:INDEX or gpu:NAME"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """An engine and, in words, why it is this one."""
+
+    engine: Engine
+    selector: str
+    """What was asked for."""
+    reason: str
+
+
+def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engine:
+    """The engine that `place` chooses."""
+    return place(selector, require_hardware).engine
+
+
+def place(selector: str = "auto", require_hardware: bool = False) -> Placement:
+    """Open an engine: `auto`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
+
+    `auto` takes a hardware GPU, else a software adapter, else the reference. Anything else is taken at
+    its word and never replaced. `require_hardware` refuses software adapters and the reference.
+    Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors from the GPU side.
+    """
+    kind, _, which = selector.partition(":")
+    if selector == "auto":
+        return _auto(require_hardware)
+    if kind == "gpu" and (which or selector == "gpu"):
+        return Placement(_open_gpu(which or None, require_hardware), selector, f"{selector} was asked for")
+    if selector != "reference":
+        raise UsageError(f"Unknown engine {selector!r}: expected {EXPECTED}.")
+    if require_hardware:
+        raise UsageError("The reference engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
+    return Placement(_open_reference(), selector, "reference was asked for")
+
+
+def _auto(require_hardware: bool) -> Placement:
+    try:
+        engine = _open_gpu(None, require_hardware)
+    except DeviceError as error:
+        if require_hardware:
+            raise
+        return Placement(_open_reference(), "auto", f"auto found no usable GPU, so the reference engine runs: {error}")
+    if engine.info.software:
+        return Placement(engine, "auto", f"auto found no hardware GPU, only the software adapter {engine.info.adapter}")
+    return Placement(engine, "auto", f"auto found the hardware GPU {engine.info.adapter}")
+
+
+def _open_reference() -> Engine:
+    from difflogic.reference.engine import ReferenceEngine
+
+    return ReferenceEngine()
+
+
+def _open_gpu(which: str | None, require_hardware: bool) -> Engine:
+    try:
+        from difflogic.gpu.engine import GpuEngine
+    except ImportError as error:
+        raise NoAdapterError(f"The GPU engine needs the package wgpu, which cannot be loaded: {error}.") from error
+    return GpuEngine.open(which, require_hardware)
