@@ -1,0 +1,73 @@
+"""What the documents say is so: commands and options exist, links lead somewhere, public names are listed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+import difflogic
+from difflogic.cli import main as cli
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *CHECKOUT.glob("*/README.md")]
+README = (CHECKOUT / "README.md").read_text()
+
+(GROUP,) = {value for value in vars(cli).values() if isinstance(value, click.Group)}
+
+COMMAND = re.compile(r"^(?: {4}|\$ )?(?:bin/)?difflogic (.+)$", re.MULTILINE)
+
+
+def example_lines() -> list[str]:
+    """Every line of the README that calls the command, without its trailing comment."""
+    return sorted({shlex.join(shlex.split(line, comments=True)) for line in COMMAND.findall(README)})
+
+
+def test_the_main_job_is_an_example():
+    assert "train-checkerboard --gpu --epochs 500" in example_lines()
+
+
+@pytest.mark.parametrize("line", example_lines())
+def test_example_parses(line):
+    words = shlex.split(line)
+    command: click.Command = GROUP
+    if words[0] in GROUP.commands:
+        command = GROUP.commands[words.pop(0)]
+    context = click.Context(command, info_name="difflogic")
+    _, rest, _ = command.make_parser(context).parse_args(words)
+    assert rest == []
+
+
+@pytest.mark.parametrize("name", sorted(GROUP.commands))
+def test_command_is_documented(name):
+    assert f"difflogic {name}" in README
+    command = GROUP.commands[name]
+    assert command.help
+    undescribed = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
+    assert undescribed == []
+
+
+@pytest.mark.parametrize("script", sorted(set(re.findall(r"\bbin/[a-z]+", README))))
+def test_script_exists(script):
+    assert (CHECKOUT / script).is_file()
+
+
+@pytest.mark.parametrize("name", [name for name in difflogic.__all__ if name != "__version__"])
+def test_public_name_is_documented(name):
+    assert re.search(rf"\b{name}\b", README)
+    assert getattr(difflogic, name) is not None
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_links_lead_somewhere(document):
+    links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
+    missing = [link for link in links if "://" not in link and not (document.parent / link).exists()]
+    assert missing == []
+
+
+def test_the_changelog_knows_this_version():
+    changelog = (CHECKOUT / "CHANGELOG.md").read_text()
+    assert f"## {difflogic.__version__}" in changelog or "## Unreleased" in changelog
