@@ -57,6 +57,8 @@ class Circuit:
         for name, tables in (("logits", logits), ("wires", wires)):
             if set(tables) != set(NETWORKS):
                 raise CircuitError(f'{name} needs the keys "perceive" and "update", got {sorted(tables)}.')
+        if channels < 1:
+            raise CircuitError(f"A cell needs at least 1 channel, got {channels}.")
         perceive, perceive_wires = _network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None)
         kernels, outputs = perceive[-1].shape[:2]
         update_inputs = channels + channels * outputs * kernels
@@ -147,8 +149,7 @@ def _network(
     """Validated logits and wires of one network whose first layer reads `n_in` values."""
     if not logits or len(logits) != len(wires):
         raise CircuitError(
-            f"{name} needs one wires array per logits array and at least one layer, "
-            f"got {len(logits)} and {len(wires)}."
+            f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
         )
     layers, connections = [], []
     kernels = None
@@ -164,8 +165,15 @@ def _network(
     return tuple(layers), tuple(connections)
 
 
+def _array(what: str, values: npt.ArrayLike) -> Array:
+    try:
+        return np.array(values)
+    except ValueError as error:  # rows of different lengths
+        raise CircuitError(f"{what} must be one array: {error}") from error
+
+
 def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | None) -> Array:
-    array = np.array(values)
+    array = _array(f"The logits of {where}", values)
     if array.dtype not in (np.float32, np.float64):
         raise CircuitError(f"The logits of {where} must be float32 or float64, got {array.dtype}.")
     expected = "[K, out, 16]" if name == "perceive" else "[out, 16]"
@@ -173,14 +181,16 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
     if array.ndim != rank or array.shape[-1] != gates.GATE_COUNT or 0 in array.shape:
         raise CircuitError(f"The logits of {where} must have shape {expected}, got {list(array.shape)}.")
     if kernels is not None and array.shape[0] != kernels:
-        raise CircuitError(f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}.")
+        raise CircuitError(
+            f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}."
+        )
     if not np.isfinite(array).all():
         raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
     return array
 
 
 def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array) -> Array:
-    array = np.array(values)
+    array = _array(f"The wires of {where}", values)
     if not np.issubdtype(array.dtype, np.integer):
         raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
     shape = (2, logits.shape[-2])

@@ -6,6 +6,7 @@ Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bi
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import tomllib
@@ -30,7 +31,7 @@ def _require(condition: bool, message: str) -> None:
 
 
 def _require_whole(name: str, value: int, least: int = 1) -> None:
-    _require(value >= least, f"{name} must be a whole number of at least {least}, got {value}.")
+    _require(type(value) is int and value >= least, f"{name} must be a whole number of at least {least}, got {value}.")
 
 
 @dataclass(frozen=True)
@@ -109,12 +110,12 @@ class TaskConfig:
     def __post_init__(self) -> None:
         _require(self.target in ("checkerboard",), f"Unknown target {self.target!r}: expected checkerboard.")
         _require(self.start in ("random",), f"Unknown start {self.start!r}: expected random.")
+        for name in ("steps", "loss_channels"):
+            _require_whole(name, getattr(self, name))
         _require(
-            min(self.height, self.width) >= MIN_SIDE,
+            all(type(side) is int and side >= MIN_SIDE for side in (self.height, self.width)),
             f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.height}x{self.width}.",
         )
-        _require_whole("steps", self.steps)
-        _require_whole("loss_channels", self.loss_channels)
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,9 @@ class TrainConfig:
         return self.fire_rate < 1
 
 
+Section = ModelConfig | TaskConfig | TrainConfig
+
+
 @dataclass(frozen=True)
 class Config:
     """One training job, whole: `model`, `task`, `train`, under a name and a seed."""
@@ -164,28 +168,35 @@ class Config:
     seed: int = field(default=23)
 
     def __post_init__(self) -> None:
-        _require(0 <= self.seed < 2**32, f"seed must be between 0 and {2**32 - 1}, got {self.seed}.")
+        in_range = type(self.seed) is int and 0 <= self.seed < 2**32
+        _require(in_range, f"seed must be a whole number between 0 and {2**32 - 1}, got {self.seed}.")
         _require(
             self.task.loss_channels <= self.model.channels,
             f"loss_channels is {self.task.loss_channels}, but a cell has {self.model.channels} channels.",
         )
 
     def with_(self, **sections: Any) -> Config:
-        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`."""
-        changes = {
-            name: dataclasses.replace(getattr(self, name), **value) if isinstance(value, dict) else value
-            for name, value in sections.items()
-        }
-        return dataclasses.replace(self, **changes)
+        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`.
+
+        Raises ConfigError as `from_dict` does.
+        """
+        data = self.to_dict()
+        for name, value in sections.items():
+            fields = _plain(dataclasses.asdict(value)) if isinstance(value, Section) else value
+            inside = isinstance(fields, dict) and isinstance(data.get(name), dict)
+            data[name] = {**data[name], **fields} if inside else fields
+        return Config.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them."""
-        return _plain(dataclasses.asdict(self))
+        data: dict[str, Any] = _plain(dataclasses.asdict(self))
+        return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
         """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
-        return _build(cls, data, "")
+        config: Config = _build(cls, data, "")
+        return config
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.to_dict())
@@ -235,6 +246,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         _require(isinstance(value, list | tuple), f"{where} must be a list, got {value!r}.")
         return tuple(_convert(hint.__args__[0], item, where) for item in value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        with contextlib.suppress(OverflowError):  # beyond every float: refused below
+            return float(value)
     _require(type(value) is hint, f"{where} must be of type {hint.__name__}, got {value!r}.")
     return value

@@ -232,7 +232,11 @@ def check_target(
 
 
 def _finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    array = np.asarray(values, dtype=dtype)
+    try:
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinity, and is refused as such
+            array = np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be one array of numbers: {error}.") from error
     if not np.isfinite(array).all():
         raise DataError(f"{name} contains NaN or infinity.")
     return array

@@ -34,7 +34,8 @@ class Shape:
     @classmethod
     def of(cls, circuit: Circuit, grid: tuple[int, ...], steps: int, loss_channels: int = 1) -> Shape:
         """The shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
-        return cls(*grid, steps=steps, loss_channels=loss_channels, periodic=circuit.periodic)
+        batch, height, width, channels = grid
+        return cls(batch, height, width, channels, steps, loss_channels, circuit.periodic)
 
 
 @dataclass(frozen=True)

@@ -40,4 +40,5 @@ def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Arr
         nu[:] = beta2 * nu + (1 - beta2) * clipped * clipped
         mu_hat = mu / (1 - power(beta1, step))
         nu_hat = nu / (1 - power(beta2, step))
-        logits -= real(hyper.lr) * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + real(hyper.weight_decay) * logits)
+        decay = real(hyper.weight_decay) * logits
+        logits -= real(hyper.lr) * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + decay)

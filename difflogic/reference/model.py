@@ -45,9 +45,7 @@ class ReferenceModel:
     def _train_step(self) -> None:
         seed_grid(self._shape, self._control, self._start)
         masks = self._masks(prng.split(self._control[c.TRAIN_KEY])[1])
-        loss, gradients = soft_gradients(
-            self._shape, self._layout, self._logits, masks, self._start[0], self._targets
-        )
+        loss, gradients = soft_gradients(self._shape, self._layout, self._logits, masks, self._start[0], self._targets)
         commit(loss, gradients, self._control)
         adamw(self._hyper, self._control, gradients, self._logits, self._mu, self._nu)
         skipped = bool(self._control[c.NONFINITE])

@@ -34,7 +34,7 @@ def soft_rollout(
     coefficients, _ = _coefficients(logits)
     states = np.empty((shape.steps + 1, *start.shape), dtype=start.dtype)
     states[0] = start
-    scratch = np.empty((layout.nodes, shape.cells), dtype=start.dtype) if nodes is None else None
+    scratch = np.empty((layout.nodes, shape.cells), dtype=start.dtype) if nodes is None else nodes[0]
     for step in range(shape.steps):
         into = scratch if nodes is None else nodes[step]
         gate_forward(shape, step, layout, coefficients, masks, states, into)
@@ -44,7 +44,17 @@ def soft_rollout(
 def soft_gradients(
     shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array
 ) -> tuple[float, Array]:
-    """The soft loss and its gradient with respect to logits `[G, 16]`, by back-propagation through time."""
+    """The soft loss and its gradient with respect to logits `[G, 16]`, by back-propagation through time.
+
+    Both may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _soft_gradients(shape, layout, logits, masks, start, targets)
+
+
+def _soft_gradients(
+    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array
+) -> tuple[float, Array]:
     dtype = start.dtype
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     states = soft_rollout(shape, layout, logits, masks, start, nodes)
