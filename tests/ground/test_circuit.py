@@ -1,0 +1,251 @@
+"""A circuit from arrays: what it keeps, what it refuses, and how it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from difflogic import gates, wiring
+from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.errors import CircuitError
+from difflogic.reference.engine import ReferenceEngine
+from tests.experiments import MODELS
+from tests.random_circuits import circuits, random_circuit
+
+Parts = dict[str, Any]
+
+
+def parts(**changes: Any) -> Parts:
+    """The arguments of a valid circuit with C 2, K 2: perception 9-8-4, update 18-5-2."""
+    circuit = random_circuit(np.random.default_rng(0), perceive=(8, 4), hidden=(5,), per_kernel=True)
+    return {"logits": circuit.logits, "wires": circuit.wires, "channels": 2, "periodic": True, **changes}
+
+
+def put(table: str, network: str, layer: int, change: Callable[[np.ndarray], Any]) -> Callable[[Parts], None]:
+    def apply(arguments: Parts) -> None:
+        arguments[table][network][layer] = change(arguments[table][network][layer])
+
+    return apply
+
+
+def drop(table: str, network: str) -> Callable[[Parts], None]:
+    return lambda arguments: arguments[table].pop(network)
+
+
+def spoil(array: np.ndarray, value: float) -> np.ndarray:
+    spoiled = array.copy()
+    spoiled.flat[0] = value
+    return spoiled
+
+
+REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
+    "no update logits": (
+        drop("logits", "update"),
+        'logits needs the keys "perceive" and "update", got [\'perceive\'].',
+    ),
+    "no perceive wires": (
+        drop("wires", "perceive"),
+        'wires needs the keys "perceive" and "update", got [\'update\'].',
+    ),
+    "a layer too few": (
+        lambda arguments: arguments["wires"]["update"].pop(),
+        "update needs one wires array per logits array and at least one layer, got 2 and 1.",
+    ),
+    "no layer": (
+        lambda arguments: (arguments["logits"]["perceive"].clear(), arguments["wires"]["perceive"].clear()),
+        "perceive needs one wires array per logits array and at least one layer, got 0 and 0.",
+    ),
+    "whole-number logits": (
+        put("logits", "update", 1, lambda a: a.astype(int)),
+        "The logits of update layer 1 must be float32 or float64, got int64.",
+    ),
+    "perception logits without K": (
+        put("logits", "perceive", 0, lambda a: a[0]),
+        "The logits of perceive layer 0 must have shape [K, out, 16], got [8, 16].",
+    ),
+    "update logits with K": (
+        put("logits", "update", 0, lambda a: a[None]),
+        "The logits of update layer 0 must have shape [out, 16], got [1, 5, 16].",
+    ),
+    "fifteen gates": (
+        put("logits", "update", 0, lambda a: a[:, :15]),
+        "The logits of update layer 0 must have shape [out, 16], got [5, 15].",
+    ),
+    "an empty layer": (
+        put("logits", "update", 0, lambda a: a[:0]),
+        "The logits of update layer 0 must have shape [out, 16], got [0, 16].",
+    ),
+    "another K in a later layer": (
+        put("logits", "perceive", 1, lambda a: a[:1]),
+        "Every perception layer needs the same K: 2 expected, perceive layer 1 has 1.",
+    ),
+    "NaN": (
+        put("logits", "perceive", 1, lambda a: spoil(a, np.nan)),
+        "The logits of perceive layer 1 contain NaN or infinity; every logit must be finite.",
+    ),
+    "infinity": (
+        put("logits", "update", 1, lambda a: spoil(a, -np.inf)),
+        "The logits of update layer 1 contain NaN or infinity; every logit must be finite.",
+    ),
+    "fractional wires": (
+        put("wires", "update", 0, lambda a: a * 1.0),
+        "The wires of update layer 0 must be whole numbers, got float64.",
+    ),
+    "perception wires of the wrong shape": (
+        put("wires", "perceive", 0, lambda a: a[:, :, :7]),
+        "The wires of perceive layer 0 must have shape [2, 8] or [2, 2, 8], got [2, 2, 7].",
+    ),
+    "update wires of the wrong shape": (
+        put("wires", "update", 1, lambda a: a.T[:1]),
+        "The wires of update layer 1 must have shape [2, 2], got [1, 2].",
+    ),
+    "a negative wire": (
+        put("wires", "update", 1, lambda a: np.array([[0, -1], [4, 2]])),
+        "The wires of update layer 1 must be between 0 and 4, got -1 to 4.",
+    ),
+    "a wire beyond the patch": (
+        put("wires", "perceive", 0, lambda a: np.full_like(a, 9)),
+        "The wires of perceive layer 0 must be between 0 and 8, got 9 to 9.",
+    ),
+    "a wire beyond cell and perception": (
+        put("wires", "update", 0, lambda a: np.full_like(a, 18)),
+        "The wires of update layer 0 must be between 0 and 17, got 18 to 18.",
+    ),
+    "another number of channels": (
+        lambda arguments: arguments.update(channels=3),
+        "The last update layer must have one gate per channel: 3 expected, 2 given.",
+    ),
+    "no channels": (
+        lambda arguments: arguments.update(channels=0),
+        "A cell needs at least 1 channel, got 0.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_arrays_are_refused_in_one_sentence(case: str) -> None:
+    spoil_arguments, message = REFUSED[case]
+    arguments = parts()
+    Circuit.from_arrays(**arguments)
+    spoil_arguments(arguments)
+    with pytest.raises(CircuitError) as raised:
+        Circuit.from_arrays(**arguments)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(("table", "what"), [("logits", "logits"), ("wires", "wires")])
+def test_ragged_rows_are_refused(table: str, what: str) -> None:
+    arguments = parts()
+    arguments[table]["update"][0] = [[0, 1], [0]]
+    with pytest.raises(CircuitError, match=f"^The {what} of update layer 0 must be one array: "):
+        Circuit.from_arrays(**arguments)
+
+
+def test_a_circuit_keeps_its_arrays_and_sizes() -> None:
+    arguments = parts()
+    circuit = Circuit.from_arrays(**arguments)
+    for table, kept in (("logits", circuit.logits), ("wires", circuit.wires)):
+        for network in ("perceive", "update"):
+            for given_layer, kept_layer in zip(arguments[table][network], kept[network], strict=True):
+                np.testing.assert_array_equal(given_layer, kept_layer)
+    assert (circuit.channels, circuit.kernels, circuit.gates, circuit.periodic) == (2, 2, 2 * 12 + 7, True)
+
+
+def test_a_circuit_does_not_share_memory_with_what_it_was_made_of() -> None:
+    arguments = parts()
+    circuit = Circuit.from_arrays(**arguments)
+    before = circuit.flat_logits()
+    arguments["logits"]["update"][0][:] = 0
+    arguments["wires"]["update"][0][:] = 0
+    np.testing.assert_array_equal(circuit.flat_logits(), before)
+    assert circuit.update_wires[0].any()
+
+
+def test_plain_lists_will_do() -> None:
+    circuit = Circuit.from_arrays(**parts())
+    as_lists = Circuit.from_arrays(
+        logits={name: [layer.tolist() for layer in layers] for name, layers in circuit.logits.items()},
+        wires={name: [layer.tolist() for layer in layers] for name, layers in circuit.wires.items()},
+        channels=2,
+    )
+    np.testing.assert_array_equal(as_lists.flat_logits(), circuit.flat_logits())
+    assert not as_lists.periodic
+
+
+@given(circuits())
+def test_unflatten_undoes_flat_logits(circuit: Circuit) -> None:
+    flat = circuit.flat_logits()
+    assert flat.shape == (circuit.gates, 16)
+    back = circuit.unflatten(flat)
+    for network, layers in circuit.logits.items():
+        for layer, own in zip(layers, back[network], strict=True):
+            np.testing.assert_array_equal(layer, own)
+
+
+def test_flat_logits_are_kernel_then_gate() -> None:
+    circuit = Circuit.from_arrays(**parts())
+    flat = circuit.flat_logits()
+    np.testing.assert_array_equal(flat[8 + 3], circuit.perceive[0][1, 3])
+    np.testing.assert_array_equal(flat[16 + 4 + 2], circuit.perceive[1][1, 2])
+    np.testing.assert_array_equal(flat[16 + 8 + 4], circuit.update[0][4])
+    np.testing.assert_array_equal(flat[-1], circuit.update[1][-1])
+
+
+def test_with_logits_changes_logits_and_nothing_else() -> None:
+    circuit = Circuit.from_arrays(**parts())
+    other = circuit.with_logits(circuit.flat_logits() + 1)
+    np.testing.assert_array_equal(other.flat_logits(), circuit.flat_logits() + 1)
+    assert other.perceive_wires is circuit.perceive_wires
+    assert other.update_wires is circuit.update_wires
+    assert (other.channels, other.periodic) == (circuit.channels, circuit.periodic)
+
+
+def test_shared_and_own_wires_of_the_same_values_compute_the_same() -> None:
+    rng = np.random.default_rng(1)
+    shared = random_circuit(rng, kernels=3)
+    pairs = [layer[0] for layer in shared.perceive_wires]
+    own = [np.stack([layer] * 3) for layer in pairs]
+    states = []
+    for perceive in (pairs, own):
+        wires: ArraysByNetwork = {"perceive": perceive, "update": list(shared.update_wires)}
+        circuit = Circuit.from_arrays(shared.logits, wires, 2)
+        assert [layer.shape[:2] for layer in circuit.perceive_wires] == [(3, 2)] * 3
+        states.append(ReferenceEngine().rollout(circuit, np.eye(5)[None, :, :, None].repeat(2, axis=3), steps=3))
+    np.testing.assert_array_equal(*states)
+
+
+def test_every_gate_starts_as_the_pass_through() -> None:
+    circuit = Circuit.initial(MODELS["checkerboard"], seed=23)
+    expected = np.where(np.arange(16) == gates.PASS_THROUGH, 10, 0)
+    flat = circuit.flat_logits()
+    assert flat.dtype == np.float32
+    np.testing.assert_array_equal(flat, np.broadcast_to(expected, (3040, 16)))
+    assert (circuit.channels, circuit.kernels, circuit.periodic) == (8, 16, False)
+
+
+def test_the_start_logit_can_be_chosen() -> None:
+    circuit = Circuit.initial(MODELS["gol"], seed=23, initial_logit=6)
+    assert set(np.unique(circuit.flat_logits())) == {0, 6}
+    assert circuit.periodic
+
+
+def test_a_wiring_per_kernel_draws_each_kernel_its_own() -> None:
+    model = replace(MODELS["checkerboard"], wiring_per_kernel=True)
+    shared, own = Circuit.initial(MODELS["checkerboard"], 23), Circuit.initial(model, 23)
+    first = own.perceive_wires[0]
+    assert len({tuple(first[k, 0].tolist()) for k in range(16)}) == 16
+    for pairs in first:
+        assert sorted(pairs[0].tolist()) == [f for f in range(9) if f != wiring.CENTRE]
+        assert (pairs[1] == wiring.CENTRE).all()
+    for ours, theirs in zip(own.update_wires, shared.update_wires, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_another_seed_is_another_wiring() -> None:
+    one, two = (Circuit.initial(MODELS["checkerboard"], seed) for seed in (23, 24))
+    assert all((a != b).any() for a, b in zip(one.update_wires, two.update_wires, strict=True))

@@ -1,0 +1,289 @@
+"""Configurations: TOML both ways, and one clear sentence for everything that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic import presets
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.errors import ConfigError
+from difflogic.shape import Hyper
+
+SMALL = presets.checkerboard(small=True)
+whole = st.integers(1, 10**6)
+amount = st.floats(0, 1e6)
+below_one = st.floats(0, 1, exclude_max=True)
+
+
+@st.composite
+def networks(draw: st.DrawFn, first: int | None = None, last: int | None = None) -> NetworkConfig:
+    widths = draw(st.lists(whole, min_size=2, max_size=5))
+    widths[0], widths[-1] = first or widths[0], last or widths[-1]
+    scheme = st.sampled_from(["first_kernel", "unique", "random"])
+    return NetworkConfig(tuple(widths), tuple(draw(scheme) for _ in widths[1:]))
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    channels, kernels = draw(st.integers(1, 200)), draw(st.integers(1, 64))
+    perceive = draw(networks(first=9))
+    update = draw(networks(first=channels + channels * perceive.widths[-1] * kernels, last=channels))
+    return Config(
+        name=draw(st.text()),
+        model=ModelConfig(channels, kernels, perceive, update, draw(st.booleans()), draw(st.booleans())),
+        task=TaskConfig(
+            target="checkerboard",
+            height=draw(st.integers(3, 500)),
+            width=draw(st.integers(3, 500)),
+            steps=draw(whole),
+            loss_channels=draw(st.integers(1, channels)),
+        ),
+        train=TrainConfig(
+            epochs=draw(whole),
+            batch=draw(whole),
+            lr=draw(amount),
+            weight_decay=draw(amount),
+            beta1=draw(below_one),
+            beta2=draw(below_one),
+            epsilon=draw(amount),
+            clip=draw(amount),
+            initial_logit=draw(amount),
+            fire_rate=draw(st.floats(0, 1, exclude_min=True)),
+            eval_interval=draw(whole),
+            probes=draw(whole),
+        ),
+        seed=draw(st.integers(0, 2**32 - 1)),
+    )
+
+
+@given(configs())
+def test_toml_brings_back_the_same_configuration(config: Config) -> None:
+    assert Config.from_toml(config.to_toml()) == config
+
+
+@given(configs())
+def test_plain_dicts_bring_back_the_same_configuration(config: Config) -> None:
+    assert Config.from_dict(config.to_dict()) == config
+
+
+def test_a_file_brings_back_the_same_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(SMALL.to_toml(), encoding="utf-8")
+    assert Config.load(path) == SMALL
+
+
+def test_defaults_may_be_left_out() -> None:
+    data = SMALL.to_dict()
+    data["train"] = {"epochs": 500, "batch": 2}
+    del data["seed"], data["model"]["periodic"], data["task"]["loss_channels"]
+    assert Config.from_dict(data) == SMALL
+
+
+def test_a_whole_number_will_do_for_a_real_one() -> None:
+    assert repr(SMALL.with_(train={"lr": 1}).train.lr) == "1.0"
+
+
+VALUES: list[tuple[str, str, Any, str]] = [
+    ("train", "epochs", 0, "epochs must be a whole number of at least 1, got 0."),
+    ("train", "epochs", -5, "epochs must be a whole number of at least 1, got -5."),
+    ("train", "batch", 0, "batch must be a whole number of at least 1, got 0."),
+    ("train", "eval_interval", 0, "eval_interval must be a whole number of at least 1, got 0."),
+    ("train", "probes", 0, "probes must be a whole number of at least 1, got 0."),
+    ("train", "lr", -0.1, "lr must be a finite number of at least 0, got -0.1."),
+    ("train", "lr", float("nan"), "lr must be a finite number of at least 0, got nan."),
+    ("train", "weight_decay", float("inf"), "weight_decay must be a finite number of at least 0, got inf."),
+    ("train", "epsilon", -1.0, "epsilon must be a finite number of at least 0, got -1.0."),
+    ("train", "clip", -1.0, "clip must be a finite number of at least 0, got -1.0."),
+    ("train", "initial_logit", float("inf"), "initial_logit must be a finite number of at least 0, got inf."),
+    ("train", "beta1", 1.0, "beta1 must be in [0, 1), got 1.0."),
+    ("train", "beta2", -0.5, "beta2 must be in [0, 1), got -0.5."),
+    ("train", "beta2", float("nan"), "beta2 must be in [0, 1), got nan."),
+    ("train", "fire_rate", 0.0, "fire_rate must be in (0, 1], got 0.0."),
+    ("train", "fire_rate", 1.5, "fire_rate must be in (0, 1], got 1.5."),
+    ("task", "target", "zebra", "Unknown target 'zebra': expected checkerboard."),
+    ("task", "start", "ones", "Unknown start 'ones': expected random."),
+    ("task", "height", 2, "A grid needs at least 3x3 cells, got 2x16."),
+    ("task", "width", -1, "A grid needs at least 3x3 cells, got 16x-1."),
+    ("task", "steps", 0, "steps must be a whole number of at least 1, got 0."),
+    ("task", "loss_channels", 0, "loss_channels must be a whole number of at least 1, got 0."),
+    ("task", "loss_channels", 9, "loss_channels is 9, but a cell has 8 channels."),
+    ("model", "channels", 0, "channels must be a whole number of at least 1, got 0."),
+    ("model", "kernels", 0, "kernels must be a whole number of at least 1, got 0."),
+    (
+        "model",
+        "kernels",
+        15,
+        "the update network reads the cell and every perception output: its widths must begin with 248, got 264.",
+    ),
+]
+TYPES: list[tuple[str, str, Any, str]] = [
+    ("train", "epochs", True, "train.epochs must be of type int, got True."),
+    ("train", "epochs", 5.0, "train.epochs must be of type int, got 5.0."),
+    ("train", "epochs", "5", "train.epochs must be of type int, got '5'."),
+    ("train", "lr", True, "train.lr must be of type float, got True."),
+    ("train", "lr", "fast", "train.lr must be of type float, got 'fast'."),
+    ("model", "periodic", 1, "model.periodic must be of type bool, got 1."),
+    ("model", "perceive", 9, "model.perceive must be a table, got 9."),
+    ("model", "perceive", {"widths": 9, "connections": []}, "model.perceive.widths must be a list, got 9."),
+    (
+        "model",
+        "perceive",
+        {"widths": [9, True], "connections": ["unique"]},
+        "model.perceive.widths must be of type int, got True.",
+    ),
+    ("model", "perceive", {"widths": [9, 8]}, "Missing field model.perceive.connections."),
+    (
+        "model",
+        "perceive",
+        {"widths": [9, 8], "connections": ["unique"], "depth": 1},
+        "Unknown field model.perceive.depth: expected widths, connections.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("section", "field", "value", "message"), VALUES + TYPES)
+def test_a_wrong_value_is_refused_in_one_sentence(section: str, field: str, value: Any, message: str) -> None:
+    data = SMALL.to_dict()
+    data[section][field] = value
+    with pytest.raises(ConfigError) as raised:
+        Config.from_dict(data)
+    assert str(raised.value) == message
+    with pytest.raises(ConfigError) as raised:
+        SMALL.with_(**{section: {field: value}})
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(("section", "field", "value", "message"), VALUES)
+def test_the_constructors_refuse_it_too(section: str, field: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        dataclasses.replace(SMALL, **{section: dataclasses.replace(getattr(SMALL, section), **{field: value})})
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("value", [2.5, True])
+def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
+    with pytest.raises(ConfigError, match=f"^epochs must be a whole number of at least 1, got {value}.$"):
+        TrainConfig(epochs=value, batch=1)
+    with pytest.raises(ConfigError, match=r"^A grid needs at least 3x3 cells, got 3x"):
+        TaskConfig(target="checkerboard", height=3, width=value, steps=1)
+    with pytest.raises(ConfigError, match=r"^seed must be a whole number between 0 and 4294967295, got "):
+        dataclasses.replace(SMALL, seed=value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": -1}, "seed must be a whole number between 0 and 4294967295, got -1."),
+        ({"seed": 2**32}, "seed must be a whole number between 0 and 4294967295, got 4294967296."),
+        ({"name": 7}, "name must be of type str, got 7."),
+        ({"train": 7}, "train must be a table, got 7."),
+        ({"colour": 7}, "Unknown field colour: expected name, model, task, train, seed."),
+        ({"train": {"rate": 7}}, "Unknown field train.rate: expected "),
+    ],
+)
+def test_with_refuses_what_a_file_could_not_say(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        SMALL.with_(**changes)
+    assert str(raised.value).startswith(message)
+
+
+def test_a_number_beyond_every_float_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^train\.lr must be of type float, got 1000"):
+        SMALL.with_(train={"lr": 10**400})
+
+
+@pytest.mark.parametrize(
+    ("widths", "connections", "message"),
+    [
+        ((9,), (), "widths needs inputs and at least one layer, got [9]."),
+        ((9, 0), ("unique",), "each of widths must be a whole number of at least 1, got 0."),
+        ((9, 8), (), "connections needs one scheme per layer: 1 expected, 0 given."),
+        ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),
+    ],
+)
+def test_a_network_that_cannot_be_wired_is_refused(
+    widths: tuple[int, ...], connections: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(ConfigError) as raised:
+        NetworkConfig(widths, connections)
+    assert str(raised.value) == message
+
+
+def network(*widths: int) -> NetworkConfig:
+    return NetworkConfig(widths, ("random",) * (len(widths) - 1))
+
+
+def test_a_model_whose_networks_do_not_meet_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^perception reads a 3x3 patch: widths must begin with 9, got 8\.$"):
+        ModelConfig(1, 1, network(8, 1), network(2, 1))
+    with pytest.raises(ConfigError, match=r"its widths must end with 2, got 1\.$"):
+        ModelConfig(2, 1, network(9, 1), network(4, 1))
+
+
+def test_with_replaces_fields_and_leaves_the_rest() -> None:
+    changed = SMALL.with_(train={"epochs": 9}, seed=5)
+    assert (changed.train.epochs, changed.seed) == (9, 5)
+    assert changed.with_(train={"epochs": 500}, seed=23) == SMALL
+    assert SMALL.with_(task=TaskConfig("checkerboard", 9, 9, 4)).task.height == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name =", "^The configuration is not valid TOML: .+$"),
+        ("", "^Missing field model, name, task, train.$"),
+        ('title = "x"', "^Unknown field title: expected name, model, task, train, seed.$"),
+    ],
+)
+def test_text_that_is_no_configuration_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Config.from_toml(text)
+
+
+def test_a_configuration_that_is_no_table_is_refused() -> None:
+    data: Any = 3
+    with pytest.raises(ConfigError, match=r"^The configuration must be a table, got 3\.$"):
+        Config.from_dict(data)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^Cannot read the configuration .*nowhere\.toml: "):
+        Config.load(tmp_path / "nowhere.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"^Cannot read the configuration .*binary\.toml: "):
+        Config.load(tmp_path / "binary.toml")
+
+
+def test_a_fire_rate_below_one_makes_it_asynchronous() -> None:
+    assert not SMALL.train.asynchronous
+    assert SMALL.with_(train={"fire_rate": 0.6}).train.asynchronous
+
+
+def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
+    train = TrainConfig(1, 1, lr=0.1, weight_decay=0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6)
+    assert dataclasses.asdict(Hyper.of(train)) == {
+        "lr": 0.1,
+        "weight_decay": 0.2,
+        "beta1": 0.3,
+        "beta2": 0.4,
+        "epsilon": 0.5,
+        "clip": 0.6,
+    }
+    assert Hyper() == Hyper.of(TrainConfig(epochs=1, batch=1))
+
+
+def test_the_checkerboard_is_the_papers() -> None:
+    config = presets.checkerboard()
+    assert (config.model.gates, SMALL.model.gates) == (3040, 1496)
+    assert (config.model.channels, config.model.kernels, config.model.periodic) == (8, 16, False)
+    assert (config.task.height, config.task.width, config.task.steps, config.task.loss_channels) == (16, 16, 20, 1)
+    train = config.train
+    assert (train.epochs, train.batch, train.lr, train.weight_decay, train.clip) == (500, 2, 0.05, 0.01, 100)
+    assert (train.beta1, train.beta2, train.epsilon, train.initial_logit, train.fire_rate) == (0.9, 0.99, 1e-8, 10, 1)
+    assert (config.seed, config.train.probes) == (23, 32)

@@ -1,0 +1,106 @@
+"""What engines accept, and the plain records they exchange."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic import prng
+from difflogic.engine import Evaluation, OptimizerState, TrainState, check_grids, check_target
+from difflogic.errors import DataError
+from tests.random_circuits import random_circuit
+
+CIRCUIT = random_circuit(np.random.default_rng(0))
+X = np.zeros((4, 5, 6, 2), dtype=np.float32)
+MASKS = np.ones((3, 5, 6, 1), dtype=np.float32)
+
+
+def changed(array: np.ndarray, value: float) -> np.ndarray:
+    copy = array.copy()
+    copy.flat[7] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mode": "firm"}, 'mode must be "soft" or "hard", got \'firm\'.'),
+        ({"steps": 0}, "steps must be at least 1, got 0."),
+        ({"x": X[0]}, "x must have shape [B, H, W, 2], got [5, 6, 2]."),
+        ({"x": X[..., :1]}, "x must have shape [B, H, W, 2], got [4, 5, 6, 1]."),
+        ({"x": X[:0]}, "x must have shape [B, H, W, 2], got [0, 5, 6, 2]."),
+        ({"x": X[:, :2]}, "A grid needs at least 3x3 cells, got 2x6."),
+        ({"x": X[:, :, :1]}, "A grid needs at least 3x3 cells, got 5x1."),
+        ({"x": changed(X, np.nan)}, "x contains NaN or infinity."),
+        ({"x": changed(X.astype(float), 1e39)}, "x contains NaN or infinity."),
+        (
+            {"x": changed(X, 0.5), "mode": "hard"},
+            "Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.",
+        ),
+        ({"masks": MASKS[..., 0]}, "masks must have shape [3, 5, 6, 1], got [3, 5, 6]."),
+        ({"masks": MASKS[:2]}, "masks must have shape [3, 5, 6, 1], got [2, 5, 6, 1]."),
+        ({"masks": changed(MASKS, 0.5)}, "masks must be 0 or 1: 1 where a cell takes its new state."),
+        ({"masks": changed(MASKS, np.inf)}, "masks contains NaN or infinity."),
+    ],
+)
+def test_a_grid_that_does_not_fit_is_refused(arguments: dict[str, Any], message: str) -> None:
+    valid: dict[str, Any] = {"x": X, "steps": 3, "masks": MASKS}
+    check_grids(CIRCUIT, **valid)
+    with pytest.raises(DataError) as raised:
+        check_grids(CIRCUIT, **{**valid, **arguments})
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("x", ["noise", [[1, 2], [3]], {}])
+def test_what_is_no_array_is_refused(x: Any) -> None:
+    with pytest.raises(DataError, match=r"^x must be one array of numbers: "):
+        check_grids(CIRCUIT, x, 1)
+
+
+def test_grids_become_arrays_of_the_engines_type() -> None:
+    grid, fire = check_grids(CIRCUIT, X.astype(int).tolist(), 3, MASKS.astype(bool), dtype=np.float64)
+    assert grid.dtype == np.float64
+    assert fire is not None
+    assert fire.dtype == np.float64
+    assert check_grids(CIRCUIT, X, 3)[1] is None
+
+
+@pytest.mark.parametrize(
+    ("y", "loss_channels", "message"),
+    [
+        (X[:2], 1, "y must have the shape of x, [4, 5, 6, 2], got [2, 5, 6, 2]."),
+        (X[..., :1], 1, "y must have the shape of x, [4, 5, 6, 2], got [4, 5, 6, 1]."),
+        (changed(X, np.nan), 1, "y contains NaN or infinity."),
+        (X, 0, "loss_channels must be between 1 and 2, got 0."),
+        (X, 3, "loss_channels must be between 1 and 2, got 3."),
+    ],
+)
+def test_a_target_that_does_not_fit_is_refused(y: np.ndarray, loss_channels: int, message: str) -> None:
+    check_target(X, X, 2)
+    with pytest.raises(DataError) as raised:
+        check_target(X, y, loss_channels)
+    assert str(raised.value) == message
+
+
+def test_accuracy_is_the_share_of_right_values() -> None:
+    judged = Evaluation(hard_loss=25, train_hard_loss=0, values=100, wrong_probes=3)
+    assert judged.accuracy == 0.75
+
+
+def test_training_starts_with_the_notebooks_keys() -> None:
+    state = TrainState.initial(CIRCUIT, seed=23)
+    assert state.data_key.tolist() == [0, 23]
+    assert state.train_key.tolist() == prng.split(prng.key_from_seed(23))[0].tolist()
+    assert (state.epoch, state.skipped, state.optimizer.step) == (0, 0, 0)
+    np.testing.assert_array_equal(state.logits, CIRCUIT.flat_logits())
+
+
+def test_fresh_moments_are_zero_and_separate() -> None:
+    fresh = OptimizerState.fresh(CIRCUIT)
+    assert fresh.mu.shape == fresh.nu.shape == (CIRCUIT.gates, 16)
+    assert not np.shares_memory(fresh.mu, fresh.nu)
+    assert not fresh.mu.any()
+    assert not fresh.nu.any()
+    assert fresh.step == 0

@@ -1,0 +1,30 @@
+"""The errors' family tree, and the exit code each stands for."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+from difflogic import errors
+
+CLASSES = dict(inspect.getmembers(errors, inspect.isclass))
+
+
+def test_the_tree_in_the_docstring_is_the_tree() -> None:
+    parents = {}
+    above = [""]
+    for indent, name in re.findall(r"^    ([|+\- ]*)(\w+Error)\b", errors.__doc__ or "", flags=re.MULTILINE):
+        depth = len(indent) // 4
+        above = [*above[: depth + 1], name]
+        parents[name] = above[depth]
+    assert parents == {
+        name: cls.__base__.__name__ if cls is not errors.DifflogicError else "" for name, cls in CLASSES.items()
+    }
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_wrong_requests_exit_with_2_and_all_else_with_1(name: str) -> None:
+    cls = CLASSES[name]
+    assert cls.exit_code == (2 if issubclass(cls, errors.UsageError) else 1)
