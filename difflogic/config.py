@@ -228,7 +228,7 @@ def _plain(value: Any) -> Any:
 
 def _build(cls: type, data: Any, where: str) -> Any:
     """A dataclass from a dict, each field checked against its annotation."""
-    _require(isinstance(data, dict), f"{where or 'The configuration'} must be a table, got {data!r}.")
+    _require(isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {data!r}.")
     hints = typing.get_type_hints(cls)
     unknown = sorted(set(data) - set(hints))
     _require(not unknown, f"Unknown field {where}{', '.join(unknown)}: expected {', '.join(hints)}.")
