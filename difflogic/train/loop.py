@@ -24,7 +24,7 @@ from difflogic.train.observer import Beginning, Observer
 from difflogic.train.session import Session
 from difflogic.train.signals import StopSignals
 from difflogic.train.start import Start
-from difflogic.train.summary import last_evaluated, summarise
+from difflogic.train.summary import describe_engine, last_evaluated, summarise
 
 LOG_INTERVAL = 10
 
@@ -120,11 +120,22 @@ class Trainer:
             with self._session(begin, observer) as session:
                 folder.promote(file)
                 folder.start_journal(begin.rows)
+                earlier = manifest.read(folder.path)
+                self._compare(manifest.last_engine(earlier), observer)
                 epoch = begin.checkpoint.state.epoch
-                record = manifest.resume(manifest.read(folder.path), config, self.engine.info, self.reason, epoch)
+                record = manifest.resume(earlier, config, self.engine.info, self.reason, epoch)
                 folder.write(manifest.NAME, manifest.to_json(record))
                 folder.write("config.toml", config.to_toml())
                 yield session.keep(folder, record)
+
+    def _compare(self, earlier: EngineInfo | None, observer: Observer) -> None:
+        """Say so where the numbers of a resumed run may differ from those of one that never stopped."""
+        here = self.engine.info
+        if earlier is not None and describe_engine(earlier) != describe_engine(here):
+            observer.noticed(
+                f"The run was on {describe_engine(earlier)} and goes on on {describe_engine(here)}: "
+                "from the same state, but not with bit for bit the same numbers."
+            )
 
     @contextmanager
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:

@@ -67,6 +67,15 @@ def read(folder: Path) -> Manifest:
     return data if isinstance(data, dict) else {}
 
 
+def last_engine(manifest: Manifest) -> EngineInfo | None:
+    """The engine that last worked on a run; None where the manifest does not tell."""
+    try:
+        entry = [manifest, *manifest["resumes"]][-1]["engine"]
+        return EngineInfo(**{key: value for key, value in entry.items() if key != "why"})
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
 def now() -> str:
     """ISO 8601, local time with its offset."""
     return datetime.now(UTC).astimezone().isoformat(timespec="seconds")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from difflogic.engine import Engine
+from difflogic.engine import Engine, EngineInfo
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 
 EXPECTED = "auto, reference, gpu, gpu:INDEX or gpu:NAME"
@@ -42,6 +42,22 @@ def place(selector: str = "auto", require_hardware: bool = False) -> Placement:
     if require_hardware:
         raise UsageError("The reference engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
     return Placement(_open_reference(), selector, "reference was asked for")
+
+
+def place_again(earlier: EngineInfo | None, require_hardware: bool = False) -> Placement:
+    """The engine that a run was on before, for going on with it; `auto` where that is not known.
+
+    Where its adapter is gone, another takes its place: the trainer tells. Raises as `place` does.
+    """
+    if earlier is None:
+        return place("auto", require_hardware)
+    if earlier.engine != "gpu":
+        return replace(place(earlier.engine, require_hardware), reason="the run was on it before")
+    try:
+        return replace(place(f"gpu:{earlier.adapter}", require_hardware), reason="the run was on it before")
+    except NoAdapterError:
+        reason = f"the run was on {earlier.adapter}, which is not here now"
+        return replace(place("gpu", require_hardware), reason=reason)
 
 
 def _auto(require_hardware: bool) -> Placement:

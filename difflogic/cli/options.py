@@ -1,0 +1,39 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from difflogic.errors import UsageError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def engine_options(function: Function) -> Function:
+    """`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
+    for option in (
+        click.option("--require-hardware", is_flag=True, help="Refuse software adapters and the reference engine."),
+        click.option(
+            "--engine",
+            metavar="auto|gpu[:INDEX|:NAME]|reference",
+            help="What computes. auto (the default): a hardware GPU, else a software adapter, else the reference.",
+        ),
+        click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
+    ):
+        function = option(function)
+    return function
+
+
+def json_option(function: Function) -> Function:
+    """`--json`, which reaches the command as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")(function)
+
+
+def engine_selector(engine: str | None, gpu: bool) -> str | None:
+    """The engine asked for, None where none was. Raises UsageError where the two options disagree."""
+    if gpu and engine is not None and engine.partition(":")[0] != "gpu":
+        raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
+    return engine or ("gpu" if gpu else None)
