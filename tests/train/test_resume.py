@@ -1,0 +1,185 @@
+"""A run that was stopped and resumed equals one that was not, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from difflogic import checkpoint
+from difflogic.config import Config
+from difflogic.engine import Engine
+from difflogic.errors import CheckpointError, ConfigError, UsageError
+from difflogic.train.loop import Run, Trainer
+from difflogic.train.observer import Observer
+from tests.train import processes
+from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
+
+CHILD = "tests.train.child"
+
+
+class SignalAt(Observer):
+    """Sends this process a signal when an epoch is reached."""
+
+    def __init__(self, epoch: int, number: signal.Signals) -> None:
+        self.epoch, self.number = epoch, number
+
+    def advanced(self, epoch: int) -> None:
+        if epoch == self.epoch:
+            os.kill(os.getpid(), self.number)
+
+
+class Notes(Observer):
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def noticed(self, text: str) -> None:
+        self.notices.append(text)
+
+
+@pytest.mark.parametrize("first", [1, 3, 5, 10, 11])
+def test_two_halves_equal_the_whole(first: int, finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    trainer = Trainer(config, engine)
+    trainer.run(epochs=first, out=tmp_path / "halves")
+    trainer.run(resume=tmp_path / "halves")
+    assert_same_run(finished.path, tmp_path / "halves")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("epoch", [1, 4, 5, 7])
+def test_a_signal_saves_and_resume_goes_on(
+    number: signal.Signals, epoch: int, finished: Run, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=SignalAt(epoch, number))
+    assert run.interrupted is number
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+    assert checkpoint.load(run.path).state.epoch == len(run.metrics) == epoch
+    assert json.loads((run.path / "manifest.json").read_text())["status"] == "interrupted"
+    again = Trainer(config, engine).run(resume=run.path)
+    assert_same_run(finished.path, again.path)
+    manifest = json.loads((run.path / "manifest.json").read_text())
+    assert manifest["status"] == "complete"
+    assert [entry["after_epoch"] for entry in manifest["resumes"]] == [epoch]
+
+
+def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path: Path) -> None:
+    class Twice(SignalAt):
+        def advanced(self, epoch: int) -> None:
+            super().advanced(epoch)
+            super().advanced(epoch)
+
+    with pytest.raises(KeyboardInterrupt):
+        Trainer(config, engine).run(out=tmp_path / "run", observer=Twice(7, signal.SIGINT))
+    assert checkpoint.load(tmp_path / "run").state.epoch == 5
+    Trainer(config, engine).run(resume=tmp_path / "run")  # the lock is free again
+
+
+def test_resume_extends(config: Config, engine: Engine, tmp_path: Path) -> None:
+    long = Trainer(config, engine).run(epochs=17, out=tmp_path / "long")
+    short = Trainer(config, engine).run(out=tmp_path / "short")
+    assert columns_of(short.path)[EPOCHS][3] != "", "the last epoch is evaluated, scheduled or not"
+    extended = Trainer(config, engine).run(epochs=17, resume=short.path)
+    assert_same_run(long.path, extended.path)
+    assert Config.load(short.path / "config.toml").train.epochs == 17
+
+
+def test_resuming_a_complete_run_writes_its_results_again(finished: Run, config: Config, engine: Engine) -> None:
+    arrays, columns = arrays_of(finished.path), columns_of(finished.path)
+    for name in ("loss.png", "rollout.gif", "circuit.json", "summary.txt"):
+        (finished.path / name).unlink()
+    run = Trainer(config, engine).run(resume=finished.path)
+    assert (arrays_of(run.path), columns_of(run.path)) == (arrays, columns)
+    assert {"loss.png", "rollout.gif", "circuit.json", "summary.txt"} <= {child.name for child in run.path.iterdir()}
+
+
+def test_newer_rows_are_cut(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    run = Trainer(config, engine).run(out=tmp_path / "cut", observer=SignalAt(7, signal.SIGTERM))
+    with (run.path / "metrics.jsonl").open("a") as file:
+        file.write(run.metrics[-1].json_line().replace('"epoch": 7', '"epoch": 8') + '{"epoch": 9, "soft')
+    with (run.path / "metrics.csv").open("a") as file:
+        file.write("8,1.0")
+    Trainer(config, engine).run(resume=run.path)
+    assert_same_run(finished.path, run.path)
+
+
+def test_missing_rows_are_an_error(config: Config, engine: Engine, finished: Run) -> None:
+    journal = finished.path / "metrics.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:4]))
+    with pytest.raises(CheckpointError, match=r"end at epoch 4, but its checkpoint is of epoch 12: restore metrics"):
+        Trainer(config, engine).run(resume=finished.path)
+
+
+def test_resume_refuses_another_configuration(config: Config, engine: Engine, finished: Run) -> None:
+    with pytest.raises(ConfigError, match="has another configuration: only epochs may change"):
+        Trainer(config.with_(seed=24), engine).run(resume=finished.path)
+
+
+def test_resume_refuses_to_go_back(config: Config, engine: Engine, finished: Run) -> None:
+    with pytest.raises(UsageError, match="is at epoch 12, past the 6 asked for: give a larger --epochs"):
+        Trainer(config, engine).run(epochs=6, resume=finished.path)
+
+
+def test_resume_needs_a_run(config: Config, engine: Engine, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="There is no run folder or checkpoint at"):
+        Trainer(config, engine).run(resume=tmp_path / "nowhere")
+    with pytest.raises(CheckpointError, match=r"holds no checkpoint\.safetensors"):
+        Trainer(config, engine).run(resume=tmp_path)
+    lone = tmp_path / "lone.safetensors"
+    lone.write_bytes(b"")
+    with pytest.raises(CheckpointError, match="is not in a run folder: start a new run from it with --init-from"):
+        Trainer(config, engine).run(resume=lone)
+
+
+def test_previous_checkpoint_can_be_resumed(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, signal.SIGINT))
+    current = run.path / checkpoint.NAME
+    current.write_bytes(current.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match=r"The one before it is intact: continue from epoch 5 with --resume"):
+        Trainer(config, engine).run(resume=run.path)
+    Trainer(config, engine).run(resume=run.path / checkpoint.PREVIOUS)
+    assert_same_run(finished.path, run.path)
+
+
+def test_a_cut_short_save_is_told(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, signal.SIGINT))
+    (run.path / checkpoint.NAME).unlink()
+    notes = Notes()
+    Trainer(config, engine).run(resume=run.path, observer=notes)
+    assert notes.notices == [
+        "checkpoint.safetensors is missing (a save was cut short): going on from checkpoint.previous.safetensors."
+    ]
+    assert_same_run(finished.path, run.path)
+
+
+def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -> None:
+    manifest = json.loads((finished.path / "manifest.json").read_text())
+    manifest["engine"] = {**manifest["engine"], "engine": "gpu", "adapter": "Imaginary 9000"}
+    (finished.path / "manifest.json").write_text(json.dumps(manifest))
+    notes = Notes()
+    Trainer(config, engine).run(resume=finished.path, observer=notes)
+    assert "The run was on gpu: Imaginary 9000" in notes.notices[0]
+    assert "not with bit for bit the same numbers" in notes.notices[0]
+
+
+@pytest.mark.parametrize("operation", [1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22])
+def test_kill_during_a_save(operation: int, finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    killed = processes.run(CHILD, tmp_path / "killed", "--kill-at", operation)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    run = Trainer(config, engine).run(resume=tmp_path / "killed")
+    assert_same_run(finished.path, run.path)
+    assert not list(run.path.glob("*.tmp"))
+
+
+def test_kills_at_any_moment(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    path, resume = tmp_path / "killed", []
+    for epochs in (2, 3, 4):
+        with processes.start(CHILD, path, *resume, "--pause", "0.02") as process:
+            for _ in range(epochs):
+                process.stdout.readline()
+            process.kill()
+        resume = ["--resume"]
+    assert_same_run(finished.path, Trainer(config, engine).run(resume=path).path)
