@@ -36,7 +36,7 @@ RELAXED: tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], ...] = (
 
 
 def soft_gate(logits: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    weights = np.exp(logits - logits.max())
+    weights = np.exp(np.asarray(logits, dtype=np.float64) - logits.max())
     weights = weights / weights.sum()
     return sum(weight * gate(a, b) for weight, gate in zip(weights, RELAXED, strict=True))
 

@@ -26,4 +26,6 @@ FLOAT64_RTOL = 1e-12
 DIFFERENCE_STEP = 1e-5
 """Half width of a central difference in float64: truncation (its square) and rounding (1e-16 over it) balance."""
 DIFFERENCE_RTOL = 1e-7
-"""A central difference against the exact derivative: the truncation and rounding at DIFFERENCE_STEP, and a margin."""
+"""A central difference along a unit direction against the exact derivative: truncation, and a margin."""
+DIFFERENCE_ATOL = 1e-9
+"""The same where the derivative is small: rounding of values up to a hundred (1e-14) over DIFFERENCE_STEP."""

@@ -1,0 +1,94 @@
+"""The optimiser against AdamW written down entry by entry."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from difflogic.reference import control as c
+from difflogic.reference.adamw import adamw, power
+from difflogic.shape import Hyper
+from tests import tolerances
+
+Entry = tuple[float, float, float]
+
+
+def plain_adamw(hyper: Hyper, step: int, gradient: float, entry: Entry) -> Entry:
+    """One entry's `(logit, mu, nu)` after a step."""
+    logit, mu, nu = entry
+    gradient = max(-hyper.clip, min(hyper.clip, gradient))
+    mu = hyper.beta1 * mu + (1 - hyper.beta1) * gradient
+    nu = hyper.beta2 * nu + (1 - hyper.beta2) * gradient**2
+    mu_hat, nu_hat = mu / (1 - hyper.beta1**step), nu / (1 - hyper.beta2**step)
+    update = mu_hat / (math.sqrt(nu_hat) + hyper.epsilon) + hyper.weight_decay * logit
+    return logit - hyper.lr * update, mu, nu
+
+
+def at_step(step: int, nonfinite: bool = False) -> np.ndarray:
+    control = np.zeros(c.WORDS, dtype=np.uint32)
+    control[c.STEP], control[c.NONFINITE] = step, nonfinite
+    return control
+
+
+@pytest.mark.parametrize(
+    "hyper",
+    [
+        Hyper(),
+        Hyper(lr=0.3, weight_decay=0.2, beta1=0.5, beta2=0.7, epsilon=1e-3, clip=1.0),
+        Hyper(weight_decay=0.0, beta1=0.0, beta2=0.0),
+    ],
+)
+@pytest.mark.parametrize(
+    ("dtype", "rtol", "atol"),
+    [(np.float64, tolerances.FLOAT64_RTOL, 1e-15), (np.float32, 0, tolerances.STEP_ATOL_SAME_GRADIENTS)],
+)
+def test_six_steps_entry_by_entry(hyper: Hyper, dtype: npt.DTypeLike, rtol: float, atol: float) -> None:
+    """From logits of the size in training, with gradients far below epsilon and far beyond the clip."""
+    rng = np.random.default_rng(1)
+    logits = rng.standard_normal((3, 16)).astype(dtype)
+    mu, nu = np.zeros_like(logits), np.zeros_like(logits)
+    entries: list[Entry] = [(float(value), 0.0, 0.0) for value in logits.flat]
+    for step in range(1, 7):
+        scale = 10.0 ** rng.integers(-9, 4, logits.shape)
+        gradients = (scale * rng.standard_normal(logits.shape)).astype(dtype)
+        adamw(hyper, at_step(step), gradients, logits, mu, nu)
+        entries = [
+            plain_adamw(hyper, step, float(gradient), entry)
+            for gradient, entry in zip(gradients.flat, entries, strict=True)
+        ]
+        np.testing.assert_allclose(logits.reshape(-1), [entry[0] for entry in entries], rtol=rtol, atol=atol)
+    np.testing.assert_allclose(mu.reshape(-1), [entry[1] for entry in entries], rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(nu.reshape(-1), [entry[2] for entry in entries], rtol=1e-5, atol=1e-24)
+
+
+def test_a_gradient_is_clipped_entry_by_entry() -> None:
+    logits = np.zeros((1, 16))
+    mu, nu = np.zeros_like(logits), np.zeros_like(logits)
+    gradients = np.zeros_like(logits)
+    gradients[0, :4] = 1e6, -1e6, 100, 1
+    adamw(replace(Hyper(), beta1=0.0, beta2=0.0), at_step(1), gradients, logits, mu, nu)
+    assert mu[0, :4].tolist() == [100, -100, 100, 1]
+
+
+def test_a_flagged_step_changes_nothing() -> None:
+    rng = np.random.default_rng(2)
+    arrays = [rng.random((2, 16)) for _ in range(3)]
+    before = [array.copy() for array in arrays]
+    adamw(Hyper(), at_step(5, nonfinite=True), np.full((2, 16), np.nan), *arrays)
+    for array, kept in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 7, 64, 499])
+def test_powers_by_squaring(exponent: int) -> None:
+    assert power(np.float64(0.99), exponent) == pytest.approx(0.99**exponent, rel=1e-14)
+    assert isinstance(power(np.float32(0.99), exponent), np.float32)
+
+
+def test_a_power_below_every_float_is_zero() -> None:
+    with np.errstate(under="ignore"):
+        assert power(np.float32(0.9), 100_000) == 0

@@ -1,0 +1,170 @@
+"""Every backward twin against central differences of its forward twin, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic.circuit import Circuit
+from difflogic.layout import flat_layout
+from difflogic.reference.coefficients import coefficients
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.reference.gate_backward import gate_backward, sum_slots
+from difflogic.reference.gate_forward import gate_forward
+from difflogic.reference.gradients import gradients
+from difflogic.reference.grid import gather_patches, write_patches
+from difflogic.reference.loss import loss
+from difflogic.shape import Shape
+from difflogic.wiring import CENTRE, PATCH
+from tests import tolerances
+from tests.random_circuits import bits, random_circuit
+
+
+def assert_is_derivative(
+    function: Callable[[np.ndarray], float], at: np.ndarray, derivative: np.ndarray, rng: np.random.Generator
+) -> None:
+    """Along random directions, which together meet every entry, and along the entry that matters most."""
+    assert derivative.shape == at.shape
+    assert derivative.any()
+    steepest = np.zeros_like(at)
+    steepest.flat[np.abs(derivative).argmax()] = 1
+    for direction in (*rng.standard_normal((5, *at.shape)), steepest):
+        step = tolerances.DIFFERENCE_STEP * direction / np.linalg.norm(direction)
+        difference = (function(at + step) - function(at - step)) / 2
+        terms = derivative * step
+        scale = np.linalg.norm(terms)  # their sum may cancel to almost 0
+        allowed = tolerances.DIFFERENCE_RTOL * scale + tolerances.DIFFERENCE_ATOL * tolerances.DIFFERENCE_STEP
+        assert abs(difference - np.sum(terms)) <= allowed
+
+
+Case = tuple[Shape, int, bool, bool]
+CASES: dict[str, Case] = {
+    # batch, height, width, channels, steps, loss channels, periodic; K; own wiring per kernel; masks
+    "3x3, one channel, one kernel": (Shape(1, 3, 3, 1, 3, 1, False), 1, False, False),
+    "3x3 periodic": (Shape(1, 3, 3, 2, 2, 2, True), 3, False, False),
+    "5x7 asynchronous": (Shape(2, 5, 7, 2, 4, 1, False), 3, False, True),
+    "5x7 periodic, own wiring, asynchronous": (Shape(1, 5, 7, 3, 3, 2, True), 3, True, True),
+    "own wiring": (Shape(2, 3, 5, 2, 2, 1, False), 2, True, False),
+    "batch of 17": (Shape(17, 5, 7, 1, 2, 1, False), 1, False, False),
+}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+def make(case: Case, rng: np.random.Generator) -> tuple[Circuit, np.ndarray | None]:
+    """A float64 circuit, and masks `[T, H*W]` where the case has them."""
+    shape, kernels, per_kernel, masked = case
+    circuit = random_circuit(
+        rng, shape.channels, kernels, periodic=shape.periodic, per_kernel=per_kernel, scale=1.0, dtype=np.float64
+    )
+    return circuit, bits(rng, shape.steps, shape.cells_per_grid) if masked else None
+
+
+def test_steps_backward_through_time(case: Case) -> None:
+    """With respect to the start state and to every coefficient, of any linear function of the last state."""
+    rng = np.random.default_rng(1)
+    shape = case[0]
+    circuit, masks = make(case, rng)
+    layout = flat_layout(circuit)
+    weights = rng.standard_normal((layout.gates, 4)) / 2
+    start = rng.random((shape.channels, shape.cells))
+    towards = rng.standard_normal(start.shape)
+
+    def run(start: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        states = np.empty((shape.steps + 1, *start.shape))
+        states[0] = start
+        nodes = np.empty((shape.steps, layout.nodes, shape.cells))
+        for step in range(shape.steps):
+            gate_forward(shape, step, layout, weights, masks, states, nodes[step])
+        return states, nodes
+
+    _, nodes = run(start, weights)
+    d_patches = np.zeros((layout.patch_nodes, shape.cells))
+    d_patches[CENTRE::PATCH] = towards
+    partials = np.zeros((layout.instances, 4))
+    slots = np.full((layout.slot_count, shape.cells), np.nan)  # scratch: what was in it must not matter
+    for step in reversed(range(shape.steps)):
+        gate_backward(shape, step, layout, weights, masks, nodes[step], slots, d_patches, partials)
+    d_weights = np.zeros_like(weights)
+    np.add.at(d_weights, layout.instance_gates, partials)
+
+    assert_is_derivative(
+        lambda s: np.sum(towards * run(s, weights)[0][-1]), start, gather_patches(shape, d_patches), rng
+    )
+    assert_is_derivative(lambda w: np.sum(towards * run(start, w)[0][-1]), weights, d_weights, rng)
+
+
+@pytest.mark.parametrize("loss_channels", [1, 3])
+def test_loss(loss_channels: int) -> None:
+    rng = np.random.default_rng(2)
+    shape = Shape(2, 3, 5, 3, steps=1, loss_channels=loss_channels)
+    states, targets = rng.random((2, 3, shape.cells)), bits(rng, loss_channels, shape.cells)
+    d_patches = np.full((PATCH * 3, shape.cells), np.nan)
+    loss(shape, states, targets, d_patches)
+
+    def value(last: np.ndarray) -> float:
+        return loss(shape, np.stack([states[0], last]), targets, np.empty_like(d_patches))
+
+    assert_is_derivative(value, states[1], d_patches[CENTRE::PATCH], rng)
+    assert_is_derivative(value, states[1], gather_patches(shape, d_patches), rng)
+
+
+def test_softmax_and_coefficients() -> None:
+    rng = np.random.default_rng(3)
+    layout = flat_layout(random_circuit(rng, channels=3))
+    logits = 2 * rng.standard_normal((layout.gates, 16))
+    moments = rng.standard_normal((layout.instances, 4))
+
+    def value(logits: np.ndarray) -> float:
+        weights = np.empty((layout.gates, 4))
+        coefficients(logits, weights, np.empty(layout.gates, dtype=np.uint32))
+        return float(np.sum(weights[layout.instance_gates] * moments))
+
+    got = np.empty_like(logits)
+    gradients(layout, moments, logits, got)
+    assert_is_derivative(value, logits, got, rng)
+    np.testing.assert_allclose(got.sum(axis=1), 0, atol=1e-13)  # a softmax does not see a shift of all its logits
+
+
+def test_the_whole_model(case: Case) -> None:
+    """The engine's own gradients, and the loss that it reports with them."""
+    rng = np.random.default_rng(4)
+    shape = case[0]
+    circuit, flat_masks = make(case, rng)
+    masks = None if flat_masks is None else flat_masks.reshape(shape.steps, shape.height, shape.width, 1)
+    grid = (shape.batch, shape.height, shape.width, shape.channels)
+    x, y = bits(rng, *grid), bits(rng, *grid)
+    engine = ReferenceEngine(np.float64)
+
+    def value(logits: np.ndarray) -> float:
+        last = engine.rollout(circuit.with_logits(logits), x, shape.steps, masks=masks)[-1]
+        return float(np.sum((last - y)[..., : shape.loss_channels] ** 2))
+
+    reported, by_layer = engine.loss_and_gradients(circuit, x, y, shape.steps, shape.loss_channels, masks)
+    flat = np.concatenate([layer.reshape(-1, 16) for layers in by_layer.values() for layer in layers])
+    assert reported == pytest.approx(value(circuit.flat_logits()), rel=tolerances.FLOAT64_RTOL)
+    assert_is_derivative(value, circuit.flat_logits(), flat, rng)
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("shape", [Shape(1, 3, 3, 1, 1), Shape(2, 5, 7, 3, 1), Shape(17, 4, 3, 2, 1)])
+def test_gathering_patches_is_the_adjoint_of_writing_them(shape: Shape, periodic: bool) -> None:
+    rng = np.random.default_rng(5)
+    shape = replace(shape, periodic=periodic)
+    state = rng.integers(-9, 9, (shape.channels, shape.cells)).astype(float)
+    d_patches = rng.integers(-9, 9, (PATCH * shape.channels, shape.cells)).astype(float)
+    patches = np.empty_like(d_patches)
+    write_patches(shape, state, patches)
+    assert np.sum(patches * d_patches) == np.sum(state * gather_patches(shape, d_patches))
+
+
+def test_a_node_sums_its_slots_and_an_unread_one_gets_nothing() -> None:
+    slots = np.array([[1.0], [20.0], [300.0], [4000.0]])
+    fanout = np.array([[1, 4], [0, 1], [4, 4]], dtype=np.uint32)
+    assert sum_slots(slots, fanout).tolist() == [[4320.0], [1.0], [0.0]]

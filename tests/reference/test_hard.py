@@ -1,0 +1,97 @@
+"""Hard mode, bit for bit: 32 samples per word against truth tables looked up one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic.circuit import Circuit
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.reference.hard_forward import count_wrong, pack, unpack
+from tests import naive
+from tests.random_circuits import bits, circuits, random_circuit
+
+BATCHES = (1, 17, 32, 33)
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(circuits(), st.sampled_from(BATCHES), st.booleans(), seeds)
+def test_a_hard_rollout_is_the_truth_tables(circuit: Circuit, batch: int, masked: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = bits(rng, batch, 3, 5, circuit.channels)
+    masks = bits(rng, 2, 3, 5, 1) if masked else None
+    states = ReferenceEngine().rollout(circuit, x, 2, "hard", masks)
+    assert states.dtype == np.float32
+    np.testing.assert_array_equal(states, naive.rollout(circuit, x, 2, naive.hard_gate, masks))
+
+
+def test_ties_take_the_lowest_gate() -> None:
+    rng = np.random.default_rng(1)
+    circuit = random_circuit(rng)
+    tied = circuit.with_logits(np.round(circuit.flat_logits() / 2))
+    top = tied.flat_logits().max(axis=1, keepdims=True)
+    assert ((tied.flat_logits() == top).sum(axis=1) > 1).sum() > 10
+    x = bits(rng, 3, 5, 7, 2)
+    states = ReferenceEngine().rollout(tied, x, 3, "hard")
+    np.testing.assert_array_equal(states, naive.rollout(tied, x, 3, naive.hard_gate))
+
+
+def test_every_gate_on_every_pair_of_bits() -> None:
+    """Gate `i` of sixteen is id `i`; the cell's own two channels are its inputs."""
+    rng = np.random.default_rng(2)
+    drawn = random_circuit(rng, channels=16, hidden=())
+    circuit = Circuit.from_arrays(
+        logits={"perceive": drawn.logits["perceive"], "update": [np.eye(16)]},
+        wires={"perceive": drawn.wires["perceive"], "update": [np.array([[0] * 16, [1] * 16])]},
+        channels=16,
+    )
+    x = bits(rng, 2, 3, 3, 16)
+    x[0, 0, :2, 0] = x[0, 0, ::2, 1] = 1
+    a, b = x[..., 0].astype(int), x[..., 1].astype(int)
+    assert len(set((2 * a + b).flat)) == 4
+    out = ReferenceEngine().rollout(circuit, x, 1, "hard")[1]
+    for gate in range(16):
+        np.testing.assert_array_equal(out[..., gate], gate >> (3 - (2 * a + b)) & 1)
+
+
+def test_a_soft_rollout_of_decided_gates_is_the_hard_one() -> None:
+    rng = np.random.default_rng(3)
+    circuit = random_circuit(rng)
+    circuit = circuit.with_logits(200 * np.eye(16)[rng.integers(16, size=circuit.gates)])  # exp(-200) is 0 in float32
+    x = bits(rng, 2, 5, 7, 2)
+    soft, hard = (ReferenceEngine().rollout(circuit, x, 3, mode) for mode in ("soft", "hard"))
+    np.testing.assert_array_equal(soft, hard)
+
+
+@given(st.sampled_from((*BATCHES, 64, 65)), st.integers(1, 3), st.integers(3, 6), st.integers(3, 6), seeds)
+def test_unpacking_undoes_packing(batch: int, channels: int, height: int, width: int, seed: int) -> None:
+    grids = bits(np.random.default_rng(seed), batch, height, width, channels)
+    words = pack(grids)
+    assert words.dtype == np.uint32
+    assert words.shape == (channels, -(-batch // 32) * height * width)
+    np.testing.assert_array_equal(unpack(words, grids.shape), grids)
+    np.testing.assert_array_equal(unpack(np.stack([words, words]), grids.shape), np.stack([grids, grids]))
+
+
+def test_sample_i_is_bit_i_of_its_group() -> None:
+    grids = np.zeros((34, 3, 4, 2), dtype=np.float32)
+    grids[33, 2, 1, 1] = grids[5, 2, 1, 1] = 1
+    words = pack(grids).reshape(2, 2, 3, 4)  # channel, group, row, column
+    assert words[1, 0, 2, 1] == 1 << 5
+    assert words[1, 1, 2, 1] == 1 << 1
+    words[1, :, 2, 1] = 0
+    assert not words.any()
+
+
+@pytest.mark.parametrize("loss_channels", [1, 2])
+@given(st.sampled_from(BATCHES), seeds)
+def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    target = bits(rng, 3, 4, loss_channels)
+    grids = bits(rng, batch, 3, 4, 3)
+    grids[..., :loss_channels] = target
+    flips = rng.random((batch, 3, 4, loss_channels)) < 0.05
+    grids[..., :loss_channels][flips] = 1 - grids[..., :loss_channels][flips]
+    assert count_wrong(pack(grids), target, batch) == (flips.sum(), flips.any(axis=(1, 2, 3)).sum())

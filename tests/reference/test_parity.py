@@ -1,0 +1,175 @@
+"""The reference engine against what the authors' own code computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.layout import flat_layout
+from difflogic.reference import control as c
+from difflogic.reference.adamw import adamw
+from difflogic.reference.coefficients import coefficients
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.reference.gate_forward import gate_forward
+from difflogic.reference.grid import write_patches
+from difflogic.shape import Hyper, Shape
+from difflogic.wiring import CENTRE
+from tests import parity, tolerances
+from tests.parity import SmallModel
+from tests.random_circuits import random_circuit
+
+PRIMITIVES = parity.load("primitives")
+
+
+@pytest.fixture(params=parity.SMALL_MODELS)
+def model(request: pytest.FixtureRequest) -> SmallModel:
+    return parity.small_model(request.param)
+
+
+def assert_gradients_close(got: ArraysByNetwork, expected: ArraysByNetwork, share: float) -> None:
+    """Every entry within `share` of the largest of its layer."""
+    for network, layers in expected.items():
+        assert len(got[network]) == len(layers)
+        for layer, theirs in enumerate(layers):
+            largest = np.abs(theirs).max()
+            assert largest > 0
+            error = np.abs(got[network][layer] - theirs).max()
+            assert error <= share * largest, f"{network} {layer}: {error} of {largest}"
+
+
+def test_soft_states(model: SmallModel) -> None:
+    states = ReferenceEngine().rollout(model.circuit, model.x, model.steps, masks=model.masks)
+    close: dict[str, Any] = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
+    assert states.dtype == np.float32
+    np.testing.assert_array_equal(states[0], model.x)
+    np.testing.assert_allclose(states[1], model.arrays["soft/y_T1"], **close)
+    np.testing.assert_allclose(states[-1], model.arrays[f"soft/y_T{model.steps}"], **close)
+    if model.masks is None:
+        np.testing.assert_allclose(states[1:], model.arrays["soft/states"], **close)
+
+
+def test_hard_states_exactly(model: SmallModel) -> None:
+    states = ReferenceEngine().rollout(model.circuit, model.x, model.steps, "hard", model.masks)
+    np.testing.assert_array_equal(states[0], model.x)
+    np.testing.assert_array_equal(states[1], model.arrays["hard/y_T1"])
+    np.testing.assert_array_equal(states[-1], model.arrays[f"hard/y_T{model.steps}"])
+    if model.masks is None:
+        np.testing.assert_array_equal(states[1:], model.arrays["hard/states"])
+
+
+def test_float64_states_loss_and_gradients(model: SmallModel) -> None:
+    engine = ReferenceEngine(np.float64)
+    states = engine.rollout(model.circuit, model.x, model.steps, masks=model.masks)
+    np.testing.assert_allclose(states[-1], model.arrays["f64/soft_y_T"], rtol=tolerances.FLOAT64_RTOL)
+    loss, gradients = engine.loss_and_gradients(model.circuit, **model.work)
+    assert loss == pytest.approx(float(model.arrays["f64/loss_soft"]), rel=tolerances.FLOAT64_RTOL)
+    assert_gradients_close(gradients, parity.layers(model.arrays, "f64/grad/"), tolerances.FLOAT64_RTOL)
+
+
+def test_three_optimiser_steps(model: SmallModel) -> None:
+    """Losses and gradients before each step, logits after it, every step from our own last one."""
+    engine = ReferenceEngine()
+    circuit, state = model.circuit, None
+    for step in range(3):
+        at = f"opt{step}/"
+        _, gradients = engine.loss_and_gradients(circuit, **model.work)
+        assert_gradients_close(gradients, parity.layers(model.arrays, at + "grad/"), tolerances.GRADIENT_SHARE)
+
+        hard = engine.rollout(circuit, model.x, model.steps, "hard", model.masks)[-1]
+        wrong = np.sum((hard - model.y)[..., : model.loss_channels] ** 2)
+        assert wrong == model.arrays[at + "loss_hard"]
+
+        circuit, state, metrics = engine.train_step(circuit, state, **model.work)
+        soft_loss = float(model.arrays[at + "loss_soft"])
+        assert metrics == {"soft_loss": pytest.approx(soft_loss, rel=tolerances.LOSS_RTOL), "skipped": False}
+        assert state.step == step + 1
+        for network, layers in parity.layers(model.arrays, at + "params_after/").items():
+            for ours, theirs in zip(circuit.logits[network], layers, strict=True):
+                np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerances.STEP_ATOL_OWN_GRADIENTS)
+
+
+def test_five_clipped_steps_from_the_authors_gradients() -> None:
+    """Gradients of scale 1e-6 to 500: below epsilon, and beyond the clip at 100."""
+    assert max(np.abs(PRIMITIVES[f"opt/g{step}"]).max() for step in range(5)) > Hyper().clip
+    logits = PRIMITIVES["opt/p0"].copy()
+    mu, nu = np.zeros_like(logits), np.zeros_like(logits)
+    control = np.zeros(c.WORDS, dtype=np.uint32)
+    for step in range(5):
+        control[c.STEP] = step + 1
+        adamw(Hyper(lr=0.05), control, PRIMITIVES[f"opt/g{step}"], logits, mu, nu)
+        np.testing.assert_allclose(
+            logits, PRIMITIVES[f"opt/p{step + 1}"], rtol=0, atol=tolerances.STEP_ATOL_SAME_GRADIENTS
+        )
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_patches(periodic: bool) -> None:
+    grid = PRIMITIVES["patch/grid"]
+    height, width, channels = grid.shape
+    nodes = np.empty((9 * channels, height * width), dtype=grid.dtype)
+    shape = Shape(1, height, width, channels, steps=1, periodic=periodic)
+    write_patches(shape, grid.reshape(-1, channels).T, nodes)
+    ours = nodes.reshape(channels, 9, height * width).transpose(2, 1, 0)
+    np.testing.assert_array_equal(ours, PRIMITIVES[f"patch/periodic{int(periodic)}"])
+
+
+def nodes_of_one_patch(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The flat nodes of the authors' perception on `kernel1/patch [9, C]`, and the update network's inputs.
+
+    A grid of 3x3 has that patch around its middle cell. The authors' update network may be wider at its end
+    than C, so ours is a plain one of C gates: perception does not depend on it.
+    """
+    logits, wires = parity.layers(PRIMITIVES, f"{name}/logits/"), parity.layers(PRIMITIVES, f"{name}/wires/")
+    patch = PRIMITIVES["kernel1/patch"]
+    channels = patch.shape[1]
+    kernels, outputs = logits["perceive"][-1].shape[:2]
+    inputs = channels * (1 + kernels * outputs)
+    probe = random_circuit(np.random.default_rng(0), channels=channels, kernels=kernels, hidden=(inputs,))
+    circuit = Circuit.from_arrays(
+        logits={"perceive": logits["perceive"], "update": probe.logits["update"]},
+        wires={
+            "perceive": wires["perceive"],
+            "update": [np.stack([np.arange(inputs)] * 2), probe.wires["update"][1]],
+        },
+        channels=channels,
+    )
+    layout = flat_layout(circuit)
+    flat = circuit.flat_logits()
+    weights = np.empty((len(flat), 4), dtype=flat.dtype)
+    coefficients(flat, weights, np.empty(len(flat), dtype=np.uint32))
+    states = np.empty((2, channels, 9), dtype=np.float32)
+    states[0] = patch.T
+    nodes = np.empty((layout.nodes, 9), dtype=np.float32)
+    gate_forward(Shape(1, 3, 3, channels, steps=1), 0, layout, weights, None, states, nodes)
+    read = layout.wires[layout.levels[len(circuit.perceive)].first_instance :][:inputs, 0]
+    return nodes[:, CENTRE], nodes[read, CENTRE]
+
+
+@pytest.mark.parametrize("name", ["kernel1", "kernel2"])
+def test_the_order_of_the_update_networks_inputs(name: str) -> None:
+    """Channel slowest, then output, kernel fastest; the cell itself in front."""
+    _, inputs = nodes_of_one_patch(name)
+    close: dict[str, Any] = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
+    np.testing.assert_allclose(inputs, PRIMITIVES[f"{name}/perceive_out"], **close)
+
+
+def test_the_layers_inside_perception() -> None:
+    nodes, _ = nodes_of_one_patch("kernel1")
+    channels = PRIMITIVES["kernel1/patch"].shape[1]
+    first = 9 * channels
+    for layer in range(3):
+        theirs = PRIMITIVES[f"kernel1/after_layer{layer}"]  # [C, out]
+        ours = nodes[first : first + theirs.size].reshape(theirs.shape[1], channels).T
+        np.testing.assert_allclose(ours, theirs, rtol=tolerances.STATE_RTOL, atol=tolerances.STATE_ATOL)
+        first += theirs.size
+
+
+def test_a_whole_circuit_on_one_patch() -> None:
+    logits, wires = (parity.layers(PRIMITIVES, f"kernel2/{table}/") for table in ("logits", "wires"))
+    patch = PRIMITIVES["kernel1/patch"]
+    circuit = Circuit.from_arrays(logits, wires, channels=patch.shape[1])
+    after = ReferenceEngine().rollout(circuit, patch.reshape(1, 3, 3, -1), steps=1)[1, :, 1, 1]
+    np.testing.assert_allclose(after, PRIMITIVES["kernel2/circuit_out"], rtol=tolerances.STATE_RTOL)
