@@ -1,0 +1,154 @@
+"""Checkpoint files: what comes back, and that no damage goes unnoticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic import checkpoint, sealed
+from difflogic.checkpoint import Checkpoint
+from difflogic.circuit import Circuit
+from difflogic.engine import OptimizerState, TrainState
+from difflogic.errors import CheckpointError
+from tests.train.tiny import arrays_of, tiny_config
+
+FILE = Path("some") / checkpoint.NAME
+
+
+def make(epoch: int = 7, best: int | None = 3) -> Checkpoint:
+    config = tiny_config()
+    circuit = Circuit.initial(config.model, config.seed)
+    rng = np.random.default_rng(epoch)
+    logits, mu, nu = (rng.standard_normal((circuit.gates, 16)).astype(np.float32) for _ in range(3))
+    keys = rng.integers(0, 2**32, (2, 2), dtype=np.uint32)
+    state = TrainState(logits, OptimizerState(mu, nu, epoch - 1), keys[0], keys[1], epoch, 1)
+    return Checkpoint(config, circuit.with_logits(logits), state, best, 1.25)
+
+
+BYTES = checkpoint.encode(make())
+
+
+@pytest.mark.parametrize("best", [None, 0, 3])
+def test_everything_comes_back(best: int | None, tmp_path: Path) -> None:
+    before = make(best=best)
+    checkpoint.save(tmp_path, before)
+    after = checkpoint.load(tmp_path)
+    assert after.config == before.config
+    assert (after.best, after.elapsed_s, after.state.skipped) == (best, 1.25, 1)
+    for left, right in (
+        (after.state.logits, before.state.logits),
+        (after.state.optimizer.mu, before.state.optimizer.mu),
+        (after.state.optimizer.nu, before.state.optimizer.nu),
+        (after.state.data_key, before.state.data_key),
+        (after.state.train_key, before.state.train_key),
+        (after.circuit.flat_logits(), before.state.logits),
+    ):
+        assert left.dtype == right.dtype
+        assert np.array_equal(left, right)
+    for name, layers in before.circuit.wires.items():
+        assert all(np.array_equal(a, b) for a, b in zip(layers, after.circuit.wires[name], strict=True))
+
+
+def test_the_one_before_is_kept(tmp_path: Path) -> None:
+    for epoch in (1, 2, 3):
+        checkpoint.save(tmp_path, make(epoch))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.PREVIOUS, checkpoint.NAME]
+    assert checkpoint.load(tmp_path).state.epoch == 3
+    assert checkpoint.load(tmp_path / checkpoint.PREVIOUS).state.epoch == 2
+
+
+@given(st.integers(0, len(BYTES) - 1), st.integers(1, 255))
+def test_any_changed_byte_is_noticed(position: int, change: int) -> None:
+    data = bytearray(BYTES)
+    data[position] ^= change
+    with pytest.raises(CheckpointError):
+        checkpoint.decode(bytes(data), FILE)
+
+
+def test_every_header_byte_is_covered() -> None:
+    header = int.from_bytes(BYTES[:8], "little")
+    for position in range(8 + header):
+        data = bytearray(BYTES)
+        data[position] ^= 1 << position % 8
+        with pytest.raises(CheckpointError):
+            checkpoint.decode(bytes(data), FILE)
+
+
+@given(st.integers(0, len(BYTES) - 1))
+def test_any_truncation_is_noticed(length: int) -> None:
+    with pytest.raises(CheckpointError):
+        checkpoint.decode(BYTES[:length], FILE)
+
+
+@pytest.mark.parametrize("junk", [b"", b"\x00", b"not a checkpoint at all", b"\xff" * 64, BYTES + b"\x00"])
+def test_junk_is_refused(junk: bytes) -> None:
+    with pytest.raises(CheckpointError):
+        checkpoint.decode(junk, FILE)
+
+
+def test_damage_is_named(tmp_path: Path) -> None:
+    checkpoint.save(tmp_path, make(1))
+    data = bytearray(BYTES)
+    data[-1] ^= 1
+    (tmp_path / checkpoint.NAME).write_bytes(data)
+    with pytest.raises(CheckpointError) as caught:
+        checkpoint.load(tmp_path)
+    message = str(caught.value)
+    assert "is corrupt: the array" in message
+    assert "does not match its checksum" in message
+    assert message.endswith("Restore the file from a copy, or start a new run.")
+    (tmp_path / checkpoint.NAME).write_bytes(BYTES[:-5])
+    with pytest.raises(CheckpointError, match="is corrupt: it is truncated or its header is damaged"):
+        checkpoint.load(tmp_path)
+
+
+def test_both_damaged(tmp_path: Path) -> None:
+    for epoch in (1, 2):
+        checkpoint.save(tmp_path, make(epoch))
+    for name in (checkpoint.NAME, checkpoint.PREVIOUS):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(CheckpointError, match="is not usable either: start a new run"):
+        checkpoint.load(tmp_path)
+
+
+def test_another_format_names_its_writer() -> None:
+    arrays = sealed.unseal(BYTES)
+    data = sealed.seal(arrays, {"format": "2", "difflogic": "9.1.0", "config": ""})
+    with pytest.raises(CheckpointError) as caught:
+        checkpoint.decode(data, FILE)
+    assert "was written by difflogic 9.1.0 in format 2" in str(caught.value)
+    assert "reads format 1" in str(caught.value)
+
+
+def test_a_foreign_safetensors_file_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="is not a difflogic checkpoint"):
+        checkpoint.decode(sealed.seal({"x": np.zeros(3)}, {}), FILE)
+
+
+def test_an_incomplete_run_is_refused() -> None:
+    arrays = sealed.unseal(BYTES)
+    metadata = sealed.metadata(BYTES)
+    header = {name: metadata[name] for name in ("format", "difflogic", "config")}
+    without = {name: array for name, array in arrays.items() if name != "mu"}
+    with pytest.raises(CheckpointError, match="holds no usable run: 'mu'"):
+        checkpoint.decode(sealed.seal(without, header), FILE)
+    with pytest.raises(CheckpointError, match="holds no usable run"):
+        checkpoint.decode(sealed.seal(arrays | {"logits": np.zeros((3, 16), np.float32)}, header), FILE)
+
+
+def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / checkpoint.NAME).mkdir()
+    with pytest.raises(CheckpointError, match="Cannot read the checkpoint"):
+        checkpoint.load(tmp_path)
+
+
+def test_arrays_of_sees_differences(tmp_path: Path) -> None:
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path, epoch in zip(paths, (1, 2), strict=True):
+        path.mkdir()
+        checkpoint.save(path, make(epoch))
+    assert arrays_of(paths[0]) != arrays_of(paths[1])

@@ -1,0 +1,267 @@
+"""The epoch loop: schedule, chunks, stopping, starting from another run, skipped steps."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic import prng
+from difflogic.circuit import Circuit
+from difflogic.config import Config
+from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainingModel, TrainState
+from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
+from difflogic.train import schedule, tasks
+from difflogic.train.journal import Row
+from difflogic.train.loop import Run, Trainer
+from difflogic.train.observer import Beginning, Observer
+from difflogic.train.tasks import PROBE_STREAM
+from tests.train.tiny import tiny_config
+
+
+class Diary(Observer):
+    def __init__(self) -> None:
+        self.began_with: Beginning | None = None
+        self.advances: list[int] = []
+        self.logs: list[tuple[int, float]] = []
+        self.notices: list[str] = []
+        self.saves: list[int] = []
+
+    def began(self, beginning: Beginning) -> None:
+        self.began_with = beginning
+
+    def advanced(self, epoch: int) -> None:
+        self.advances.append(epoch)
+
+    def logged(self, row: Row, accuracy: float) -> None:
+        self.logs.append((row.epoch, accuracy))
+
+    def noticed(self, text: str) -> None:
+        self.notices.append(text)
+
+    def saved(self, epoch: int) -> None:
+        self.saves.append(epoch)
+
+
+class Scripted:
+    """An engine and model in one whose losses are written beforehand."""
+
+    def __init__(self, engine: Engine, hard_losses: dict[int, int], skipped: tuple[int, ...] = ()) -> None:
+        self.info = engine.info
+        self.hard_losses, self.skipped = hard_losses, skipped
+        self.calls: list[int] = []
+        self.closed = False
+
+    def open_model(self, job: Job, state: TrainState) -> TrainingModel:
+        self.state = state
+        self.waiting: list[EpochMetrics] = []
+        return self
+
+    def max_epochs_per_call(self) -> int:
+        return 3
+
+    def train(self, epochs: int) -> None:
+        self.calls.append(epochs)
+        for _ in range(epochs):
+            epoch = self.state.epoch + 1
+            self.state = dataclasses.replace(self.state, epoch=epoch)
+            loss = np.inf if epoch in self.skipped else float(epoch)
+            self.waiting.append(EpochMetrics(epoch, loss, epoch in self.skipped))
+
+    def drain(self) -> list[EpochMetrics]:
+        drained, self.waiting = self.waiting, []
+        return drained
+
+    def evaluate(self) -> Evaluation:
+        wrong = self.hard_losses.get(self.state.epoch, 9)
+        return Evaluation(hard_loss=wrong, train_hard_loss=4, values=120, wrong_probes=min(wrong, 4))
+
+    def to_cpu(self) -> TrainState:
+        return self.state
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_in_memory(config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = Trainer(config, engine).run()
+    assert run.path is None
+    assert list(tmp_path.iterdir()) == []
+    assert len(run.metrics) == run.state.epoch == 12
+    assert np.array_equal(run.circuit.flat_logits(), run.state.logits)
+    assert run.interrupted is None
+
+
+def test_a_folder_changes_no_number(finished: Run, config: Config, engine: Engine) -> None:
+    again = Trainer(config, engine).run()
+    assert np.array_equal(again.state.logits, finished.state.logits)
+
+
+def test_schedule() -> None:
+    assert [epoch for epoch in range(1, 22) if schedule.is_evaluated(epoch, 10)] == [1, 10, 20]
+    stops, epoch = [], 0
+    while epoch < 23:
+        epoch = schedule.next_stop(epoch, 23, 10, 4)
+        stops.append(epoch)
+    assert stops == [1, 4, 8, 10, 12, 16, 20, 23]
+
+
+def test_chunks_drains_and_logs(config: Config, engine: Engine) -> None:
+    scripted, diary = Scripted(engine, {1: 60, 5: 30}), Diary()
+    Trainer(config, scripted).run(log_interval=4, observer=diary)
+    assert diary.advances == [1, 4, 5, 8, 10, 12]
+    assert scripted.calls == [1, 3, 1, 3, 2, 2]
+    assert diary.logs == [(1, 0.5), (4, 0.5), (5, 0.75), (8, 0.75), (10, 1 - 9 / 120), (12, 1 - 9 / 120)]
+    assert scripted.closed
+
+
+def test_long_stretches_are_cut_to_what_the_engine_takes(engine: Engine) -> None:
+    scripted = Scripted(engine, {})
+    Trainer(tiny_config(eval_interval=100), scripted).run(log_interval=100)
+    assert scripted.calls == [1, 3, 3, 3, 2]
+
+
+def test_checkpoints_at_evaluations(config: Config, engine: Engine, tmp_path: Path) -> None:
+    diary = Diary()
+    run = Trainer(config, engine).run(out=tmp_path / "run", log_interval=2, observer=diary)
+    assert diary.saves == [1, 5, 10, 12]
+    assert diary.began_with is not None
+    assert (diary.began_with.path, diary.began_with.epoch) == (run.path, 0)
+
+
+def test_best_is_the_lowest_so_far(config: Config, engine: Engine) -> None:
+    run = Trainer(config, Scripted(engine, {1: 50, 5: 20, 10: 40, 12: 30})).run()
+    assert [row.best for row in run.metrics if row.best is not None] == [50, 20, 20, 20]
+
+
+@pytest.mark.parametrize(("stop", "epochs"), [(True, 5), (False, 12)])
+def test_stop_when_solved(stop: bool, epochs: int, config: Config, engine: Engine) -> None:
+    run = Trainer(config, Scripted(engine, {5: 0, 12: 0})).run(stop_when_solved=stop)
+    assert run.state.epoch == len(run.metrics) == epochs
+    assert run.solved
+    assert run.summary.startswith(f"Solved: the hard circuit is exactly right on all 4 probe grids at epoch {epochs}")
+
+
+def test_not_solved(config: Config, engine: Engine) -> None:
+    run = Trainer(config, Scripted(engine, {5: 0})).run()
+    assert not run.solved
+    assert run.summary.startswith("Not solved: at epoch 12 the hard circuit has 9 wrong values on 4 probe grids")
+
+
+def test_skipped_epochs_are_reported(config: Config, engine: Engine) -> None:
+    diary = Diary()
+    run = Trainer(config, Scripted(engine, {}, skipped=(7, 9))).run(observer=diary)
+    assert diary.notices == [
+        "The gradient was not finite in 2 epoch(s), from 7 to 9: their steps were skipped, "
+        "logits and moments are unchanged."
+    ]
+    assert [row.epoch for row in run.metrics if row.skipped] == [7, 9]
+    assert run.metrics[6].to_dict()["soft_loss"] is None
+    assert run.metrics[6].csv_line().startswith("7,nan,")
+
+
+def test_init_from(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    other = config.with_(seed=5)
+    for source in (finished.path, finished.path / "checkpoint.safetensors"):
+        run = Trainer(other, Scripted(engine, {})).run(init_from=source)
+        assert np.array_equal(run.state.logits, finished.state.logits)
+        assert not run.state.optimizer.mu.any()
+        assert run.state.optimizer.step == 0
+        assert np.array_equal(run.circuit.update_wires[0], finished.circuit.update_wires[0])
+    assert Trainer(config, engine).run(epochs=2, init_from=finished.path).metrics[0].epoch == 1
+
+
+def test_init_from_needs_the_same_shape(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    update = dataclasses.replace(config.model.update, widths=(10, 11, 8, 4, 2))
+    wider = config.with_(model=dataclasses.replace(config.model, update=update))
+    with pytest.raises(CheckpointError, match=r"the update logits should be \[\[11, 16\], .* are \[\[12, 16\]"):
+        Trainer(wider, engine).run(init_from=finished.path, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_device_that_refuses_leaves_no_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
+    class Small(Scripted):
+        def open_model(self, job: Job, state: TrainState) -> TrainingModel:
+            raise LimitError("The device is too small.")
+
+    with pytest.raises(LimitError):
+        Trainer(config, Small(engine, {})).run(out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
+    class Fails(Observer):
+        def advanced(self, epoch: int) -> None:
+            if epoch == 7:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Trainer(config, engine).run(out=tmp_path / "run", observer=Fails())
+    assert Trainer(config, engine).run(resume=tmp_path / "run").state.epoch == 12
+
+
+@pytest.mark.parametrize("epochs", [0, -3])
+def test_epochs_must_be_positive(epochs: int, config: Config, engine: Engine) -> None:
+    with pytest.raises(ConfigError, match=f"epochs must be a whole number of at least 1, got {epochs}"):
+        Trainer(config, engine).run(epochs=epochs)
+
+
+def test_contradictions(config: Config, engine: Engine, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="give resume alone"):
+        Trainer(config, engine).run(resume=tmp_path, out=tmp_path)
+    with pytest.raises(ConfigError, match="log_interval must be a whole number of at least 1, got 0"):
+        Trainer(config, engine).run(log_interval=0)
+
+
+def test_it_runs_in_any_thread(config: Config, engine: Engine) -> None:
+    runs: list[Run] = []
+    thread = threading.Thread(target=lambda: runs.append(Trainer(config, engine).run()))
+    thread.start()
+    thread.join()
+    assert runs[0].state.epoch == 12
+
+
+def test_target_is_the_checkerboard() -> None:
+    task = dataclasses.replace(tiny_config().task, height=16, width=16)
+    board = tasks.target(task)
+    assert board.shape == (16, 16, 1)
+    assert board.sum() == 128
+    assert board[:4, :4, 0].tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 0, 0], [1, 1, 0, 0]]
+
+
+def test_probes_are_fixed_and_not_training_data(config: Config) -> None:
+    probes = tasks.probes(config)
+    assert probes.shape == (4, 5, 6, 2)
+    assert set(np.unique(probes)) == {0, 1}
+    assert np.array_equal(probes, tasks.probes(config))
+    assert not np.array_equal(probes, tasks.probes(config.with_(seed=24)))
+    key = prng.key_from_seed(config.seed)
+    stream = prng.fold_in(key, PROBE_STREAM)
+    for _ in range(1000):
+        key, sub = prng.split(key)
+        assert not np.array_equal(sub, stream)
+
+
+def test_probe_masks(config: Config) -> None:
+    job = tasks.make_job(config, Circuit.initial(config.model, config.seed))
+    assert tasks.probe_masks(job) is None
+    masks = tasks.probe_masks(dataclasses.replace(job, config=tiny_config(fire_rate=0.6)))
+    assert masks is not None
+    assert masks.shape == (3, 5, 6, 1)
+    assert 0 < masks.mean() < 1
+
+
+def test_an_asynchronous_run_ends_too(engine: Engine, tmp_path: Path) -> None:
+    run = Trainer(tiny_config(fire_rate=0.6), engine).run(epochs=2, out=tmp_path / "run")
+    assert (run.path / "rollout.gif").exists()
+
+
+def test_every_field_of_an_observer_has_a_default() -> None:
+    observer: Any = Observer()
+    for name in ("began", "advanced", "logged", "noticed", "saved"):
+        assert getattr(observer, name).__doc__

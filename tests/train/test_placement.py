@@ -1,0 +1,112 @@
+"""Which engine is chosen, and what is said about it."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from difflogic.engine import EngineInfo
+from difflogic.errors import LimitError, NoAdapterError, UsageError
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train.placement import open_engine, place, place_again
+
+HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
+SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "25.0", software=True)
+
+
+class FakeGpu:
+    def __init__(self, info: EngineInfo) -> None:
+        self.info = info
+
+
+@pytest.fixture
+def adapters(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo | Exception]:
+    """What the fake GPU side has; an exception is raised on opening."""
+    found: list[Any] = []
+
+    class GpuEngine:
+        @staticmethod
+        def open(selector: str | None, require_hardware: bool = False) -> FakeGpu:
+            for info in found:
+                if isinstance(info, Exception):
+                    raise info
+                if (selector is None or selector in info.adapter) and not (require_hardware and info.software):
+                    return FakeGpu(info)
+            raise NoAdapterError(f"No adapter for {selector}.")
+
+    module = ModuleType("difflogic.gpu.engine")
+    module.GpuEngine = GpuEngine
+    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", module)
+    return found
+
+
+def test_auto_takes_hardware(adapters: list[Any]) -> None:
+    adapters.append(HARDWARE)
+    placement = place("auto")
+    assert placement.engine.info is HARDWARE
+    assert placement.reason == "auto found the hardware GPU Quick 9000"
+
+
+def test_auto_takes_software_and_says_so(adapters: list[Any]) -> None:
+    adapters.append(SOFTWARE)
+    placement = place("auto")
+    assert placement.engine.info is SOFTWARE
+    assert placement.reason == "auto found no hardware GPU, only the software adapter llvmpipe"
+
+
+@pytest.mark.parametrize("problem", [None, LimitError("Too small.")])
+def test_auto_falls_back_visibly(adapters: list[Any], problem: Exception | None) -> None:
+    adapters.extend([problem] if problem else [])
+    placement = place("auto")
+    assert isinstance(placement.engine, ReferenceEngine)
+    assert placement.reason.startswith("auto found no usable GPU, so the reference engine runs: ")
+    assert placement.reason.endswith("Too small." if problem else "No adapter for None.")
+
+
+def test_auto_with_required_hardware_refuses(adapters: list[Any]) -> None:
+    adapters.append(SOFTWARE)
+    with pytest.raises(NoAdapterError):
+        place("auto", require_hardware=True)
+
+
+def test_what_is_asked_for_is_never_replaced(adapters: list[Any]) -> None:
+    for selector in ("gpu", "gpu:0", "gpu:Quick"):
+        with pytest.raises(NoAdapterError):
+            place(selector)
+    adapters.extend([SOFTWARE, HARDWARE])
+    assert place("gpu:Quick").engine.info is HARDWARE
+    assert place("gpu").engine.info is SOFTWARE
+
+
+@pytest.mark.parametrize("selector", ["cuda", "", "gpu:", "reference:0", "auto:1", "GPU"])
+def test_unknown_engines(selector: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        place(selector)
+    assert str(caught.value) == f"Unknown engine {selector!r}: expected auto, reference, gpu, gpu:INDEX or gpu:NAME."
+
+
+def test_the_reference_is_no_hardware() -> None:
+    with pytest.raises(UsageError, match="The reference engine runs on the CPU: drop --require-hardware"):
+        place("reference", require_hardware=True)
+    assert isinstance(open_engine("reference"), ReferenceEngine)
+
+
+def test_without_wgpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", None)
+    with pytest.raises(NoAdapterError, match="needs the package wgpu, which cannot be loaded"):
+        place("gpu")
+    assert isinstance(open_engine("auto"), ReferenceEngine)
+
+
+def test_a_resumed_run_stays_where_it_was(adapters: list[Any]) -> None:
+    adapters.extend([SOFTWARE, HARDWARE])
+    assert place_again(HARDWARE).engine.info is HARDWARE
+    assert place_again(ReferenceEngine().info).engine.info.engine == "reference"
+    assert place_again(None).selector == "auto"
+    gone = EngineInfo("gpu", "Sold 1000")
+    placement = place_again(gone)
+    assert placement.engine.info is SOFTWARE
+    assert placement.reason == "the run was on Sold 1000, which is not here now"
