@@ -7,10 +7,6 @@ from dataclasses import dataclass
 from difflogic.circuit import Circuit
 from difflogic.config import TrainConfig
 
-WORD = 32
-"""Samples per word in hard mode: bit `i` of a word is sample `32*group + i`."""
-
-
 @dataclass(frozen=True)
 class Shape:
     """B grids of H x W cells with C channels, T steps. Cells are numbered `(b*H + row)*W + col`."""

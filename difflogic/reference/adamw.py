@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.reference import control as c
+from difflogic import control as c
 from difflogic.shape import Hyper
 
 Array = npt.NDArray[Any]

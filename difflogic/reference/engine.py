@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic import control as c
+from difflogic.bits import pack, unpack
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.engine import (
     EngineInfo,
@@ -20,10 +22,8 @@ from difflogic.engine import (
     check_target,
 )
 from difflogic.layout import flat_layout
-from difflogic.reference import control as c
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
-from difflogic.reference.hard_forward import pack, unpack
 from difflogic.reference.model import ReferenceModel
 from difflogic.reference.rollout import hard_rollout, soft_gradients, soft_rollout
 from difflogic.shape import Hyper, Shape

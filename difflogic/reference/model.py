@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from difflogic import control as c
 from difflogic import prng
+from difflogic.bits import pack
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.layout import flat_layout
-from difflogic.reference import control as c
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
 from difflogic.reference.fire_mask import fire_mask
-from difflogic.reference.hard_forward import count_wrong, pack
+from difflogic.reference.hard_loss import hard_loss
 from difflogic.reference.rollout import hard_rollout, soft_gradients
 from difflogic.reference.seed_grid import seed_grid
 from difflogic.shape import Hyper, Shape
@@ -69,7 +70,7 @@ class ReferenceModel:
         wrong = []
         for grids in (self._job.probes, batch):
             words = hard_rollout(self._shape, self._layout, self._logits, masks, pack(grids))
-            wrong.append(count_wrong(words[-1], self._job.target, len(grids)))
+            wrong.append(hard_loss(words[-1], self._job.target, len(grids)))
         return Evaluation(
             hard_loss=wrong[0][0],
             train_hard_loss=wrong[1][0],

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from difflogic import control as c
 from difflogic import prng
-from difflogic.reference import control as c
 from difflogic.shape import Shape
 
 Array = npt.NDArray[Any]

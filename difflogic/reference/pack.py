@@ -1,0 +1,18 @@
+"""A soft batch of 0/1 grids as words. Twin of `pack.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from difflogic import bits
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def pack(shape: Shape, states: Array, words: Array) -> None:
+    """`states[0] [C, cells]` of 0 and 1 -> `words[0] [C, groups*H*W]`."""
+    grids = states[0].T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+    words[0] = bits.pack(grids)
