@@ -29,6 +29,7 @@ class Session:
         self.record: dict[str, Any] = {}
         self.epoch = self._first_epoch = start.checkpoint.state.epoch
         self._clock = time.monotonic()
+        self._saved = self.epoch
         self._notices = start.notices
         self._best = start.checkpoint.best
         self._seconds_before = start.checkpoint.elapsed_s
@@ -56,10 +57,11 @@ class Session:
         while not self.complete and signals.received is None:
             stop = schedule.next_stop(self.epoch, total, interval, log_interval)
             self._advance(stop)
-            judged = self.epoch == total or schedule.is_evaluated(self.epoch, interval)
-            if self.epoch == stop or signals.received is not None:
-                self._report(judged, save=judged or signals.received is not None)
+            if self.epoch == stop:
+                self._report(judged=stop == total or schedule.is_evaluated(stop, interval))
             self.complete = self._is_over(stop_when_solved)
+        if not self.complete:
+            self._leave()
         self.seconds_here = self._seconds() - self._seconds_before
 
     def _advance(self, stop: int) -> None:
@@ -74,8 +76,8 @@ class Session:
         solved = judged is not None and judged.hard_loss == 0
         return self.epoch >= self.job.config.train.epochs or (stop_when_solved and solved)
 
-    def _report(self, judged: bool, save: bool) -> None:
-        """Bring rows home and, where this epoch is judged, its evaluation; then save."""
+    def _report(self, judged: bool) -> None:
+        """Bring rows home; where this epoch is judged, evaluate and save."""
         metrics = self.model.drain()
         result = self.model.evaluate() if judged else None
         seconds = self._seconds()
@@ -86,7 +88,14 @@ class Session:
         if self.folder is not None:
             self.folder.append(rows)
         self._tell(rows)
-        if save:
+        if judged:
+            self._save()
+
+    def _leave(self) -> None:
+        """Save what a signal interrupted, without an evaluation that the schedule does not know."""
+        if len(self.rows) < self.epoch:
+            self._report(judged=False)
+        if self._saved < self.epoch:
             self._save()
 
     def _judge(self, row: Row, result: Evaluation) -> Row:
@@ -113,6 +122,7 @@ class Session:
         state = self.model.to_cpu()
         circuit = self.job.circuit.with_logits(state.logits)
         self.folder.save(Checkpoint(self.job.config, circuit, state, self._best, self._seconds()))
+        self._saved = state.epoch
         self.observer.saved(state.epoch)
 
     def _seconds(self) -> float:

@@ -48,6 +48,29 @@ def test_two_halves_equal_the_whole(first: int, finished: Run, config: Config, e
     assert_same_run(finished.path, tmp_path / "halves")
 
 
+@pytest.mark.parametrize("log_interval", [1, 10])
+@pytest.mark.parametrize("heard_by", ["advanced", "logged", "saved"])
+def test_a_signal_at_any_moment_is_saved(
+    heard_by: str, log_interval: int, finished: Run, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    """Also while a row is written or just after a save, when the loop has made up its mind."""
+
+    def listen(value: object, *rest: object) -> None:
+        epoch = getattr(value, "epoch", value)
+        if epoch in (6, 10) and not seen:
+            seen.append(epoch)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    seen: list[object] = []
+    observer = Observer()
+    setattr(observer, heard_by, listen)
+    run = Trainer(config, engine).run(out=tmp_path / "run", observer=observer, log_interval=log_interval)
+    assert run.interrupted is signal.SIGINT
+    assert [checkpoint.load(run.path).state.epoch, run.state.epoch, len(run.metrics)] == [seen[0]] * 3
+    Trainer(config, engine).run(resume=run.path)
+    assert_same_run(finished.path, run.path)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("epoch", [1, 4, 5, 7])
 def test_a_signal_saves_and_resume_goes_on(

@@ -1,0 +1,37 @@
+"""The command line in this process, with a checkerboard that takes milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from difflogic import presets
+from difflogic.cli.main import main
+from tests.train.tiny import tiny_config
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    errors: str
+
+
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    """`call("--epochs", 3)` runs `difflogic train-checkerboard --engine reference --epochs 3` in tmp_path."""
+    config = tiny_config()
+    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object, engine: str | None = "reference") -> Result:
+        chosen = [] if engine is None else ["--engine", engine]
+        code = main(["train-checkerboard", *chosen, *map(str, arguments)])
+        return Result(code, *capsys.readouterr())
+
+    return run

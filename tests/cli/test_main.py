@@ -1,0 +1,112 @@
+"""The entry point: help, version, speed, and failures as one sentence."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+
+import difflogic
+from difflogic.cli import main as entry
+from difflogic.errors import ConfigError, DeviceError
+from tests.train import processes
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"difflogic {difflogic.__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], []])
+def test_help_lists_every_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.main(arguments) == 0
+    out = capsys.readouterr().out
+    for name, (_, text) in entry.COMMANDS.items():
+        assert name in out
+        assert text.split()[0] in out
+
+
+@pytest.mark.parametrize("name", entry.COMMANDS)
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry.main([name, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert f"Usage: difflogic {name}" in out
+    assert f"Example: difflogic {name}" in out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train-checkerboard", "--help"]])
+def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    """Time is not asserted, its causes are: NumPy alone takes longer than all of `--help`."""
+    code = (
+        "import sys; from difflogic.cli.main import main; main(sys.argv[1:]);"
+        "print([name for name in ('numpy', 'wgpu', 'matplotlib', 'rich', 'PIL') if name in sys.modules])"
+    )
+    assert processes.run_code(code, *arguments).stdout.splitlines()[-1] == "[]"
+
+
+def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, text in (
+        (["fly"], "Error: No such command 'fly'. See 'difflogic --help'.\n"),
+        (["--fly"], "Error: No such option '--fly'. See 'difflogic --help'.\n"),
+        (
+            ["train-checkerboard", "--fly"],
+            "Error: No such option '--fly'. See 'difflogic train-checkerboard --help'.\n",
+        ),
+        (
+            ["train-checkerboard", "--epochs", "many"],
+            "Error: Invalid value for '--epochs': 'many' is not a valid integer. "
+            "See 'difflogic train-checkerboard --help'.\n",
+        ),
+    ):
+        assert entry.main(arguments) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.replace("option: --fly", "option '--fly'") == text
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def run(*arguments: Any, **options: Any) -> None:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (ConfigError("Wrong."), 2, "Error: Wrong.\n"),
+        (DeviceError("Broken."), 1, "Error: Broken.\n"),
+        (OSError(errno.ENOSPC, "No space left on device", "x"), 1, "Error: x: No space left on device.\n"),
+        (OSError(errno.EIO, "Input/output error"), 1, "Error: Input/output error.\n"),
+        (MemoryError("2 TiB"), 1, "Error: Not enough memory: 2 TiB. Use a smaller batch or model.\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (click.Abort(), 130, ""),
+    ],
+)
+def test_expected_failures(
+    error: BaseException, code: int, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(entry.group, "main", raising(error))
+    assert entry.main([]) == code
+    assert capsys.readouterr().err == text
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry.group, "main", raising(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        entry.main([])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with pipes")
+def test_a_closed_pipe_is_quiet() -> None:
+    process = processes.start("difflogic.cli.main", "train-checkerboard", "--small", "--engine", "reference",
+                              "--log-interval", "1", "--epochs", "50")  # fmt: skip
+    with process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1

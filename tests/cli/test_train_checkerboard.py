@@ -1,0 +1,190 @@
+"""`difflogic train-checkerboard`: what it prints, where it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from difflogic import checkpoint
+from difflogic.cli import reporters
+from difflogic.engine import EngineInfo
+from difflogic.train.observer import Beginning
+from tests.cli.conftest import Call
+from tests.train import processes
+from tests.train.tiny import assert_same_run, tiny_config
+
+MAIN = "difflogic.cli.main"
+LOG_LINE = re.compile(r"Epoch [ \d]{4}: soft_loss=\d+\.\d{4}, hard_acc=\d+\.\d\d%")
+
+
+def test_a_run_in_lines(call: Call, tmp_path: Path) -> None:
+    code, out, errors = call("--log-interval", 4, "--out", "here")
+    assert (code, errors) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "tiny: 54 gates, 5x6 grid, 2 channels, 3 steps, batch 3, seed 23"
+    assert lines[1].startswith("Engine reference: NumPy (")
+    assert lines[1].endswith("; reference was asked for")
+    assert lines[2] == "Run folder here"
+    logs = [line for line in lines if line.startswith("Epoch ")]
+    assert all(LOG_LINE.fullmatch(line) for line in logs)
+    assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]
+    assert "solved: " in out.lower()
+    assert lines[-1] == "Run folder:      here"
+    assert (tmp_path / "here" / "summary.txt").read_text() in out
+
+
+def test_the_log_line_to_the_letter(call: Call) -> None:
+    out = call("--epochs", 1, "--out", "here").out
+    row = json.loads(Path("here/metrics.jsonl").read_text())
+    expected = "Epoch {:4}: soft_loss={:.4f}, hard_acc={:.2f}%".format(1, row["soft_loss"], 100 * row["accuracy"])
+    assert expected in out.splitlines()
+
+
+def test_the_default_folder(call: Call, tmp_path: Path) -> None:
+    out = call("--epochs", 1).out
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert re.fullmatch(r"tiny-\d{8}-\d{6}", folder.name)
+    assert f"Run folder:      runs/{folder.name}" in out
+
+
+def test_json_lines(call: Call) -> None:
+    code, out, errors = call("--json", "--out", "here")
+    assert (code, errors) == (0, "")
+    events = [json.loads(line) for line in out.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert set(kinds) == {"begin", "epoch", "checkpoint", "end"}
+    assert events[0]["config"]["seed"] == 23
+    assert events[0]["engine"]["engine"] == "reference"
+    epochs = [event for event in events if event["event"] == "epoch"]
+    assert [event["epoch"] for event in epochs] == [1, 5, 10, 12]
+    assert all(event["hard_acc"] == round(100 * event["accuracy"], 4) for event in epochs)
+    assert events[-1]["path"] == "here"
+    assert events[-1]["epoch"] == 12
+    assert events[-1]["interrupted"] is None
+
+
+def test_options_reach_the_configuration(call: Call) -> None:
+    call("--epochs", 3, "--seed", 5, "--batch", 7, "--eval-interval", 2, "--out", "here")
+    config = checkpoint.load(Path("here")).config
+    assert config == tiny_config(epochs=3, batch=7, eval_interval=2).with_(seed=5)
+
+
+def test_resume(call: Call) -> None:
+    call("--out", "whole")
+    call("--epochs", 5, "--out", "halves")
+    code, out, errors = call("--resume", "halves", "--epochs", 12, engine=None)
+    assert (code, errors) == (0, "")
+    assert "Engine reference: NumPy" in out
+    assert "; the run was on it before" in out
+    assert "Going on after epoch 5 of 12" in out
+    assert_same_run(Path("whole"), Path("halves"))
+
+
+def test_resume_from_the_previous_checkpoint(call: Call) -> None:
+    call("--out", "run")
+    Path("run", checkpoint.NAME).write_bytes(b"ruined")
+    code, out, errors = call("--resume", "run")
+    assert (code, out) == (1, "")
+    match = re.fullmatch(r"Error: .* continue from epoch 10 with --resume (\S+)\.\n", errors)
+    assert match, errors
+    assert call("--resume", match[1]).code == 0
+    assert checkpoint.load(Path("run")).state.epoch == 12
+
+
+def test_init_from(call: Call) -> None:
+    call("--out", "first")
+    assert call("--init-from", "first", "--epochs", 1, "--out", "second").code == 0
+    assert json.loads(Path("second/manifest.json").read_text())["init_from"] == "first"
+
+
+BAD_INPUT = [
+    (["--epochs", "0"], 2, "epochs must be a whole number of at least 1, got 0."),
+    (["--epochs", "-5"], 2, "epochs must be a whole number of at least 1, got -5."),
+    (["--batch", "0"], 2, "batch must be a whole number of at least 1, got 0."),
+    (["--eval-interval", "0"], 2, "eval_interval must be a whole number of at least 1, got 0."),
+    (["--log-interval", "0"], 2, "log_interval must be a whole number of at least 1, got 0."),
+    (["--seed", "-1"], 2, "seed must be a whole number between 0 and 4294967295, got -1."),
+    (["--gpu"], 2, "--gpu means --engine gpu, but --engine reference was given too: give one of them."),
+    (["--engine", "cuda"], 2, "Unknown engine 'cuda': expected auto, reference, gpu, gpu:INDEX or gpu:NAME."),
+    (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
+                                "or ask for gpu or auto."),
+    (["--resume", "nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+    (["--resume", "occupied"], 1, "The folder occupied holds no checkpoint.safetensors: "
+                                  "expected the folder of an earlier run."),
+    (["--resume", "x", "--seed", "3", "--small"], 2, "--resume continues a run as it was configured: "
+                                                     "drop --seed, --small."),
+    (["--init-from", "nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+    (["--init-from", "file"], 1, "file is not a difflogic checkpoint, or its header is damaged. "
+                                 "Restore the file from a copy, or start a new run."),
+    (["--out", "occupied"], 1, "The folder occupied is not empty: continue its run with --resume occupied, "
+                               "or choose another --out."),
+    (["--out", "file"], 1, "file is a file, not a folder: choose another --out."),
+    (["--out", "file/deeper"], 1, "Cannot create the run folder file/deeper: Not a directory."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "code", "text"), BAD_INPUT)
+def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_path: Path) -> None:
+    (tmp_path / "occupied").mkdir()
+    (tmp_path / "occupied" / "mine").write_text("")
+    (tmp_path / "file").write_text("text")
+    before = sorted(tmp_path.rglob("*"))
+    assert call(*arguments) == (code, "", f"Error: {text}\n")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    arguments = ["train-checkerboard", "--small", "--engine", "reference", "--log-interval", 1, "--out", folder]
+    with processes.start(MAIN, *arguments) as process:
+        while not process.stdout.readline().startswith("Epoch    2"):
+            pass
+        process.send_signal(number)
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (code, "")
+    state = checkpoint.load(folder).state
+    assert out.endswith(
+        f"Interrupted by {number.name} after epoch {state.epoch} of 500; the checkpoint is written. "
+        f"Continue with: difflogic train-checkerboard --resume {folder}\n"
+    )
+    resumed = processes.run(MAIN, "train-checkerboard", "--resume", folder, "--epochs", state.epoch + 1)
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"Going on after epoch {state.epoch} of {state.epoch + 1}" in resumed.stdout
+
+
+def beginning(info: EngineInfo) -> Beginning:
+    return Beginning(tiny_config(), info, "auto found it", Path("run"), 0)
+
+
+SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "Mesa 25", software=True)
+
+
+def test_adapter_backend_and_driver_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    reporters.Lines().began(beginning(SOFTWARE))
+    captured = capsys.readouterr()
+    assert "Engine gpu: llvmpipe (CPU, Vulkan, Mesa 25); auto found it\n" in captured.out
+    assert captured.err == (
+        "Warning: llvmpipe is a software adapter, a GPU imitated by the CPU: results are right, but slow to come.\n"
+    )
+    reporters.JsonLines().began(beginning(SOFTWARE))
+    assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == ["begin", "notice"]
+
+
+def test_no_warning_on_hardware(capsys: pytest.CaptureFixture[str]) -> None:
+    reporters.Lines().began(beginning(EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")))
+    assert capsys.readouterr().err == ""
+
+
+def test_the_bar_shows_lines_and_progress(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(reporters, "choose", lambda as_json: reporters.Bar())
+    code, out, _ = call("--out", "here", "--log-interval", 1)
+    assert code == 0
+    assert all(f"Epoch {epoch:4}: soft_loss=" in out for epoch in range(1, 13))
+    assert "Run folder:      here" in out
