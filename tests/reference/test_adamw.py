@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from difflogic.reference import control as c
+from difflogic import control as c
 from difflogic.reference.adamw import adamw, power
 from difflogic.shape import Hyper
 from tests import tolerances

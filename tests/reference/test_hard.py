@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from difflogic.bits import pack, unpack
 from difflogic.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.hard_forward import count_wrong, pack, unpack
+from difflogic.reference.hard_loss import hard_loss
 from tests import naive
 from tests.random_circuits import bits, circuits, random_circuit
 
@@ -94,4 +95,4 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     grids[..., :loss_channels] = target
     flips = rng.random((batch, 3, 4, loss_channels)) < 0.05
     grids[..., :loss_channels][flips] = 1 - grids[..., :loss_channels][flips]
-    assert count_wrong(pack(grids), target, batch) == (flips.sum(), flips.any(axis=(1, 2, 3)).sum())
+    assert hard_loss(pack(grids), target, batch) == (flips.sum(), flips.any(axis=(1, 2, 3)).sum())

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflogic import control as c
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.layout import flat_layout
-from difflogic.reference import control as c
 from difflogic.reference.adamw import adamw
 from difflogic.reference.coefficients import coefficients
 from difflogic.reference.engine import ReferenceEngine

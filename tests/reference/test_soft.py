@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from difflogic import control as c
 from difflogic import prng
 from difflogic.circuit import Circuit
-from difflogic.reference import control as c
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.fire_mask import fire_mask
 from difflogic.reference.seed_grid import seed_grid
