@@ -13,10 +13,11 @@ import difflogic
 from difflogic.cli import main as cli
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [CHECKOUT / "README.md", CHECKOUT / "CHANGELOG.md", *CHECKOUT.glob("*/README.md")]
-README = (CHECKOUT / "README.md").read_text()
+DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md")]
+README = "".join(document.read_text() for document in CHECKOUT.glob("README.md"))
 
-(GROUP,) = {value for value in vars(cli).values() if isinstance(value, click.Group)}
+CONTEXT = click.Context(cli.group, info_name="difflogic")
+COMMANDS = {name: cli.group.get_command(CONTEXT, name) for name in cli.group.list_commands(CONTEXT)}
 
 COMMAND = re.compile(r"^(?: {4}|\$ )?(?:bin/)?difflogic (.+)$", re.MULTILINE)
 
@@ -33,20 +34,17 @@ def test_the_main_job_is_an_example():
 @pytest.mark.parametrize("line", example_lines())
 def test_example_parses(line):
     words = shlex.split(line)
-    command: click.Command = GROUP
-    if words[0] in GROUP.commands:
-        command = GROUP.commands[words.pop(0)]
-    context = click.Context(command, info_name="difflogic")
-    _, rest, _ = command.make_parser(context).parse_args(words)
+    command = COMMANDS[words.pop(0)] if words[0] in COMMANDS else cli.group
+    _, rest, _ = command.make_parser(click.Context(command, parent=CONTEXT)).parse_args(words)
     assert rest == []
 
 
-@pytest.mark.parametrize("name", sorted(GROUP.commands))
+@pytest.mark.parametrize("name", COMMANDS)
 def test_command_is_documented(name):
     assert f"difflogic {name}" in README
-    command = GROUP.commands[name]
+    command = COMMANDS[name]
     assert command.help
-    undescribed = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
+    undescribed = [option.name for option in command.params if isinstance(option, click.Option) and not option.help]
     assert undescribed == []
 
 
