@@ -31,5 +31,6 @@ GATES = {"gol": 2543, "checkerboard": 3040, "checkerboard_async": 4064, "lizard"
 
 def checkerboard_target(height: int, width: int) -> np.ndarray:
     """float32 `[H, W, 1]`: squares of two cells, 0 in the corner."""
-    rows, cols = np.mgrid[:height, :width]
-    return ((cols // 2 + rows // 2) % 2)[..., None].astype(np.float32)
+    rows, cols = np.arange(height)[:, None], np.arange(width)
+    board: np.ndarray = ((cols // 2 + rows // 2) % 2)[..., None].astype(np.float32)
+    return board

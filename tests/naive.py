@@ -38,14 +38,16 @@ RELAXED: tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], ...] = (
 def soft_gate(logits: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     weights = np.exp(np.asarray(logits, dtype=np.float64) - logits.max())
     weights = weights / weights.sum()
-    return sum(weight * gate(a, b) for weight, gate in zip(weights, RELAXED, strict=True))
+    mixed: np.ndarray = np.sum([weight * gate(a, b) for weight, gate in zip(weights, RELAXED, strict=True)], axis=0)
+    return mixed
 
 
 def hard_gate(logits: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The gate of the largest logit, the lowest of equals; its id's four bits are outputs for 00, 01, 10, 11."""
     values = logits.tolist()
     outputs = np.array([int(bit) for bit in f"{values.index(max(values)):04b}"], dtype=float)
-    return outputs[(2 * a + b).astype(int)]
+    looked_up: np.ndarray = outputs.take((2 * a + b).astype(int))
+    return looked_up
 
 
 def patch(grid: np.ndarray, f: int, periodic: bool) -> np.ndarray:

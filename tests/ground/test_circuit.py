@@ -216,7 +216,7 @@ def test_shared_and_own_wires_of_the_same_values_compute_the_same() -> None:
         circuit = Circuit.from_arrays(shared.logits, wires, 2)
         assert [layer.shape[:2] for layer in circuit.perceive_wires] == [(3, 2)] * 3
         states.append(ReferenceEngine().rollout(circuit, np.eye(5)[None, :, :, None].repeat(2, axis=3), steps=3))
-    np.testing.assert_array_equal(*states)
+    np.testing.assert_array_equal(states[0], states[1])
 
 
 def test_every_gate_starts_as_the_pass_through() -> None:

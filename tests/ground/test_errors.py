@@ -9,7 +9,7 @@ import pytest
 
 from difflogic import errors
 
-CLASSES = dict(inspect.getmembers(errors, inspect.isclass))
+CLASSES: dict[str, type[errors.DifflogicError]] = dict(inspect.getmembers(errors, inspect.isclass))
 
 
 def test_the_tree_in_the_docstring_is_the_tree() -> None:
@@ -20,7 +20,7 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
         above = [*above[: depth + 1], name]
         parents[name] = above[depth]
     assert parents == {
-        name: cls.__base__.__name__ if cls is not errors.DifflogicError else "" for name, cls in CLASSES.items()
+        name: cls.__bases__[0].__name__ if cls is not errors.DifflogicError else "" for name, cls in CLASSES.items()
     }
 
 

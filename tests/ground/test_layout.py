@@ -60,22 +60,24 @@ def backward_through_slots(layout: Layout, sent: np.ndarray) -> np.ndarray:
     """Each node's sum of what its readers sent, `sent [instances, 2]`, level by level through the slots.
 
     Fails where a slot is written while it still waits to be read, or is read without having been written.
+    The instances of a level run in any order, so what one of them reads no other may write.
     """
     waiting: dict[int, float] = {}
     sums = np.zeros(layout.nodes)
 
-    def collect(node: int) -> None:
-        start, end = map(int, layout.fanout[node])
-        sums[node] = sum(waiting.pop(slot) for slot in range(start, end))
+    def collect(node: int) -> range:
+        slots = range(*map(int, layout.fanout[node]))
+        sums[node] = sum(waiting.pop(slot) for slot in slots)
+        return slots
 
     for level in reversed(layout.levels):
         span = range(level.first_instance, level.first_instance + level.count)
-        for instance in span:
-            collect(layout.patch_nodes + instance)
+        reading = {slot for instance in span for slot in collect(layout.patch_nodes + instance)}
         for instance in span:
             for side in (0, 1):
                 slot = int(layout.slots[instance, side])
                 assert slot not in waiting, "two live adjoints share a slot"
+                assert slot not in reading, "a level writes where it reads"
                 assert slot < layout.slot_count
                 waiting[slot] = sent[instance, side]
     for node in range(layout.patch_nodes):

@@ -135,6 +135,13 @@ def test_uniform_is_uniform() -> None:
     assert abs(counts - 2000).max() < 200  # over four standard deviations
 
 
+def test_fold_in_encrypts_the_number() -> None:
+    """As JAX's: the counter is the number's own key, its high word 0."""
+    key = prng.key_from_seed(23)
+    x0, x1 = prng.threefry2x32(key, words(0), words(2**32 - 1))
+    assert prng.fold_in(key, 2**32 - 1).tolist() == [*x0, *x1]
+
+
 @given(seeds, st.sets(st.integers(0, 2**32 - 1), min_size=2, max_size=20))
 def test_fold_in_gives_every_number_its_own_key(seed: int, data: set[int]) -> None:
     key = prng.key_from_seed(seed)

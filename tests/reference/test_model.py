@@ -120,7 +120,7 @@ def test_an_epoch_is_one_engine_step_on_the_notebooks_data(fire_rate: float, los
         state = model.to_cpu()
         assert_same_bits(state, TrainState(circuit.flat_logits(), optimizer, data_key, train_key, epoch))
         (row,) = model.drain()
-        assert (row.epoch, row.skipped, row.soft_loss) == (epoch, False, np.float32(metrics["soft_loss"]))
+        assert (row.epoch, row.skipped, row.soft_loss) == (epoch, False, float(np.float32(metrics["soft_loss"])))
 
 
 @pytest.mark.parametrize("loss_channels", [1, 2])
@@ -134,7 +134,8 @@ def test_evaluation_counts_what_a_direct_rollout_gets_wrong(loss_channels: int) 
 
     def wrong(grids: np.ndarray) -> np.ndarray:
         last = naive.rollout(circuit, grids, T, naive.hard_gate)[-1]
-        return last[..., :loss_channels] != job.target
+        different: np.ndarray = last[..., :loss_channels] != job.target
+        return different
 
     judged = model.evaluate()
     assert judged.hard_loss == wrong(job.probes).sum()
