@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,14 @@ def config() -> Config:
     return tiny_config()
 
 
+@pytest.fixture(scope="session")
+def complete(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Trainer(tiny_config(), engine).run(out=tmp_path_factory.mktemp("complete") / "run")
+
+
 @pytest.fixture
-def finished(config: Config, engine: Engine, tmp_path: Path) -> Run:
-    """A complete run of 12 epochs in `tmp_path / "finished"`."""
-    return Trainer(config, engine).run(out=tmp_path / "finished")
+def finished(complete: Run, tmp_path: Path) -> Run:
+    """A complete run of 12 epochs, its folder copied to `tmp_path / "finished"`."""
+    path = tmp_path / "finished"
+    shutil.copytree(complete.path, path)
+    return dataclasses.replace(complete, path=path)
