@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.bits import pack, unpack
+from difflogic.bits import pack
 from difflogic.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.hard_loss import hard_loss
+from difflogic.reference.pack import pack as pack_states
+from difflogic.shape import Shape
 from tests import naive
 from tests.random_circuits import bits, circuits, random_circuit
 
@@ -66,24 +68,15 @@ def test_a_soft_rollout_of_decided_gates_is_the_hard_one() -> None:
     np.testing.assert_array_equal(soft, hard)
 
 
-@given(st.sampled_from((*BATCHES, 64, 65)), st.integers(1, 3), st.integers(3, 6), st.integers(3, 6), seeds)
-def test_unpacking_undoes_packing(batch: int, channels: int, height: int, width: int, seed: int) -> None:
-    grids = bits(np.random.default_rng(seed), batch, height, width, channels)
-    words = pack(grids)
-    assert words.dtype == np.uint32
-    assert words.shape == (channels, -(-batch // 32) * height * width)
-    np.testing.assert_array_equal(unpack(words, grids.shape), grids)
-    np.testing.assert_array_equal(unpack(np.stack([words, words]), grids.shape), np.stack([grids, grids]))
-
-
-def test_sample_i_is_bit_i_of_its_group() -> None:
-    grids = np.zeros((34, 3, 4, 2), dtype=np.float32)
-    grids[33, 2, 1, 1] = grids[5, 2, 1, 1] = 1
-    words = pack(grids).reshape(2, 2, 3, 4)  # channel, group, row, column
-    assert words[1, 0, 2, 1] == 1 << 5
-    assert words[1, 1, 2, 1] == 1 << 1
-    words[1, :, 2, 1] = 0
-    assert not words.any()
+@given(st.sampled_from(BATCHES), st.sampled_from([(3, 3, 1), (5, 7, 3)]), seeds)
+def test_a_soft_batch_becomes_words(batch: int, grid: tuple[int, int, int], seed: int) -> None:
+    """From the layout of soft states, cells last, to the same words as from grids."""
+    shape = Shape(batch, *grid, steps=1)
+    grids = bits(np.random.default_rng(seed), batch, *grid)
+    words = np.zeros((2, *pack(grids).shape), dtype=np.uint32)
+    pack_states(shape, grids.reshape(-1, grid[2]).T[None], words)
+    np.testing.assert_array_equal(words[0], pack(grids))
+    assert not words[1].any()
 
 
 @pytest.mark.parametrize("loss_channels", [1, 2])
