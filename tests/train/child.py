@@ -1,4 +1,5 @@
-"""A training process to interrupt: `python -m tests.train.child FOLDER [--resume] [--pause S] [--kill-at N]`.
+"""A training process to interrupt: `python -m tests.train.child FOLDER [--resume] [--engine E] [--pause S]
+[--kill-at N]`.
 
 `--kill-at N`: SIGKILL at the N-th file operation after the run began, in the middle of a write where it is one.
 """
@@ -51,11 +52,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--engine", default="reference")
     parser.add_argument("--pause", type=float, default=0)
     parser.add_argument("--kill-at", type=int, default=0)
     options = parser.parse_args()
     where = {"resume" if options.resume else "out": options.folder}
-    run = Trainer(tiny_config(), open_engine("reference")).run(**where, observer=Killer(options.kill_at, options.pause))
+    trainer = Trainer(tiny_config(), open_engine(options.engine))
+    run = trainer.run(**where, observer=Killer(options.kill_at, options.pause))
     sys.exit(0 if run.interrupted is None else 128 + run.interrupted)
 
 

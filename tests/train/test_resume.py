@@ -190,7 +190,7 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
 
 @pytest.mark.parametrize("operation", [1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22])
 def test_kill_during_a_save(operation: int, finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    killed = processes.run(CHILD, tmp_path / "killed", "--kill-at", operation)
+    killed = processes.run(CHILD, tmp_path / "killed", "--engine", engine.info.engine, "--kill-at", operation)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     run = Trainer(config, engine).run(resume=tmp_path / "killed")
     assert_same_run(finished.path, run.path)
@@ -200,7 +200,7 @@ def test_kill_during_a_save(operation: int, finished: Run, config: Config, engin
 def test_kills_at_any_moment(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     path, resume = tmp_path / "killed", []
     for epochs in (2, 3, 4):
-        with processes.start(CHILD, path, *resume, "--pause", "0.02") as process:
+        with processes.start(CHILD, path, *resume, "--engine", engine.info.engine, "--pause", "0.02") as process:
             for _ in range(epochs):
                 process.stdout.readline()
             process.kill()
