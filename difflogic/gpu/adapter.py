@@ -1,0 +1,135 @@
+"""Adapters: what there is, which one is meant, and a device with portable limits.
+
+A device is asked for no more than what every WebGPU implementation grants, so that a kernel that
+outgrows it fails here and not at a user's.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from difflogic.errors import NoAdapterError
+
+BACKENDS = ("Vulkan", "Metal", "DX12")
+
+PORTABLE_LIMITS = {
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-workgroups-per-dimension": 65535,
+    "max-storage-buffer-binding-size": 128 << 20,
+    "max-buffer-size": 256 << 20,
+    "max-uniform-buffer-binding-size": 16384,
+}
+
+NO_ADAPTER = (
+    "No GPU adapter was found, and this command needs one: install a Vulkan driver (on Debian or Ubuntu the package "
+    "mesa-vulkan-drivers brings a software one), or use --engine reference."
+)
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One adapter as it describes itself, in the order of `list_adapters`."""
+
+    index: int
+    name: str
+    type: str
+    """DiscreteGPU, IntegratedGPU, VirtualGPU, CPU or Unknown."""
+    backend: str
+    driver: str
+    vendor: str
+    limits: dict[str, int]
+    features: tuple[str, ...]
+    handle: Any
+
+    @property
+    def software(self) -> bool:
+        """True where the adapter is a program on the CPU (lavapipe, SwiftShader, WARP)."""
+        return self.type == "CPU"
+
+    @property
+    def limits_loops(self) -> bool:
+        """True for lavapipe of Mesa before 25, which cuts long loops short without an error."""
+        if "llvmpipe" not in self.name.lower():
+            return False
+        version = re.search(r"Mesa (\d+)", self.driver)
+        return version is None or int(version.group(1)) < 25
+
+
+@functools.cache
+def _wgpu() -> Any:
+    """The wgpu module, told to look only at the backends that we use: faster, and no stray output."""
+    import wgpu
+    from wgpu.backends.wgpu_native import extras
+
+    extras.set_instance_extras(backends=list(BACKENDS))
+    return wgpu
+
+
+@functools.cache
+def list_adapters() -> tuple[Adapter, ...]:
+    """All adapters; hardware first, each kind in the driver's order."""
+    found = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
+    found.sort(key=lambda adapter: adapter["type"] == "CPU")
+    return tuple(Adapter(index=index, **adapter) for index, adapter in enumerate(found))
+
+
+def _describe(handle: Any) -> dict[str, Any]:
+    info = handle.info
+    return {
+        "name": info["device"],
+        "type": info["adapter_type"],
+        "backend": info["backend_type"],
+        "driver": info["description"],
+        "vendor": info["vendor"],
+        "limits": dict(handle.limits),
+        "features": tuple(sorted(handle.features)),
+        "handle": handle,
+    }
+
+
+def select_adapter(selector: str | None = None, require_hardware: bool = False) -> Adapter:
+    """The adapter of that index or (part of a) name; without a selector, the first.
+
+    Raises NoAdapterError where there is none, or only software under `require_hardware`.
+    """
+    adapters = list_adapters()
+    if not adapters:
+        raise NoAdapterError(NO_ADAPTER)
+    known = "; ".join(f"{a.index}: {a.name}" for a in adapters)
+    matching = [a for a in adapters if selector is None or _matches(a, selector)]
+    if not matching:
+        raise NoAdapterError(f"No GPU adapter matches {selector!r}: expected an index or part of a name of: {known}.")
+    usable = [a for a in matching if not (require_hardware and a.software)]
+    if not usable:
+        raise NoAdapterError(
+            f"--require-hardware was given, but only software adapters were found ({known}): install the GPU's driver, "
+            "or leave the option out."
+        )
+    return usable[0]
+
+
+def _matches(adapter: Adapter, selector: str) -> bool:
+    return adapter.index == int(selector) if selector.isdigit() else selector.lower() in adapter.name.lower()
+
+
+def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
+    """A wgpu device with the smaller of the adapter's and the portable (or the given) limits."""
+    wanted = PORTABLE_LIMITS | (limits or {})
+    granted = {name: min(adapter.limits[name], value) for name, value in wanted.items()}
+    try:
+        return adapter.handle.request_device_sync(label=f"difflogic on {adapter.name}", required_limits=granted)
+    except RuntimeError as error:
+        raise NoAdapterError(
+            f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
+            "(difflogic devices lists them), or --engine reference."
+        ) from error
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,131 @@
+"""One open device: pipelines made once per schedule, buffers, bind groups, and what crossed the bus."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.errors import KernelError, LimitError
+from difflogic.gpu.adapter import Adapter, first_line, open_device
+from difflogic.gpu.kernels import KERNELS, KernelSpec
+from difflogic.gpu.ledger import TransferLedger
+from difflogic.gpu.plan import Schedule, wg_size
+from difflogic.gpu.shaders import Source, load_source
+
+_LAYOUT_TYPE = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
+_COMPUTE = 4  # GPUShaderStage.COMPUTE
+
+
+class Device:
+    """Wraps a wgpu device. Everything made through it carries the label of its source."""
+
+    def __init__(self, adapter: Adapter, limits: dict[str, int] | None = None) -> None:
+        self.adapter = adapter
+        self.handle = open_device(adapter, limits)
+        self.limits: dict[str, int] = dict(self.handle.limits)
+        self.queue = self.handle.queue
+        self.ledger = TransferLedger()
+        self._pipelines: dict[tuple[str, Schedule], Any] = {}
+        self._layouts: dict[str, Any] = {}
+        self._modules: dict[str, Any] = {}
+
+    def pipeline(self, kernel: str, schedule: Schedule) -> Any:
+        """The compute pipeline of a kernel; compiled the first time. Raises KernelError."""
+        key = (kernel, schedule)
+        if key not in self._pipelines:
+            spec = KERNELS[kernel]
+            constants = {"WG": wg_size(kernel, schedule), "LANES": schedule.lanes}
+            layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self.layout(spec)])
+            self._pipelines[key] = self.handle.create_compute_pipeline(
+                label=kernel,
+                layout=layout,
+                compute={
+                    "module": self._module(kernel),
+                    "entry_point": "main",
+                    "constants": {name: constants[name] for name in spec.overrides},
+                },
+            )
+        return self._pipelines[key]
+
+    def _module(self, kernel: str) -> Any:
+        if kernel not in self._modules:
+            self._modules[kernel] = self.compile(load_source(kernel))
+        return self._modules[kernel]
+
+    def compile(self, source: Source) -> Any:
+        """A shader module. Raises KernelError with file and line where the source is not valid."""
+        import wgpu
+
+        try:
+            return self.handle.create_shader_module(label=source.name, code=source.text)
+        except wgpu.GPUError as error:
+            raise KernelError(f"The shader {source.name} does not compile: {source.locate(str(error))}") from error
+
+    def layout(self, spec: KernelSpec) -> Any:
+        if spec.name not in self._layouts:
+            entries = [
+                {"binding": number, "visibility": _COMPUTE, "buffer": {"type": _LAYOUT_TYPE[binding.access]}}
+                for number, binding in enumerate(spec.bindings)
+            ]
+            self._layouts[spec.name] = self.handle.create_bind_group_layout(label=spec.name, entries=entries)
+        return self._layouts[spec.name]
+
+    def bind(self, kernel: str, buffers: dict[str, Any]) -> Any:
+        """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
+        spec = KERNELS[kernel]
+        entries = []
+        for number, binding in enumerate(spec.bindings):
+            given = buffers[binding.name]
+            buffer, offset, size = given if isinstance(given, tuple) else (given, 0, given.size)
+            entries.append({"binding": number, "resource": {"buffer": buffer, "offset": offset, "size": size}})
+        return self.handle.create_bind_group(label=kernel, layout=self.layout(spec), entries=entries)
+
+    def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
+        """A zeroed buffer on the device. Raises LimitError where the device is out of memory."""
+        import wgpu
+
+        usage = wgpu.BufferUsage.COPY_DST | wgpu.BufferUsage.COPY_SRC
+        usage |= wgpu.BufferUsage.UNIFORM if uniform else wgpu.BufferUsage.STORAGE
+        return self._create(name, size, usage)
+
+    def staging(self, name: str, size: int) -> Any:
+        """A buffer that the host can map to read."""
+        import wgpu
+
+        return self._create(name, size, wgpu.BufferUsage.COPY_DST | wgpu.BufferUsage.MAP_READ)
+
+    def _create(self, name: str, size: int, usage: int) -> Any:
+        import wgpu
+
+        try:
+            return self.handle.create_buffer(label=name, size=size, usage=usage)
+        except wgpu.GPUError as error:
+            raise LimitError(
+                f"The device could not give {size / 1e6:.1f} MB for the buffer '{name}' ({first_line(error)}): use a "
+                "smaller grid, batch or circuit."
+            ) from error
+
+    def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
+        payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        self.queue.write_buffer(buffer, offset, payload)
+        self.ledger.upload(purpose, len(payload))
+
+    def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
+        """A copy of a buffer (or its first `size` bytes); waits for all submitted work."""
+        data = self.queue.read_buffer(buffer, 0, size or buffer.size)
+        self.ledger.download(purpose, len(data))
+        return np.frombuffer(data, dtype=dtype).copy()
+
+    def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
+        """What was copied into a staging buffer; waits until it is there."""
+        import wgpu
+
+        staging.map_sync(wgpu.MapMode.READ, 0, size)
+        try:
+            data = bytes(staging.read_mapped(0, size))
+        finally:
+            staging.unmap()
+        self.ledger.download(purpose, size)
+        return np.frombuffer(data, dtype=dtype).copy()

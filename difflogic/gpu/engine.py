@@ -1,0 +1,176 @@
+"""The GPU engine: the stateless calls, and models that train on the device."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import bits
+from difflogic import control as c
+from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.engine import (
+    EngineInfo,
+    Floats,
+    Job,
+    Mode,
+    OptimizerState,
+    TrainState,
+    check_grids,
+    check_target,
+)
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
+from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
+from difflogic.layout import flat_layout
+from difflogic.shape import Hyper, Shape
+
+Array = npt.NDArray[Any]
+
+
+class GpuEngine:
+    """Implements `difflogic.engine.Engine` on one adapter."""
+
+    def __init__(self, device: Device, schedule: Schedule | None = None) -> None:
+        self.device = device
+        self._schedule = schedule
+        adapter = device.adapter
+        preferred = schedule or (SOFTWARE if adapter.software else HARDWARE)[0]
+        self.info = EngineInfo(
+            engine="gpu",
+            adapter=adapter.name,
+            adapter_type=adapter.type,
+            backend=adapter.backend,
+            driver=adapter.driver,
+            software=adapter.software,
+            variant=asdict(preferred),
+        )
+
+    @classmethod
+    def open(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:
+        """On the adapter of that index or name, else on the first. Raises NoAdapterError."""
+        return cls(Device(select_adapter(selector, require_hardware)))
+
+    def rollout(
+        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+    ) -> Floats:
+        grid, fire = check_grids(circuit, x, steps, masks, mode)
+        return self._hard(circuit, grid, steps, fire) if mode == "hard" else self._soft(circuit, grid, steps, fire)
+
+    def _soft(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
+        work = self._workspace(circuit, Shape.of(circuit, grid.shape, steps), masks, training=False)
+        self._upload_start(work, circuit, grid)
+        work.submit([*work.coefficients, *work.forward])
+        states = work.download("states", np.float32, "states")
+        work.close()
+        chunked = states.reshape(steps + 1, work.plan.chunks, circuit.channels, 16)
+        return from_chunks(chunked, work.plan.shape.cells).reshape(steps + 1, *grid.shape)
+
+    def _hard(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
+        shape = Shape.of(circuit, grid.shape, steps)
+        work = self._workspace(circuit, shape, masks, training=False, probes=len(grid))
+        work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
+        work.upload("words", to_chunks(bits.pack(grid).T, work.plan.hard_chunks), "states")
+        work.submit([*work.coefficients, *work.hard_forward])
+        words = work.download("words", np.uint32, "states")
+        work.close()
+        chunked = words.reshape(steps + 1, work.plan.hard_chunks, circuit.channels, 16)
+        cells = work.plan.groups * shape.cells_per_grid
+        return bits.unpack(from_chunks(chunked, cells).swapaxes(-1, -2), grid.shape)
+
+    def loss_and_gradients(
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+    ) -> tuple[float, ArraysByNetwork]:
+        work = self._prepare(circuit, x, y, steps, loss_channels, masks, Hyper())
+        self._upload_optimizer(work, OptimizerState.fresh(circuit))
+        work.submit([*work.coefficients, *work.forward, *work.backward])
+        loss, _ = self._outcome(work)
+        gradients = work.download("gradients", np.float32, "gradients").reshape(-1, 16)
+        work.close()
+        return loss, circuit.unflatten(gradients)
+
+    def train_step(
+        self,
+        circuit: Circuit,
+        state: OptimizerState | None,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+        lr: float = 0.05,
+    ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
+        work = self._prepare(circuit, x, y, steps, loss_channels, masks, Hyper(lr=lr))
+        self._upload_optimizer(work, state or OptimizerState.fresh(circuit))
+        work.submit([*work.coefficients, *work.forward, *work.backward, *work.update])
+        loss, skipped = self._outcome(work)
+        logits, mu, nu = (work.download(name, np.float32, "state").reshape(-1, 16) for name in ("logits", "mu", "nu"))
+        step = int(work.download("control", np.uint32, "state")[c.STEP])
+        work.close()
+        return circuit.with_logits(logits), OptimizerState(mu, nu, step), {"soft_loss": loss, "skipped": skipped}
+
+    def open_model(self, job: Job, state: TrainState) -> GpuModel:
+        return GpuModel.from_cpu(self.device, [job], [state], self._schedule)
+
+    def _prepare(
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int,
+        masks: npt.ArrayLike | None,
+        hyper: Hyper,
+    ) -> Workspace:
+        """A workspace with circuit, start and target uploaded."""
+        grid, fire = check_grids(circuit, x, steps, masks)
+        target = check_target(grid, y, loss_channels)[..., :loss_channels]
+        work = self._workspace(circuit, Shape.of(circuit, grid.shape, steps, loss_channels), fire, hyper=hyper)
+        self._upload_start(work, circuit, grid)
+        work.upload("targets", to_chunks(target.reshape(-1, loss_channels), work.plan.chunks), "task")
+        return work
+
+    def _workspace(
+        self,
+        circuit: Circuit,
+        shape: Shape,
+        masks: Array | None,
+        training: bool = True,
+        probes: int = 0,
+        hyper: Hyper | None = None,
+    ) -> Workspace:
+        layout = flat_layout(circuit)
+        device = self.device
+        plan = make_plan(device.adapter, device.limits, layout, shape, probes=probes, schedule=self._schedule)
+        asynchronous = masks is not None
+        # any rate below 1 makes the kernels read the masks; the masks themselves are given
+        work = Workspace(device, plan, [layout], hyper or Hyper(), 0.5 if asynchronous else 1.0, training)
+        if masks is not None:
+            work.upload("hard_masks" if probes else "masks", masks, "task")
+        return work
+
+    def _upload_start(self, work: Workspace, circuit: Circuit, grid: Array) -> None:
+        work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
+        start = to_chunks(grid.reshape(-1, circuit.channels), work.plan.chunks)
+        work.upload("states", start, "states")
+
+    def _upload_optimizer(self, work: Workspace, state: OptimizerState) -> None:
+        control = np.zeros(c.WORDS, dtype=np.uint32)
+        control[c.STEP] = state.step
+        for name, data in (("mu", state.mu), ("nu", state.nu), ("control", control)):
+            work.upload(name, data, "state")
+
+    def _outcome(self, work: Workspace) -> tuple[float, bool]:
+        """The loss and whether the step was skipped: the history's first entry."""
+        entry = work.device.download(work.buffers["history"], np.uint32, "metrics", size=8)
+        return float(entry.view(np.float32)[0]), bool(entry[1])

@@ -1,0 +1,135 @@
+"""Every kernel: its bindings in order and how it may be varied. A test holds the WGSL and the twins to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["uniform", "read", "read_write"]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One `@binding`, its number being its place in the list."""
+
+    name: str
+    access: Access
+
+
+def uniform(name: str) -> Binding:
+    return Binding(name, "uniform")
+
+
+def read(name: str) -> Binding:
+    return Binding(name, "read")
+
+
+def read_write(name: str) -> Binding:
+    return Binding(name, "read_write")
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """`shaders/<name>.wgsl`, its bindings, its `override` constants and its workgroup memory."""
+
+    name: str
+    bindings: tuple[Binding, ...]
+    overrides: tuple[str, ...] = ("WG",)
+    workgroup_bytes_per_invocation: int = 0
+
+    @property
+    def storage_buffers(self) -> int:
+        return sum(binding.access != "uniform" for binding in self.bindings)
+
+
+_SPECS = (
+    KernelSpec("coefficients", (uniform("shape"), read("logits"), read_write("coefficients"), read_write("gate_ids"))),
+    KernelSpec("seed_grid", (uniform("shape"), read("control"), read_write("states"))),
+    KernelSpec("fire_mask", (uniform("shape"), read("control"), read_write("masks"))),
+    KernelSpec(
+        "gate_forward",
+        (
+            uniform("shape"),
+            uniform("at"),
+            read("wires"),
+            read("coefficients"),
+            read("masks"),
+            read_write("states"),
+            read_write("nodes"),
+        ),
+        overrides=("WG", "LANES"),
+    ),
+    KernelSpec(
+        "loss",
+        (
+            uniform("shape"),
+            read("states"),
+            read("targets"),
+            read_write("d_patches"),
+            read_write("loss_partials"),
+            read_write("control"),
+        ),
+    ),
+    KernelSpec(
+        "gate_backward",
+        (
+            uniform("shape"),
+            uniform("at"),
+            read("wires"),
+            read("edges"),
+            read("coefficients"),
+            read("masks"),
+            read("nodes"),
+            read_write("slots"),
+            read_write("d_patches"),
+            read_write("partials"),
+        ),
+        overrides=("WG", "LANES"),
+    ),
+    KernelSpec(
+        "gradients",
+        (uniform("shape"), read("partials"), read("logits"), read_write("gradients"), read_write("control")),
+        workgroup_bytes_per_invocation=16,
+    ),
+    KernelSpec(
+        "commit",
+        (uniform("shape"), read("loss_partials"), read_write("control"), read_write("history")),
+        overrides=(),
+    ),
+    KernelSpec(
+        "adamw",
+        (
+            uniform("shape"),
+            read("control"),
+            read("gradients"),
+            read_write("logits"),
+            read_write("mu"),
+            read_write("nu"),
+            read_write("coefficients"),
+            read_write("gate_ids"),
+        ),
+    ),
+    KernelSpec(
+        "pack",
+        (uniform("shape"), uniform("hard_shape"), read("states"), read_write("words"), read_write("counts")),
+    ),
+    KernelSpec(
+        "hard_forward",
+        (
+            uniform("shape"),
+            uniform("at"),
+            read("wires"),
+            read("gate_ids"),
+            read("masks"),
+            read_write("words"),
+            read_write("hard_nodes"),
+        ),
+        overrides=("WG", "LANES"),
+    ),
+    KernelSpec(
+        "hard_loss",
+        (uniform("shape"), read("words"), read("hard_targets"), read_write("counts")),
+    ),
+)
+
+KERNELS = {spec.name: spec for spec in _SPECS}

@@ -1,0 +1,237 @@
+"""A training run, or several of one shape, whose whole state lives on the device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import bits, prng
+from difflogic import control as c
+from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.gpu.device import Device
+from difflogic.gpu.plan import HISTORY, Plan, Schedule, make_plan
+from difflogic.gpu.workspace import Dispatch, Workspace, to_chunks
+from difflogic.layout import flat_layout
+from difflogic.shape import Hyper, Shape
+
+Array = npt.NDArray[Any]
+
+SUBMIT_SECONDS = 0.08
+"""Aim for the length of one submit: long enough to hide its cost, short enough for signals and watchdogs."""
+
+
+@dataclass(frozen=True)
+class _Submit:
+    """A submit under way: its metrics arrive in `staging`."""
+
+    staging: Any
+    first_epoch: int
+    epochs: int
+    sent_at: float
+
+
+class GpuModel:
+    """Implements `difflogic.engine.TrainingModel`; M models share every dispatch (`workgroup_id.y`).
+
+    The model index of `drain`, `evaluate` and `to_cpu` is 0 for a single run.
+    """
+
+    def __init__(self, device: Device, jobs: Sequence[Job], plan: Plan) -> None:
+        config = jobs[0].config
+        self.device, self.plan, self._jobs = device, plan, jobs
+        layouts = [flat_layout(job.circuit) for job in jobs]
+        fire_rate = config.train.fire_rate
+        self.workspace = Workspace(device, plan, layouts, Hyper.of(config.train), fire_rate)
+        self._upload_targets_and_probes()
+        entry = len(jobs) * 8
+        self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
+        self._counts_staging = device.staging("counts staging", self.workspace.buffers["counts"].size)
+        self._pending: _Submit | None = None
+        self._waiting: list[list[EpochMetrics]] = [[] for _ in jobs]
+        self._epoch = 0
+        self._turn = 0
+        self._epochs_per_submit = 1
+        self._ready_at = 0.0
+
+    @classmethod
+    def from_cpu(
+        cls, device: Device, jobs: Sequence[Job], states: Sequence[TrainState], schedule: Schedule | None = None
+    ) -> GpuModel:
+        """Models on the device, ready to train. Raises LimitError where they do not fit."""
+        plan = plan_for(device, jobs, schedule)
+        model = cls(device, jobs, plan)
+        model.upload(states)
+        return model
+
+    def upload(self, states: Sequence[TrainState]) -> None:
+        """Replace the whole training state: logits, moments, counters, keys."""
+        workspace = self.workspace
+        workspace.upload("logits", np.stack([state.logits for state in states]), "state")
+        workspace.upload("mu", np.stack([state.optimizer.mu for state in states]), "state")
+        workspace.upload("nu", np.stack([state.optimizer.nu for state in states]), "state")
+        workspace.upload("control", np.stack([_control_words(state) for state in states]), "state")
+        workspace.submit(workspace.coefficients)
+        self._epoch = states[0].epoch
+
+    def _upload_targets_and_probes(self) -> None:
+        plan, workspace, jobs = self.plan, self.workspace, self._jobs
+        loss_channels = plan.shape.loss_channels
+        targets = [np.tile(job.target.reshape(-1, loss_channels), (plan.shape.batch, 1)) for job in jobs]
+        chunked = to_chunks(np.stack(targets).astype(np.float32), plan.chunks)
+        workspace.upload("targets", chunked, "task")
+        hard_target = np.where(jobs[0].target.reshape(-1) > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
+        workspace.upload("hard_targets", hard_target, "task")
+        start = np.zeros((plan.models, plan.shape.steps + 1, *self._word_shape()), dtype=np.uint32)
+        for model, job in enumerate(jobs):
+            words = bits.pack(job.probes)
+            start[model, 0] = to_chunks(words.T, plan.hard_chunks)
+        workspace.upload("words", start, "task")
+        if jobs[0].config.train.asynchronous:
+            masks = [_probe_masks(job, plan.shape) for job in jobs]
+            workspace.upload("hard_masks", np.stack(masks), "task")
+
+    def _word_shape(self) -> tuple[int, int, int]:
+        return (self.plan.hard_chunks, self.plan.shape.channels, 16)
+
+    # training -----------------------------------------------------------------------------------------
+
+    @property
+    def train_step(self) -> list[Dispatch]:
+        """The dispatches of one train step, in order."""
+        workspace = self.workspace
+        fire = workspace.fire if self._jobs[0].config.train.asynchronous else []
+        return [*workspace.seed, *fire, *workspace.forward, *workspace.backward, *workspace.update]
+
+    def train(self, epochs: int) -> None:
+        """Queue `epochs` train steps; at most one submit is under way while the next is encoded."""
+        while epochs > 0:
+            count = min(epochs, self._epochs_per_submit)
+            encoder = self.workspace.encode(self.train_step, repeat=count)
+            staging = self._staging[self._turn]
+            self._copy_history(encoder, staging, count)
+            commands = encoder.finish()
+            self._collect()
+            self.device.queue.submit([commands])
+            self._pending = _Submit(staging, self._epoch, count, time.perf_counter())
+            self._epoch += count
+            self._turn = 1 - self._turn
+            epochs -= count
+
+    def _copy_history(self, encoder: Any, staging: Any, count: int) -> None:
+        """The ring's last `count` entries into staging, oldest first."""
+        entry = self.plan.models * 8
+        start = self._epoch % HISTORY
+        first = min(count, HISTORY - start)
+        history = self.workspace.buffers["history"]
+        encoder.copy_buffer_to_buffer(history, start * entry, staging, 0, first * entry)
+        if first < count:
+            encoder.copy_buffer_to_buffer(history, 0, staging, first * entry, (count - first) * entry)
+
+    def _collect(self) -> None:
+        """Wait for the submit under way and keep its metrics; size the next by how long it took."""
+        if self._pending is None:
+            return
+        done, self._pending = self._pending, None
+        size = done.epochs * self.plan.models * 8
+        words = self.device.read_staging(done.staging, size, np.uint32, "metrics").reshape(done.epochs, -1, 2)
+        for row, entries in enumerate(words):
+            for model, (loss_bits, skipped) in enumerate(entries):
+                loss = float(loss_bits.view(np.float32))
+                metrics = EpochMetrics(done.first_epoch + row + 1, loss, bool(skipped))
+                self._waiting[model].append(metrics)
+        now = time.perf_counter()
+        per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
+        self._ready_at = now
+        self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
+
+    def drain(self, model: int = 0) -> list[EpochMetrics]:
+        self._collect()
+        drained, self._waiting[model] = self._waiting[model], []
+        return drained
+
+    def max_epochs_per_call(self) -> int:
+        return self._epochs_per_submit
+
+    def evaluate(self, model: int = 0) -> Evaluation:
+        self._collect()
+        counts = self._counts()[model].astype(np.int64)
+        probe_groups = self.plan.probe_groups
+        return Evaluation(
+            hard_loss=int(counts[:probe_groups, 0].sum()),
+            train_hard_loss=int(counts[probe_groups:, 0].sum()),
+            values=len(self._jobs[model].probes) * self._jobs[model].target.size,
+            wrong_probes=int(np.bitwise_count(counts[:probe_groups, 1]).sum()),
+        )
+
+    def _counts(self) -> Array:
+        """`[M, groups, 2]`: wrong values, and the bits of the samples with any. One submit, T + 2 dispatches."""
+        counts = self.workspace.buffers["counts"]
+        encoder = self.workspace.encode(self.workspace.evaluation)
+        encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
+        self.device.queue.submit([encoder.finish()])
+        words = self.device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
+        return words.reshape(self.plan.models, self.plan.groups, 2)
+
+    # state --------------------------------------------------------------------------------------------
+
+    def to_cpu(self, model: int = 0) -> TrainState:
+        self._collect()
+        download = self.workspace.download
+        shape = (self.plan.models, self.plan.layout.gates, 16)
+        logits, mu, nu = (
+            download(name, np.float32, "checkpoint").reshape(shape)[model] for name in ("logits", "mu", "nu")
+        )
+        words = download("control", np.uint32, "checkpoint").reshape(-1, c.WORDS)[model]
+        return TrainState(
+            logits=logits,
+            optimizer=OptimizerState(mu, nu, int(words[c.STEP])),
+            data_key=words[c.DATA_KEY],
+            train_key=words[c.TRAIN_KEY],
+            epoch=int(words[c.EPOCH]),
+            skipped=int(words[c.SKIPPED]),
+        )
+
+    def close(self) -> None:
+        self._collect()
+        self.workspace.close()
+        for staging in (*self._staging, self._counts_staging):
+            staging.destroy()
+
+
+def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> Plan:
+    """The plan of these jobs, all of one shape, on a device. Raises LimitError where none fits."""
+    job = jobs[0]
+    task, train = job.config.task, job.config.train
+    grid = (train.batch, task.height, task.width, job.circuit.channels)
+    shape = Shape.of(job.circuit, grid, task.steps, task.loss_channels)
+    return make_plan(
+        device.adapter,
+        device.limits,
+        flat_layout(job.circuit),
+        shape,
+        models=len(jobs),
+        probes=len(job.probes),
+        hard_batch=train.batch,
+        schedule=schedule,
+    )
+
+
+def _control_words(state: TrainState) -> Array:
+    words = np.zeros(c.WORDS, dtype=np.uint32)
+    words[c.DATA_KEY], words[c.TRAIN_KEY] = state.data_key, state.train_key
+    words[c.STEP], words[c.EPOCH], words[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
+    return words
+
+
+def _probe_masks(job: Job, shape: Shape) -> Array:
+    """The fixed fire masks of hard evaluation, `[T, H*W]`: each step `key, sub = split(key)`."""
+    key, rows = job.probe_key, []
+    for _ in range(shape.steps):
+        key, sub = prng.split(key)
+        rows.append(prng.uniform(sub, (shape.cells_per_grid,)) <= np.float32(job.config.train.fire_rate))
+    return np.stack(rows).astype(np.float32)

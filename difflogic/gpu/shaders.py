@@ -1,0 +1,71 @@
+"""WGSL sources: found in the wheel or the checkout, `#import`s resolved, errors mapped back to lines."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from difflogic.errors import KernelError
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_IMPORT = re.compile(r"^#import\s+(\S+)\s*$")
+
+
+@cache
+def shader_root() -> Path:
+    """The folder of the WGSL files. Raises KernelError where the installation lacks it."""
+    for root in (_PACKAGE / "_shaders", _PACKAGE.parent / "shaders"):
+        if (root / "gate_forward.wgsl").is_file():
+            return root
+    raise KernelError("The installation has no shaders: reinstall difflogic-ca.")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel's whole text, and for each of its lines the file and line it came from."""
+
+    name: str
+    text: str
+    origins: tuple[tuple[str, int], ...]
+
+    def locate(self, message: str) -> str:
+        """A compiler's message with `wgsl:LINE:` replaced by the file and line meant."""
+
+        def replace(match: re.Match[str]) -> str:
+            line = int(match.group(1))
+            file, number = self.origins[min(line, len(self.origins)) - 1]
+            return f"{file}:{number}"
+
+        return re.sub(r"wgsl:(\d+)", replace, message)
+
+
+def _expand(name: str, seen: set[str]) -> list[tuple[str, str, int]]:
+    """`(line, file, number)` of a file and its imports; each file once, the first time it is named."""
+    if name in seen:
+        return []
+    seen.add(name)
+    lines: list[tuple[str, str, int]] = []
+    for number, line in enumerate((shader_root() / name).read_text(encoding="utf-8").splitlines(), start=1):
+        match = _IMPORT.match(line)
+        lines += _expand(match.group(1), seen) if match else [(line, name, number)]
+    return lines
+
+
+@cache
+def load_source(kernel: str) -> Source:
+    """The source of `shaders/<kernel>.wgsl`, imports resolved."""
+    lines = _expand(f"{kernel}.wgsl", set())
+    text = "\n".join(line for line, _, _ in lines) + "\n"
+    return Source(kernel, text, tuple((file, number) for _, file, number in lines))
+
+
+@cache
+def shader_hash() -> str:
+    """SHA-256 over every WGSL file, names included: what a cached verdict about a device depends on."""
+    digest = hashlib.sha256()
+    for path in sorted(shader_root().rglob("*.wgsl")):
+        digest.update(path.relative_to(shader_root()).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,55 @@
+// Element-wise clip, AdamW, and the coefficients and hard gates of the new logits.
+//
+//     g = clip(g)    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
+//     p -= lr * (mu/(1-b1^t) / (sqrt(nu/(1-b2^t)) + eps) + decay*p)
+//
+// Twin: difflogic/reference/adamw.py
+// Dispatch: x = ceil(gates / WG); y = model.
+// Shapes, per model: control [8]; gradients, logits, mu, nu [gates, 16]; coefficients [gates]; gate_ids [gates].
+#import common/shape.wgsl
+#import common/gates.wgsl
+#import common/control.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> control: array<u32>;
+@group(0) @binding(2) var<storage, read> gradients: array<array<f32, 16>>;
+@group(0) @binding(3) var<storage, read_write> logits: array<array<f32, 16>>;
+@group(0) @binding(4) var<storage, read_write> mu: array<array<f32, 16>>;
+@group(0) @binding(5) var<storage, read_write> nu: array<array<f32, 16>>;
+@group(0) @binding(6) var<storage, read_write> coefficients: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read_write> gate_ids: array<u32>;
+
+// By squaring: only exactly rounded products, hence the same bits as the twin's.
+fn power(base_: f32, exponent_: u32) -> f32 {
+    var base = base_;
+    var exponent = exponent_;
+    var result = 1.0;
+    while exponent > 0u {
+        if (exponent & 1u) == 1u { result *= base; }
+        base *= base;
+        exponent >>= 1u;
+    }
+    return result;
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let words = id.y * CONTROL_WORDS;
+    if id.x >= shape.gates || control[words + NONFINITE] != 0u { return; }
+    let gate = id.y * shape.gates + id.x;
+    let mu_scale = 1.0 - power(shape.beta1, control[words + STEP]);
+    let nu_scale = 1.0 - power(shape.beta2, control[words + STEP]);
+    for (var i = 0u; i < GATES; i++) {
+        let g = clamp(gradients[gate][i], -shape.clip, shape.clip);
+        let p = logits[gate][i];
+        let m = shape.beta1 * mu[gate][i] + (1.0 - shape.beta1) * g;
+        let n = shape.beta2 * nu[gate][i] + (1.0 - shape.beta2) * g * g;
+        mu[gate][i] = m;
+        nu[gate][i] = n;
+        let direction = (m / mu_scale) / (sqrt(n / nu_scale) + shape.epsilon);
+        logits[gate][i] = p - shape.lr * (direction + shape.weight_decay * p);
+    }
+    coefficients[gate] = mixture(logits[gate]);
+    gate_ids[gate] = hard_gate(logits[gate]);
+}

@@ -1,0 +1,23 @@
+// logits -> coefficients of the soft gate and id of the hard one, for a state that was uploaded.
+//
+//     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
+//
+// Twin: difflogic/reference/coefficients.py
+// Dispatch: x = ceil(gates / WG); y = model.
+// Shapes, per model: logits [gates, 16]; coefficients [gates]; gate_ids [gates].
+#import common/shape.wgsl
+#import common/gates.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> logits: array<array<f32, 16>>;
+@group(0) @binding(2) var<storage, read_write> coefficients: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> gate_ids: array<u32>;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x >= shape.gates { return; }
+    let gate = id.y * shape.gates + id.x;
+    coefficients[gate] = mixture(logits[gate]);
+    gate_ids[gate] = hard_gate(logits[gate]);
+}

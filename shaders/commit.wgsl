@@ -1,0 +1,52 @@
+// End of the gradient computation: the loss into the history, the keys and counters one epoch on.
+// An epoch whose loss or gradient is not finite is counted as skipped and takes no optimiser step.
+// Twin: difflogic/reference/commit.py
+// Dispatch: 1; y = model. WG is fixed: the order of the sum depends on it.
+// Shapes, per model: loss_partials [chunks]; control [8]. history [ring, models] of (loss bits, skipped).
+#import common/shape.wgsl
+#import common/finite.wgsl
+#import common/threefry.wgsl
+#import common/control.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> loss_partials: array<f32>;
+@group(0) @binding(2) var<storage, read_write> control: array<u32>;
+@group(0) @binding(3) var<storage, read_write> history: array<vec2<u32>>;
+
+const SHARERS = 64u;
+
+var<workgroup> sums: array<f32, SHARERS>;
+
+fn advance(at: u32) {
+    let key = split_first(vec2<u32>(control[at], control[at + 1u]));
+    control[at] = key.x;
+    control[at + 1u] = key.y;
+}
+
+@compute @workgroup_size(SHARERS)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let model = workgroup.y;
+    var sum = 0.0;
+    for (var chunk = thread; chunk < shape.chunks; chunk += SHARERS) {
+        sum += loss_partials[model * shape.chunks + chunk];
+    }
+    sums[thread] = sum;
+    for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
+        workgroupBarrier();
+        if thread < reach { sums[thread] += sums[thread + reach]; }
+    }
+    if thread > 0u { return; }
+    let words = model * CONTROL_WORDS;
+    let skipped = select(1u, control[words + NONFINITE], is_finite(sums[0]));
+    control[words + NONFINITE] = skipped;
+    control[words + STEP] += 1u - skipped;
+    control[words + SKIPPED] += skipped;
+    history[(control[words + EPOCH] % shape.history) * workgroups.y + model] = vec2<u32>(bitcast<u32>(sums[0]), skipped);
+    control[words + EPOCH] += 1u;
+    advance(words + DATA_KEY);
+    advance(words + TRAIN_KEY);
+}

@@ -1,0 +1,20 @@
+// The 3x3 Moore neighbourhood. Twin: difflogic/reference/grid.py
+
+const OUTSIDE = 0xffffffffu;
+
+// The cell at position (dy, dx), each in {-1, 0, 1}, from `cell`; OUTSIDE beyond a zero boundary.
+fn neighbour(cell: u32, dy: i32, dx: i32) -> u32 {
+    let height = i32(shape.height);
+    let width = i32(shape.width);
+    let grid = cell / (shape.height * shape.width);
+    let place = i32(cell % (shape.height * shape.width));
+    var row = place / width + dy;
+    var col = place % width + dx;
+    if shape.periodic == 1u {
+        row = (row + height) % height;
+        col = (col + width) % width;
+    } else if row < 0 || row >= height || col < 0 || col >= width {
+        return OUTSIDE;
+    }
+    return (grid * shape.height + u32(row)) * shape.width + u32(col);
+}

@@ -1,0 +1,3 @@
+// Kernels over a plain list of items: invocation i takes items i, i + stride, ...
+
+override WG: u32 = 64u;

@@ -1,0 +1,29 @@
+// The sizes of the work, one uniform for every kernel. Written by difflogic/gpu/uniforms.py.
+//
+// Cells are numbered (b*H + row)*W + col. A chunk is 16 consecutive cells, what one invocation treats
+// at once; the last chunks may hold cells past the end, which are 0 and add nothing.
+// A hard state packs 32 samples into each word; for hard kernels a "cell" is such a word, `batch`
+// counts groups of 32 samples: first those of the probes, then those of the training batch.
+
+alias Chunk = array<vec4<f32>, 4>;
+alias WordChunk = array<vec4<u32>, 4>;
+
+struct Shape {
+    batch: u32, height: u32, width: u32, channels: u32,
+    cells: u32, chunks: u32, steps: u32, periodic: u32,
+    patch_nodes: u32, nodes: u32, instances: u32, gates: u32,
+    levels: u32, slots: u32, loss_channels: u32, asynchronous: u32,
+    blocks: u32, chunks_per_block: u32, history: u32, samples: u32,
+    probes: u32, probe_groups: u32, fire_rate: f32, lr: f32,
+    weight_decay: f32, beta1: f32, beta2: f32, epsilon: f32,
+    clip: f32, unused_0: u32, unused_1: u32, unused_2: u32,
+    level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
+}
+
+struct At { step: u32 }  // which CA step this dispatch computes
+
+const PATCH = 9u;
+const CENTRE = 4u;
+const CELLS_PER_CHUNK = 16u;
+const GATES = 16u;
+const WORD = 32u;

@@ -1,0 +1,35 @@
+// threefry2x32, twenty rounds, in JAX's original stream. Twin: difflogic/prng.py
+
+fn rotate_left(x: u32, distance: u32) -> u32 {
+    return (x << distance) | (x >> (32u - distance));
+}
+
+fn threefry(key: vec2<u32>, counter: vec2<u32>) -> vec2<u32> {
+    let schedule = vec3<u32>(key, key.x ^ key.y ^ 0x1bd11bdau);
+    var rotations = array<vec4<u32>, 2>(vec4<u32>(13u, 15u, 26u, 6u), vec4<u32>(17u, 29u, 16u, 24u));
+    var x = counter + schedule.xy;
+    for (var group = 0u; group < 5u; group++) {
+        for (var round = 0u; round < 4u; round++) {
+            x.x += x.y;
+            x.y = x.x ^ rotate_left(x.y, rotations[group % 2u][round]);
+        }
+        x += vec2<u32>(schedule[(group + 1u) % 3u], schedule[(group + 2u) % 3u] + group + 1u);
+    }
+    return x;
+}
+
+// split(key): the words of counters 0..3 are (x, x, y, y) of the blocks (0, 2) and (1, 3).
+fn split_first(key: vec2<u32>) -> vec2<u32> {
+    return vec2<u32>(threefry(key, vec2<u32>(0u, 2u)).x, threefry(key, vec2<u32>(1u, 3u)).x);
+}
+
+fn split_second(key: vec2<u32>) -> vec2<u32> {
+    return vec2<u32>(threefry(key, vec2<u32>(0u, 2u)).y, threefry(key, vec2<u32>(1u, 3u)).y);
+}
+
+// Words i and i + half of random_bits(key, count), half = ceil(count / 2); an odd count is padded
+// with counter 0.
+fn random_pair(key: vec2<u32>, i: u32, count: u32) -> vec2<u32> {
+    let second = i + (count + 1u) / 2u;
+    return threefry(key, vec2<u32>(i, select(0u, second, second < count)));
+}

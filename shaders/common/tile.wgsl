@@ -1,0 +1,22 @@
+// How a workgroup divides its work. Scheduling only: no value depends on these.
+//
+// A workgroup serves LANES chunks: invocation t works on chunk t % LANES, and takes every
+// (WG / LANES)-th item of it. GPUs want LANES = 1, many invocations on a chunk. Software adapters
+// want LANES = WG: an invocation then shares its chunk with no other and needs no barrier, which
+// costs them microseconds.
+
+override WG: u32 = 64u;
+override LANES: u32 = 1u;
+
+fn worker(thread: u32) -> u32 {
+    return select(thread / LANES, 0u, LANES == WG);
+}
+
+fn workers() -> u32 {
+    return WG / LANES;
+}
+
+// Storage written by the invocations of a chunk becomes visible to all of them.
+fn chunk_barrier() {
+    if LANES < WG { storageBarrier(); }
+}

@@ -1,0 +1,133 @@
+// One CA step backward, all levels fused: the adjoint of states[step + 1] -> that of states[step].
+//
+//     d_a = d*(ca + cab*b)    d_b = d*(cb + cab*a)    moments += (d, d*a, d*b, d*a*b)
+//
+// The adjoint of a state is gathered from the patch adjoints that the previous dispatch left: no
+// scatter, no atomics. A partial sum belongs to one block of chunks, which one invocation visits in
+// order, so that no sum depends on WG, LANES or the number of workgroups.
+// Twin: difflogic/reference/gate_backward.py
+// Dispatch: x = blocks / LANES, at most 65535, then the workgroup loops; y = model.
+// Shapes, per model: wires [instances] (a, b); edges [nodes] (slot_a, slot_b, start, end), instances
+//     first, then patch nodes; coefficients [gates]; masks [T, H*W]; nodes [chunks, nodes] as
+//     gate_forward left them; slots [workgroups, LANES, slots]; d_patches [2, chunks, 9*C, 16];
+//     partials [blocks, instances].
+#import common/shape.wgsl
+#import common/grid.wgsl
+#import common/masks.wgsl
+#import common/tile.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<uniform> at: At;
+@group(0) @binding(2) var<storage, read> wires: array<vec2<u32>>;
+@group(0) @binding(3) var<storage, read> edges: array<vec4<u32>>;
+@group(0) @binding(4) var<storage, read> coefficients: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> masks: array<f32>;
+@group(0) @binding(6) var<storage, read> nodes: array<Chunk>;
+@group(0) @binding(7) var<storage, read_write> slots: array<Chunk>;
+@group(0) @binding(8) var<storage, read_write> d_patches: array<f32>;
+@group(0) @binding(9) var<storage, read_write> partials: array<vec4<f32>>;
+
+#import common/d_patches.wgsl
+
+// A cell is position f of the patch of the neighbour that lies opposite f.
+fn d_state(model: u32, cell: u32, channel: u32) -> f32 {
+    var sum = 0.0;
+    for (var f = 0u; f < PATCH; f++) {
+        let there = neighbour(cell, 1 - i32(f / 3u), 1 - i32(f % 3u));
+        if there != OUTSIDE {
+            sum += d_patches[d_patch_index(model, at.step + 1u, there, channel * PATCH + f)];
+        }
+    }
+    return sum;
+}
+
+// The share of a state's adjoint that reaches the circuit, or (`kept`) goes around it; four cells.
+fn d_states(model: u32, cell: u32, channel: u32, kept: bool) -> vec4<f32> {
+    var d = vec4<f32>();
+    for (var i = 0u; i < 4u; i++) {
+        if cell + i < shape.cells && keeps_old_state(model, at.step, cell + i) == kept {
+            d[i] = d_state(model, cell + i, channel);
+        }
+    }
+    return d;
+}
+
+fn sum_slots(edge: vec4<u32>, scratch: u32, j: u32) -> vec4<f32> {
+    var d = vec4<f32>();
+    for (var slot = edge.z; slot < edge.w; slot++) {
+        d += slots[scratch + slot][j];
+    }
+    return d;
+}
+
+fn total(x: vec4<f32>) -> f32 {
+    return (x.x + x.y) + (x.z + x.w);
+}
+
+// Four of the chunk's cells: sends the adjoint on to both inputs, returns the moments.
+fn gate_adjoint(c: vec4<f32>, edge: vec4<u32>, scratch: u32, a_at: u32, b_at: u32, j: u32) -> vec4<f32> {
+    let d = sum_slots(edge, scratch, j);
+    let a = nodes[a_at][j];
+    let b = nodes[b_at][j];
+    slots[scratch + edge.x][j] = d * (c.y + c.w * b);
+    slots[scratch + edge.y][j] = d * (c.z + c.w * a);
+    let d_a = d * a;
+    return vec4<f32>(total(d), total(d_a), total(d * b), total(d_a * b));
+}
+
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let model = workgroup.y;
+    let lane = thread % LANES;
+    let scratch = ((model * workgroups.x + workgroup.x) * LANES + lane) * shape.slots;
+    let outputs = scratch + shape.slots - shape.channels;  // slots of the last level
+    for (var tile = workgroup.x; tile < shape.blocks / LANES; tile += workgroups.x) {
+        let block = tile * LANES + lane;
+        let sums = (model * shape.blocks + block) * shape.instances;
+        for (var part = 0u; part < shape.chunks_per_block; part++) {
+            let chunk = block * shape.chunks_per_block + part;
+            let base = (model * shape.chunks + chunk) * shape.nodes;
+            let cell = chunk * CELLS_PER_CHUNK;
+            for (var item = worker(thread); item < shape.channels * 4u; item += workers()) {
+                slots[outputs + item / 4u][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
+            }
+            chunk_barrier();
+            for (var l = shape.levels; l > 0u; l--) {
+                let level = shape.level_table[l - 1u];
+                for (var i = worker(thread); i < level.y; i += workers()) {
+                    let instance = level.x + i;
+                    let wire = wires[model * shape.instances + instance] + base;
+                    let edge = edges[model * shape.nodes + instance];
+                    let c = coefficients[model * shape.gates + level.z + i / level.w];
+                    let low = gate_adjoint(c, edge, scratch, wire.x, wire.y, 0u)
+                        + gate_adjoint(c, edge, scratch, wire.x, wire.y, 1u);
+                    let high = gate_adjoint(c, edge, scratch, wire.x, wire.y, 2u)
+                        + gate_adjoint(c, edge, scratch, wire.x, wire.y, 3u);
+                    if at.step + 1u < shape.steps {
+                        partials[sums + instance] += low + high;
+                    } else {  // the first to arrive
+                        partials[sums + instance] = low + high;
+                    }
+                }
+                chunk_barrier();
+            }
+            for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
+                let node = item / 4u;
+                let first = cell + item % 4u * 4u;
+                var d = sum_slots(edges[model * shape.nodes + shape.instances + node], scratch, item % 4u);
+                if shape.asynchronous == 1u && node % PATCH == CENTRE {
+                    d += d_states(model, first, node / PATCH, true);
+                }
+                let to = d_patch_index(model, at.step, first, node);
+                for (var i = 0u; i < 4u; i++) {
+                    d_patches[to + i] = d[i];
+                }
+            }
+            chunk_barrier();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+// Moments of instances -> gradients of logits; a gradient that is not finite raises the flag.
+//
+//     moments = sum over blocks and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
+//
+// Eight invocations share a gate: each sums every eighth block, then a fixed tree joins them.
+// Twin: difflogic/reference/gradients.py
+// Dispatch: x = ceil(gates / (WG / 8)); y = model.
+// Shapes, per model: partials [blocks, instances]; logits, gradients [gates, 16]; control [8].
+#import common/shape.wgsl
+#import common/gates.wgsl
+#import common/finite.wgsl
+#import common/control.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> partials: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> logits: array<array<f32, 16>>;
+@group(0) @binding(3) var<storage, read_write> gradients: array<array<f32, 16>>;
+@group(0) @binding(4) var<storage, read_write> control: array<atomic<u32>>;
+
+const SHARERS = 8u;
+
+var<workgroup> sums: array<vec4<f32>, WG>;
+
+fn level_of(gate: u32) -> vec4<u32> {
+    var l = shape.levels - 1u;
+    while shape.level_table[l].z > gate { l--; }
+    return shape.level_table[l];
+}
+
+fn sum_share(model: u32, gate: u32, share: u32) -> vec4<f32> {
+    let level = level_of(gate);
+    let first = level.x + (gate - level.z) * level.w;
+    var sum = vec4<f32>();
+    for (var block = share; block < shape.blocks; block += SHARERS) {
+        let row = (model * shape.blocks + block) * shape.instances + first;
+        for (var replica = 0u; replica < level.w; replica++) {
+            sum += partials[row + replica];
+        }
+    }
+    return sum;
+}
+
+fn logit_gradients(probs_: array<f32, 16>, moments: vec4<f32>) -> array<f32, 16> {
+    var probs = probs_;
+    var d: array<f32, 16>;
+    var mean = 0.0;
+    for (var i = 0u; i < GATES; i++) {
+        d[i] = dot(gate_coefficients(i), moments);
+        mean += probs[i] * d[i];
+    }
+    for (var i = 0u; i < GATES; i++) { d[i] = probs[i] * (d[i] - mean); }
+    return d;
+}
+
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let model = workgroup.y;
+    let gate = (workgroup.x * WG + thread) / SHARERS;
+    let share = thread % SHARERS;
+    sums[thread] = vec4<f32>();
+    if gate < shape.gates { sums[thread] = sum_share(model, gate, share); }
+    for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
+        workgroupBarrier();
+        if share < reach { sums[thread] += sums[thread + reach]; }
+    }
+    if share == 0u && gate < shape.gates {
+        let at = model * shape.gates + gate;
+        var d = logit_gradients(softmax(logits[at]), sums[thread]);
+        for (var i = 0u; i < GATES; i++) {
+            if !is_finite(d[i]) { atomicMax(&control[model * CONTROL_WORDS + NONFINITE], 1u); }
+        }
+        gradients[at] = d;
+    }
+}

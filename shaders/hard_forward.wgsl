@@ -1,0 +1,88 @@
+// One CA step of the hard circuit, 32 samples per word: words[step] -> words[step + 1].
+//
+//     node = f00 & ~a & ~b | f01 & ~a & b | f10 & a & ~b | f11 & a & b    f: the bits of the gate's id
+//
+// Twin: difflogic/reference/hard_forward.py
+// Dispatch: x = at most chunks / LANES workgroups, which loop; y = model.
+// Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
+//     words [T+1, chunks, C, 16]; hard_nodes [workgroups, LANES, nodes], scratch.
+#import common/shape.wgsl
+#import common/grid.wgsl
+#import common/states.wgsl
+#import common/masks.wgsl
+#import common/tile.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<uniform> at: At;
+@group(0) @binding(2) var<storage, read> wires: array<vec2<u32>>;
+@group(0) @binding(3) var<storage, read> gate_ids: array<u32>;
+@group(0) @binding(4) var<storage, read> masks: array<f32>;
+@group(0) @binding(5) var<storage, read_write> words: array<u32>;
+@group(0) @binding(6) var<storage, read_write> hard_nodes: array<WordChunk>;
+
+fn patch_word(model: u32, cell: u32, channel: u32, f: u32) -> u32 {
+    if cell >= shape.cells { return 0u; }
+    let there = neighbour(cell, i32(f / 3u) - 1, i32(f % 3u) - 1);
+    if there == OUTSIDE { return 0u; }
+    return words[state_index(model, at.step, there, channel)];
+}
+
+fn patch_words(model: u32, cell: u32, patch_node: u32) -> vec4<u32> {
+    let channel = patch_node / PATCH;
+    let f = patch_node % PATCH;
+    return vec4<u32>(
+        patch_word(model, cell, channel, f), patch_word(model, cell + 1u, channel, f),
+        patch_word(model, cell + 2u, channel, f), patch_word(model, cell + 3u, channel, f));
+}
+
+// Each of the id's bits as a whole word.
+fn truth_words(id: u32) -> vec4<u32> {
+    return vec4<u32>() - (vec4<u32>(id >> 3u, id >> 2u, id >> 1u, id) & vec4<u32>(1u));
+}
+
+fn gate(f: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
+    return (~a & ((~b & vec4<u32>(f.x)) | (b & vec4<u32>(f.y)))) | (a & ((~b & vec4<u32>(f.z)) | (b & vec4<u32>(f.w))));
+}
+
+@compute @workgroup_size(WG)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let model = workgroup.y;
+    let base = ((model * workgroups.x + workgroup.x) * LANES + thread % LANES) * shape.nodes;
+    for (var tile = workgroup.x; tile < shape.chunks / LANES; tile += workgroups.x) {
+        let cell = (tile * LANES + thread % LANES) * CELLS_PER_CHUNK;
+        for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
+            hard_nodes[base + item / 4u][item % 4u] = patch_words(model, cell + item % 4u * 4u, item / 4u);
+        }
+        chunk_barrier();
+        for (var l = 0u; l < shape.levels; l++) {
+            let level = shape.level_table[l];
+            for (var i = worker(thread); i < level.y; i += workers()) {
+                let instance = level.x + i;
+                let wire = wires[model * shape.instances + instance];
+                let f = truth_words(gate_ids[model * shape.gates + level.z + i / level.w]);
+                let a = base + wire.x;
+                let b = base + wire.y;
+                let out = base + shape.patch_nodes + instance;
+                hard_nodes[out][0] = gate(f, hard_nodes[a][0], hard_nodes[b][0]);
+                hard_nodes[out][1] = gate(f, hard_nodes[a][1], hard_nodes[b][1]);
+                hard_nodes[out][2] = gate(f, hard_nodes[a][2], hard_nodes[b][2]);
+                hard_nodes[out][3] = gate(f, hard_nodes[a][3], hard_nodes[b][3]);
+            }
+            chunk_barrier();
+        }
+        for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
+            let channel = item / CELLS_PER_CHUNK;
+            let i = item % CELLS_PER_CHUNK;
+            var value = hard_nodes[base + shape.nodes - shape.channels + channel][i / 4u][i % 4u];
+            if keeps_old_state(model, at.step, cell + i) {
+                value = words[state_index(model, at.step, cell + i, channel)];
+            }
+            words[state_index(model, at.step + 1u, cell + i, channel)] = value;
+        }
+        chunk_barrier();
+    }
+}

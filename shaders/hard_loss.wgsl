@@ -1,0 +1,35 @@
+// Wrong values of the last hard state, per group of 32 samples: whole numbers, so atomics are exact.
+// Twin: difflogic/reference/hard_loss.py
+// Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
+// Shapes, per model: words [T+1, chunks, C, 16]; hard_targets [H*W, loss_channels], all bits set or none, for all
+//     models; counts [groups] of (wrong values, bits of the samples with any), flat.
+#import common/shape.wgsl
+#import common/states.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> words: array<u32>;
+@group(0) @binding(2) var<storage, read> hard_targets: array<u32>;
+@group(0) @binding(3) var<storage, read_write> counts: array<atomic<u32>>;
+
+// The samples that a group really holds: probes first, then the training batch.
+fn present(group: u32) -> u32 {
+    var left = shape.probes - group * WORD;
+    if group >= shape.probe_groups { left = shape.samples - (group - shape.probe_groups) * WORD; }
+    return select((1u << (left % WORD)) - 1u, 0xffffffffu, left >= WORD);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+    let grid = shape.height * shape.width;
+    for (var item = id.x; item < shape.cells * shape.loss_channels; item += workgroups.x * WG) {
+        let channel = item % shape.loss_channels;
+        let cell = item / shape.loss_channels;
+        let group = cell / grid;
+        let word = words[state_index(id.y, shape.steps, cell, channel)];
+        let wrong = (word ^ hard_targets[cell % grid * shape.loss_channels + channel]) & present(group);
+        let at = (id.y * shape.batch + group) * 2u;
+        atomicAdd(&counts[at], countOneBits(wrong));
+        atomicOr(&counts[at + 1u], wrong);
+    }
+}
