@@ -1,5 +1,6 @@
 """The control block: the few words that steer a train step, uint32 `[8]`. The same words in
-`shaders/common/control.wgsl` and in every engine."""
+`shaders/common/control.wgsl` and in every engine.
+"""
 
 from __future__ import annotations
 

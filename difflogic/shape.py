@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflogic.circuit import Circuit
 from difflogic.config import TrainConfig
 
+
 @dataclass(frozen=True)
 class Shape:
     """B grids of H x W cells with C channels, T steps. Cells are numbered `(b*H + row)*W + col`."""

@@ -13,6 +13,8 @@ from difflogic.errors import DifflogicError
 
 COMMANDS = {
     "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
+    "devices": ("difflogic.cli.devices", "List the GPU adapters."),
+    "doctor": ("difflogic.cli.doctor", "Check the installation and test each adapter."),
 }
 """Name: the module with a click command called `command`, and its line in `difflogic --help`."""
 

@@ -132,4 +132,5 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
 
 
 def first_line(error: Exception) -> str:
+    """An error's first line: driver messages go on for pages."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

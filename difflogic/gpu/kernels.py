@@ -17,14 +17,17 @@ class Binding:
 
 
 def uniform(name: str) -> Binding:
+    """A small block that every invocation reads alike."""
     return Binding(name, "uniform")
 
 
 def read(name: str) -> Binding:
+    """A storage buffer that the kernel only reads."""
     return Binding(name, "read")
 
 
 def read_write(name: str) -> Binding:
+    """A storage buffer that the kernel writes, and may read."""
     return Binding(name, "read_write")
 
 

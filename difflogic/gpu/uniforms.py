@@ -18,12 +18,12 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hard: bool = False) 
     shape, layout = plan.shape, plan.layout
     batch = plan.groups if hard else shape.batch
     words = (
-        (batch, shape.height, shape.width, shape.channels)
-        + (batch * shape.cells_per_grid, plan.hard_chunks if hard else plan.chunks, shape.steps, shape.periodic)
-        + (layout.patch_nodes, layout.nodes, layout.instances, layout.gates)
-        + (len(layout.levels), plan.slots, shape.loss_channels, fire_rate < 1)
-        + (plan.blocks, plan.chunks_per_block, HISTORY, plan.hard_batch)
-        + (plan.probes, plan.probe_groups)
+        *(batch, shape.height, shape.width, shape.channels),
+        *(batch * shape.cells_per_grid, plan.hard_chunks if hard else plan.chunks, shape.steps, shape.periodic),
+        *(layout.patch_nodes, layout.nodes, layout.instances, layout.gates),
+        *(len(layout.levels), plan.slots, shape.loss_channels, fire_rate < 1),
+        *(plan.blocks, plan.chunks_per_block, HISTORY, plan.hard_batch),
+        *(plan.probes, plan.probe_groups),
     )
     reals = (fire_rate, hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip)
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)

@@ -19,8 +19,9 @@ Array = npt.NDArray[Any]
 
 _FORWARD = ("wires", "logits", "coefficients", "gate_ids", "masks", "states", "nodes")
 _BACKWARD = (
-    "edges", "mu", "nu", "gradients", "control", "history", "targets", "loss_partials", "slots", "d_patches", "partials",
-)  # fmt: skip
+    *("edges", "mu", "nu", "gradients", "control", "history"),
+    *("targets", "loss_partials", "slots", "d_patches", "partials"),
+)
 _HARD = ("hard_masks", "words", "hard_nodes", "hard_targets", "counts")
 
 

@@ -1,0 +1,143 @@
+"""Is an adapter to be trusted? Its answers beside the reference's, in a child process.
+
+Some drivers end the process instead of raising; the child takes that fall, and `self_test` tells.
+Run as `python -m difflogic.train.selftest ADAPTER_NAME`, the child prints one JSON object per check.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from difflogic.circuit import Circuit
+from difflogic.config import ModelConfig, NetworkConfig
+from difflogic.errors import DifflogicError
+
+TIMEOUT_SECONDS = 180
+STATE_TOLERANCE = 1e-6
+"""Soft states: drivers may fuse `a*b + c`, which moves the last bits."""
+GRADIENT_TOLERANCE = 1e-4
+"""Relative to the layer's largest gradient: errors of many small terms add up."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question and its answer."""
+
+    name: str
+    passed: bool
+    detail: str
+    fatal: bool = True
+    """False where training works around it."""
+
+
+def self_test(adapter: str) -> list[Check]:
+    """All checks of an adapter, by name or index, made in a child process."""
+    command = [sys.executable, "-m", "difflogic.train.selftest", adapter]
+    try:
+        child = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
+    checks = [Check(**json.loads(line)) for line in child.stdout.splitlines() if line.startswith("{")]
+    if child.returncode != 0:
+        last = child.stderr.strip().splitlines()[-1:] or ["no message"]
+        detail = (
+            f"the process ended with code {child.returncode} ({last[0]}): update the driver, or use another adapter"
+        )
+        checks.append(Check("self-test", False, detail))
+    return checks
+
+
+def _checks(adapter: str) -> Iterator[Check]:
+    """Each check is made when it is asked for, so that those before a crash are known."""
+    from difflogic.gpu import probes
+    from difflogic.gpu.adapter import select_adapter
+    from difflogic.gpu.device import Device
+    from difflogic.gpu.engine import GpuEngine
+
+    device = Device(select_adapter(adapter))
+    yield Check("device", True, f"{device.adapter.name} opens with portable limits")
+    loops = probes.runs_long_loops(device)
+    yield Check("long loops", loops, "80,000 trips are carried out in full" if loops else _LOOPS, fatal=False)
+    yield _told("NaN test", probes.sees_not_finite(device), "NaN and infinity are told from numbers")
+    yield _told("workgroup memory", probes.keeps_workgroup_memory(device), "16 KiB come back as written")
+    yield from _parity(GpuEngine(device))
+
+
+_LOOPS = "the driver silently cuts loops short; plans keep below its limit, Mesa 25 or newer is also faster"
+
+
+def _told(name: str, passed: bool, what: str) -> Check:
+    return Check(name, passed, what if passed else f"not so: {what}; update the driver, or use another adapter")
+
+
+def _parity(engine: object) -> Iterator[Check]:
+    from difflogic.gpu.engine import GpuEngine
+    from difflogic.reference.engine import ReferenceEngine
+
+    assert isinstance(engine, GpuEngine)
+    reference = ReferenceEngine()
+    circuit, x, y = _example()
+    steps = 4
+    difference = np.abs(engine.rollout(circuit, x, steps) - reference.rollout(circuit, x, steps)).max()
+    yield _told(
+        "forward", bool(difference <= STATE_TOLERANCE), f"soft states differ by {difference:.1e} from the reference"
+    )
+    loss, gradients = engine.loss_and_gradients(circuit, x, y, steps)
+    expected_loss, expected = reference.loss_and_gradients(circuit, x, y, steps)
+    worst = max(
+        float(np.abs(got - want).max() / np.abs(want).max())
+        for name in expected
+        for got, want in zip(gradients[name], expected[name], strict=True)
+    )
+    close = abs(loss - expected_loss) <= 1e-5 * expected_loss and worst <= GRADIENT_TOLERANCE
+    yield _told("gradients", bool(close), f"gradients differ by {worst:.1e} of the layer's largest")
+    hard = (engine.rollout(circuit, x, steps, "hard") == reference.rollout(circuit, x, steps, "hard")).all()
+    yield _told("hard circuit", bool(hard), "hard states are bit-equal to the reference")
+    again = engine.loss_and_gradients(circuit, x, y, steps)
+    yield _told("determinism", _same(again, (loss, gradients)), "the same sums twice, bit for bit")
+
+
+def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, dict[str, list[np.ndarray]]]) -> bool:
+    layers = [(a, b) for name in one[1] for a, b in zip(one[1][name], other[1][name], strict=True)]
+    return one[0] == other[0] and all((a == b).all() for a, b in layers)
+
+
+def _example() -> tuple[Circuit, np.ndarray, np.ndarray]:
+    """A small circuit with every kind of layer, far from its start, and a 7x6 batch of three."""
+    model = ModelConfig(
+        channels=2,
+        kernels=3,
+        perceive=NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique")),
+        update=NetworkConfig((14, 16, 8, 4, 2), ("unique", "random", "unique", "unique")),
+    )
+    random = np.random.default_rng(0)
+    circuit = Circuit.initial(model, seed=0, initial_logit=2.0)
+    flat = circuit.flat_logits()
+    circuit = circuit.with_logits(flat + random.normal(size=flat.shape).astype(np.float32))
+    x = random.integers(0, 2, (3, 7, 6, 2)).astype(np.float32)
+    return circuit, x, 1 - x
+
+
+def _tell(check: Check) -> None:
+    sys.stdout.write(json.dumps(asdict(check)) + "\n")
+    sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> int:
+    """The child: one JSON line per check."""
+    try:
+        for check in _checks(arguments[0]):
+            _tell(check)
+    except DifflogicError as error:
+        _tell(Check("device", False, str(error)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,10 @@
+// Is every NaN and infinity seen as such? results[i] becomes 1 where the float of those bits is finite.
+// Dispatch: 1; one invocation per word.
+#import common/finite.wgsl
+
+@group(0) @binding(0) var<storage, read_write> results: array<u32>;
+
+@compute @workgroup_size(8)
+fn main(@builtin(local_invocation_index) thread: u32) {
+    results[thread] = select(0u, 1u, is_finite(bitcast<f32>(results[thread])));
+}
