@@ -131,6 +131,9 @@ class Evaluation:
 class TrainingModel(Protocol):
     """One training run held by an engine."""
 
+    info: EngineInfo
+    """The engine's, with the variant that this run really uses."""
+
     def train(self, epochs: int) -> None:
         """Do `epochs` train steps; their metrics wait until `drain`."""
 

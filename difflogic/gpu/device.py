@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.engine import EngineInfo
 from difflogic.errors import KernelError, LimitError
 from difflogic.gpu.adapter import Adapter, first_line, open_device
 from difflogic.gpu.kernels import KERNELS, KernelSpec
@@ -30,6 +32,19 @@ class Device:
         self._pipelines: dict[tuple[str, Schedule], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
+
+    def info(self, schedule: Schedule) -> EngineInfo:
+        """What to print and keep about this device running under `schedule`."""
+        adapter = self.adapter
+        return EngineInfo(
+            engine="gpu",
+            adapter=adapter.name,
+            adapter_type=adapter.type,
+            backend=adapter.backend,
+            driver=adapter.driver,
+            software=adapter.software,
+            variant=asdict(schedule),
+        )
 
     def pipeline(self, kernel: str, schedule: Schedule) -> Any:
         """The compute pipeline of a kernel; compiled the first time. Raises KernelError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from difflogic import bits
 from difflogic import control as c
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.engine import (
-    EngineInfo,
     Floats,
     Job,
     Mode,
@@ -38,17 +36,8 @@ class GpuEngine:
     def __init__(self, device: Device, schedule: Schedule | None = None) -> None:
         self.device = device
         self._schedule = schedule
-        adapter = device.adapter
-        preferred = schedule or (SOFTWARE if adapter.software else HARDWARE)[0]
-        self.info = EngineInfo(
-            engine="gpu",
-            adapter=adapter.name,
-            adapter_type=adapter.type,
-            backend=adapter.backend,
-            driver=adapter.driver,
-            software=adapter.software,
-            variant=asdict(preferred),
-        )
+        kind = SOFTWARE if device.adapter.software else HARDWARE
+        self.info = device.info(schedule or kind[0])
 
     @classmethod
     def open(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:

@@ -44,6 +44,7 @@ class GpuModel:
     def __init__(self, device: Device, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
+        self.info = device.info(plan.schedule)
         layouts = [flat_layout(job.circuit) for job in jobs]
         fire_rate = config.train.fire_rate
         self.workspace = Workspace(device, plan, layouts, Hyper.of(config.train), fire_rate)

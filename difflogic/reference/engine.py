@@ -11,7 +11,6 @@ from difflogic import control as c
 from difflogic.bits import pack, unpack
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.engine import (
-    EngineInfo,
     Floats,
     Job,
     Mode,
@@ -24,7 +23,7 @@ from difflogic.engine import (
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
-from difflogic.reference.model import ReferenceModel
+from difflogic.reference.model import INFO, ReferenceModel
 from difflogic.reference.rollout import hard_rollout, soft_gradients, soft_rollout
 from difflogic.shape import Hyper, Shape
 
@@ -36,7 +35,7 @@ class ReferenceEngine:
 
     def __init__(self, dtype: npt.DTypeLike = np.float32) -> None:
         self.dtype = np.dtype(dtype)
-        self.info = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, software=True)
+        self.info = INFO
 
     def rollout(
         self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None

@@ -7,7 +7,7 @@ import numpy as np
 from difflogic import control as c
 from difflogic import prng
 from difflogic.bits import pack
-from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
@@ -17,12 +17,15 @@ from difflogic.reference.rollout import hard_rollout, soft_gradients
 from difflogic.reference.seed_grid import seed_grid
 from difflogic.shape import Hyper, Shape
 
+INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, software=True)
+
 
 class ReferenceModel:
     """Implements `difflogic.engine.TrainingModel`."""
 
     def __init__(self, job: Job, state: TrainState) -> None:
         config = job.config
+        self.info = INFO
         self._job = job
         self._layout = flat_layout(job.circuit)
         grid = (config.train.batch, config.task.height, config.task.width, config.model.channels)

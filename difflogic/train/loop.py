@@ -104,11 +104,11 @@ class Trainer:
         if out is not None:
             folders.check_new(out)
         begin = start.fresh(config, init_from)
-        record = manifest.begin(config, self.engine.info, self.reason, init_from)
         with self._session(begin, observer) as session:  # before the folder: a device that refuses leaves nothing
             if out is None:
                 yield session
                 return
+            record = manifest.begin(config, session.model.info, self.reason, init_from)
             with _closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record))) as folder:
                 yield session.keep(folder, record)
 
@@ -123,7 +123,7 @@ class Trainer:
                 earlier = manifest.read(folder.path)
                 self._compare(manifest.last_engine(earlier), observer)
                 epoch = begin.checkpoint.state.epoch
-                record = manifest.resume(earlier, config, self.engine.info, self.reason, epoch)
+                record = manifest.resume(earlier, config, session.model.info, self.reason, epoch)
                 folder.write(manifest.NAME, manifest.to_json(record))
                 folder.write("config.toml", config.to_toml())
                 yield session.keep(folder, record)
