@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import venv
 import zipfile
+from collections.abc import Callable
 from email.message import Message
 from pathlib import Path
 
@@ -76,17 +77,31 @@ def test_metadata(metadata):
     assert "wgpu<0.33,>=0.32" in metadata.get_all("Requires-Dist")
 
 
-def test_the_command_runs_far_from_the_checkout(installed, tmp_path):
-    done = subprocess.run(
-        [installed / "difflogic", "--version"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert difflogic.__version__ in done.stdout
+@pytest.fixture
+def far_away(installed, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a program of the clean environment in an empty folder."""
+
+    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [installed / program, *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
 
 
-def test_the_package_is_the_installed_one(installed, tmp_path):
-    program = "import difflogic; print(difflogic.__file__)"
-    done = subprocess.run(
-        [installed / "python", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert str(installed.parent) in done.stdout
+def test_the_package_and_its_shaders_are_the_installed_ones(installed, far_away):
+    program = "import difflogic.gpu.shaders as s; print(s.__file__); print(s.shader_root())"
+    done = far_away("python", "-c", program)
+    (packages,) = installed.parent.glob("lib/python*/site-packages")
+    assert done.stdout.split() == [str(packages / "difflogic" / path) for path in ("gpu/shaders.py", "_shaders")]
+
+
+def test_version(far_away):
+    done = far_away("difflogic", "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"difflogic {difflogic.__version__}\n", "")
+
+
+def test_training_leaves_a_run_folder(far_away, tmp_path):
+    done = far_away("difflogic", "train-checkerboard", "--small", "--epochs", "2")
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    assert (run / "circuit.json").is_file()
