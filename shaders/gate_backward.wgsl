@@ -107,10 +107,10 @@ fn main(
                         + gate_adjoint(c, edge, scratch, wire.x, wire.y, 1u);
                     let high = gate_adjoint(c, edge, scratch, wire.x, wire.y, 2u)
                         + gate_adjoint(c, edge, scratch, wire.x, wire.y, 3u);
-                    if at.step + 1u < shape.steps {
-                        partials[sums + instance] += low + high;
-                    } else {  // the first to arrive
+                    if part == 0u && at.step + 1u == shape.steps {  // the first to arrive
                         partials[sums + instance] = low + high;
+                    } else {
+                        partials[sums + instance] += low + high;
                     }
                 }
                 chunk_barrier();

@@ -45,9 +45,8 @@ class GpuModel:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
         self.info = device.info(plan.schedule)
-        layouts = [flat_layout(job.circuit) for job in jobs]
         fire_rate = config.train.fire_rate
-        self.workspace = Workspace(device, plan, layouts, Hyper.of(config.train), fire_rate)
+        self.workspace = Workspace(device, plan, Hyper.of(config.train), fire_rate)
         self._upload_targets_and_probes()
         entry = len(jobs) * 8
         self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
@@ -213,9 +212,8 @@ def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = No
     return make_plan(
         device.adapter,
         device.limits,
-        flat_layout(job.circuit),
+        [flat_layout(job.circuit) for job in jobs],
         shape,
-        models=len(jobs),
         probes=len(job.probes),
         hard_batch=train.batch,
         schedule=schedule,

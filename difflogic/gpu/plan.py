@@ -7,7 +7,7 @@ taken over follow from circuit and grid alone; only the schedule (WG, LANES) fol
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from difflogic.errors import LimitError
@@ -50,16 +50,25 @@ SOFTWARE = (Schedule(8, 8), Schedule(8, 1), Schedule(32, 1), Schedule(64, 1))
 
 @dataclass(frozen=True)
 class Plan:
-    """Sizes of the buffers of `models` models with one shape and layout, under a schedule."""
+    """Sizes of the buffers of some models, under a schedule."""
 
-    layout: Layout
+    layouts: tuple[Layout, ...]
+    """One per model: the same levels, each its own wires."""
     shape: Shape
     schedule: Schedule
-    models: int = 1
     probes: int = 0
     """Start grids of hard evaluation."""
     hard_batch: int = 0
     """Samples of the training batch that are evaluated with them."""
+
+    @property
+    def models(self) -> int:
+        return len(self.layouts)
+
+    @property
+    def layout(self) -> Layout:
+        """What all layouts share: the levels and every size but that of the slots."""
+        return self.layouts[0]
 
     @property
     def chunks_per_block(self) -> int:
@@ -91,8 +100,8 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Slots per chunk in scratch; the last C are those of the last level."""
-        return self.layout.slot_count + self.layout.channels
+        """Slots per chunk in scratch, for the wiring that needs most; the last C are those of the last level."""
+        return max(layout.slot_count for layout in self.layouts) + self.layout.channels
 
     @property
     def forward_groups(self) -> int:
@@ -205,9 +214,8 @@ def wg_size(kernel: str, schedule: Schedule) -> int:
 def make_plan(
     adapter: Adapter,
     limits: Mapping[str, int],
-    layout: Layout,
+    layouts: Sequence[Layout],
     shape: Shape,
-    models: int = 1,
     probes: int = 0,
     hard_batch: int = 0,
     schedule: Schedule | None = None,
@@ -219,7 +227,7 @@ def make_plan(
     candidates = (schedule,) if schedule else SOFTWARE if adapter.software else HARDWARE
     failure: LimitError | None = None
     for candidate in candidates:
-        plan = Plan(layout, shape, candidate, models, probes, hard_batch)
+        plan = Plan(tuple(layouts), shape, candidate, probes, hard_batch)
         try:
             plan.check(limits, adapter.limits_loops)
         except LimitError as error:

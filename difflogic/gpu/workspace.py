@@ -42,7 +42,6 @@ class Workspace:
         self,
         device: Device,
         plan: Plan,
-        layouts: Sequence[Layout],
         hyper: Hyper,
         fire_rate: float = 1.0,
         training: bool = True,
@@ -55,7 +54,7 @@ class Workspace:
         kept = plan.shape.steps if training else 1
         self._nodes = [self.buffers["nodes"]] + [device.buffer("nodes", sizes["nodes"]) for _ in range(1, kept)]
         self._uniforms(hyper, fire_rate)
-        self._upload_wiring(layouts)
+        self._upload_wiring()
 
     def _uniforms(self, hyper: Hyper, fire_rate: float) -> None:
         device, plan = self.device, self.plan
@@ -68,7 +67,8 @@ class Workspace:
         device.upload(at, steps, "shape")
         self._at = [(at, AT_STRIDE * step, 16) for step in range(plan.shape.steps)]
 
-    def _upload_wiring(self, layouts: Sequence[Layout]) -> None:
+    def _upload_wiring(self) -> None:
+        layouts = self.plan.layouts
         self.device.upload(self.buffers["wires"], np.stack([layout.wires for layout in layouts]), "circuit")
         if self._training:
             edges = np.stack([self._edges(layout) for layout in layouts])
@@ -80,7 +80,7 @@ class Workspace:
         edges[: layout.instances, :2] = layout.slots
         edges[: layout.instances, 2:] = layout.fanout[layout.patch_nodes :]
         edges[layout.instances :, 2:] = layout.fanout[: layout.patch_nodes]
-        outputs = layout.slot_count + np.arange(layout.channels)
+        outputs = self.plan.slots - layout.channels + np.arange(layout.channels)
         edges[layout.instances - layout.channels : layout.instances, 2] = outputs
         edges[layout.instances - layout.channels : layout.instances, 3] = outputs + 1
         return edges
