@@ -1,0 +1,46 @@
+"""One device for the whole room, since lavapipe compiles a pipeline in seconds, and poison before every test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic.gpu.adapter import Adapter, select_adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.engine import GpuEngine
+from tests.gpu.wgsl import Program
+
+POISONED_GROUPS = 64
+
+
+@pytest.fixture(scope="session")
+def adapter() -> Adapter:
+    """The first adapter. Without one every test here is an error, never skipped."""
+    found = select_adapter()
+    expected = os.environ.get("DIFFLOGIC_EXPECT_ADAPTER", "")
+    assert expected in found.name, f"DIFFLOGIC_EXPECT_ADAPTER is {expected!r}, but the adapter is {found.name}"
+    return found
+
+
+@pytest.fixture(scope="session")
+def device(adapter: Adapter) -> Device:
+    return Device(adapter)
+
+
+@pytest.fixture(scope="session")
+def engine(device: Device) -> GpuEngine:
+    return GpuEngine(device)
+
+
+@pytest.fixture(scope="session")
+def poison(device: Device) -> Program:
+    text = (Path(__file__).parent / "poison.wgsl").read_text()
+    return Program(device, text, np.zeros(64 * POISONED_GROUPS, dtype=np.uint32))
+
+
+@pytest.fixture(autouse=True)
+def poisoned_workgroup_memory(poison: Program) -> None:
+    poison.run(POISONED_GROUPS)

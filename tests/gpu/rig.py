@@ -1,0 +1,88 @@
+"""A workspace seen as the twins see it: arrays `[M, ...]` with cells last and no padding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuit import Circuit
+from difflogic.gpu.device import Device
+from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule
+from difflogic.gpu.workspace import Dispatch, Workspace, from_chunks, to_chunks
+from difflogic.layout import flat_layout
+from difflogic.shape import Hyper, Shape
+
+SCHEDULES = tuple(dict.fromkeys((*SOFTWARE, Schedule(16, 4), *HARDWARE)))
+"""Every schedule that a plan may choose, and one where four chunks share a workgroup and have four workers each."""
+
+POISON = np.uint32(0x7FC00000)
+"""The bits of NaN."""
+
+
+@dataclass
+class Rig:
+    """M circuits of one shape on the device. Every buffer starts as NaN, which shows what is read too early."""
+
+    device: Device
+    circuits: Sequence[Circuit]
+    shape: Shape
+    schedule: Schedule = SOFTWARE[0]
+    hyper: Hyper = field(default_factory=Hyper)
+    fire_rate: float = 1.0
+    probes: int = 0
+    hard_batch: int = 0
+
+    def __post_init__(self) -> None:
+        self.layouts = [flat_layout(circuit) for circuit in self.circuits]
+        self.plan = Plan(tuple(self.layouts), self.shape, self.schedule, self.probes, self.hard_batch)
+        self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate)
+        self.nodes = self.work._nodes
+        given = {"wires", "edges", "shape", "hard_shape"}
+        for buffer in (*(b for name, b in self.work.buffers.items() if name not in given), *self.nodes):
+            self.put(buffer, np.full(buffer.size // 4, POISON))
+
+    @property
+    def hard_shape(self) -> Shape:
+        """The shape whose batch counts groups of 32 samples."""
+        return replace(self.shape, batch=self.plan.groups)
+
+    def put(self, buffer: str | Any, array: npt.ArrayLike) -> None:
+        """Fill the beginning of a buffer, given by its name or itself."""
+        buffer = self.work.buffers[buffer] if isinstance(buffer, str) else buffer
+        self.device.queue.write_buffer(buffer, 0, np.ascontiguousarray(array))
+
+    def put_cells(self, buffer: str | Any, array: np.ndarray) -> None:
+        """`[M, ..., rows, cells]`; the cells that fill up the last chunks are 0."""
+        self.put(buffer, to_chunks(array.swapaxes(-1, -2), self._chunks(buffer)))
+
+    def get(self, buffer: str | Any, *shape: int, dtype: npt.DTypeLike = np.float32) -> np.ndarray:
+        """A buffer as `[M, *shape]`."""
+        buffer = self.work.buffers[buffer] if isinstance(buffer, str) else buffer
+        words = np.frombuffer(self.device.queue.read_buffer(buffer), dtype=dtype)
+        return words.reshape(self.plan.models, *shape)
+
+    def get_cells(self, buffer: str | Any, *shape: int, dtype: npt.DTypeLike = np.float32) -> np.ndarray:
+        """A buffer as `[M, *shape]`, of which the last two axes are rows and cells."""
+        *lead, rows, cells = shape
+        chunked = self.get(buffer, *lead, self._chunks(buffer), rows, 16, dtype=dtype)
+        return from_chunks(chunked, cells).swapaxes(-1, -2)
+
+    def run(self, *dispatches: Dispatch) -> None:
+        self.work.submit(dispatches)
+
+    def _chunks(self, buffer: str | Any) -> int:
+        return self.plan.hard_chunks if buffer == "words" else self.plan.chunks
+
+
+@contextmanager
+def rig(device: Device, circuits: Sequence[Circuit], shape: Shape, **options: Any) -> Iterator[Rig]:
+    """A Rig whose memory is freed at the end."""
+    made = Rig(device, circuits, shape, **options)
+    yield made
+    made.get("control", 8, dtype=np.uint32)  # waits for all work
+    made.work.close()

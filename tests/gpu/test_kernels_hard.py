@@ -1,0 +1,94 @@
+"""The hard kernels against their twins: every bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic.bits import pack
+from difflogic.gpu.device import Device
+from difflogic.gpu.plan import Schedule
+from difflogic.reference.hard_forward import hard_forward
+from difflogic.reference.hard_loss import hard_loss
+from difflogic.shape import Shape
+from tests.gpu.rig import POISON, SCHEDULES, rig
+from tests.random_circuits import bits, random_circuit
+
+M = 2
+ALL_ONES = np.uint32(0xFFFFFFFF)
+
+SHAPES = {
+    "zero": (Shape(3, 5, 7, 2, steps=3), 1.0, 40),
+    "periodic": (Shape(33, 3, 3, 3, steps=2, periodic=True), 1.0, 1),
+    "asynchronous": (Shape(17, 4, 6, 1, steps=2), 0.5, 32),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("name", SHAPES)
+def test_hard_forward(device: Device, name: str, schedule: Schedule) -> None:
+    shape, fire_rate, probes = SHAPES[name]
+    rng = np.random.default_rng(6)
+    at = shape.steps - 1
+    drawn = [random_circuit(np.random.default_rng(m), shape.channels, periodic=shape.periodic) for m in range(M)]
+    ids = rng.integers(0, 16, (M, drawn[0].gates), dtype=np.uint32)
+    masks = (rng.random((M, shape.steps, shape.cells_per_grid)) <= fire_rate).astype(np.float32)
+    options = {"schedule": schedule, "fire_rate": fire_rate, "probes": probes, "hard_batch": shape.batch}
+    with rig(device, drawn, shape, **options) as r:
+        cells = r.hard_shape.cells
+        words = rng.integers(0, 2**32, (M, shape.steps + 1, shape.channels, cells), dtype=np.uint32)
+        r.put("gate_ids", ids)
+        r.put("hard_masks", masks)
+        r.put_cells("words", words)
+        r.run(r.work.hard_forward[at])
+        got = r.get_cells("words", *words.shape[1:], dtype=np.uint32)
+        for m in range(M):
+            nodes = np.empty((r.layouts[m].nodes, cells), dtype=np.uint32)
+            masked = masks[m] if fire_rate < 1 else None
+            hard_forward(r.hard_shape, at, r.layouts[m], ids[m], masked, words[m], nodes)
+            np.testing.assert_array_equal(got[m], words[m])
+
+
+@pytest.mark.parametrize("probes", [1, 32, 40])
+@pytest.mark.parametrize("batch", [1, 17, 32, 33, 64])
+def test_pack(device: Device, batch: int, probes: int) -> None:
+    """The batch's words come behind the probes', which stay; the counts are cleared."""
+    shape = Shape(batch, 3, 5, 2, steps=1)
+    rng = np.random.default_rng(7)
+    grids = bits(rng, M, *(batch, 3, 5, 2))
+    drawn = [random_circuit(rng)] * M
+    with rig(device, drawn, shape, probes=probes, hard_batch=batch) as r:
+        states = np.zeros((M, 2, 2, shape.cells), dtype=np.float32)
+        states[:, 0] = grids.reshape(M, -1, 2).swapaxes(1, 2)
+        r.put_cells("states", states)
+        r.run(r.work.evaluation[0])
+        words = r.get_cells("words", 2, 2, r.hard_shape.cells, dtype=np.uint32)
+        assert not r.get("counts", r.plan.groups, 2, dtype=np.uint32).any()
+        first = r.plan.probe_groups * 15
+    for m in range(M):
+        np.testing.assert_array_equal(words[m, 0, :, first:], pack(grids[m]))
+    assert (words[:, 0, :, :first] == POISON).all()
+    assert (words[:, 1] == POISON).all()
+
+
+@pytest.mark.parametrize("loss_channels", [1, 3])
+@pytest.mark.parametrize(("probes", "batch"), [(1, 1), (32, 2), (40, 17), (64, 33), (5, 64)])
+def test_hard_loss(device: Device, probes: int, batch: int, loss_channels: int) -> None:
+    """Wrong values of probes and batch apart; bits beyond the samples do not count."""
+    shape = Shape(batch, 3, 4, 3, steps=1, loss_channels=loss_channels)
+    rng = np.random.default_rng(8)
+    target = bits(rng, 3, 4, loss_channels)
+    with rig(device, [random_circuit(rng, 3)] * M, shape, probes=probes, hard_batch=batch) as r:
+        groups, first = r.plan.groups, r.plan.probe_groups
+        words = rng.integers(0, 2**32, (M, 2, 3, r.hard_shape.cells), dtype=np.uint32)
+        r.put_cells("words", words)
+        r.put("hard_targets", np.where(target > 0, ALL_ONES, np.uint32(0)))
+        r.put("counts", np.zeros((M, groups, 2), dtype=np.uint32))
+        r.run(r.work.evaluation[-1])
+        counts = r.get("counts", groups, 2, dtype=np.uint32)
+    for m in range(M):
+        for part, samples in ((slice(0, first), probes), (slice(first, None), batch)):
+            cells = slice(part.start * 12, None if part.stop is None else part.stop * 12)
+            expected = hard_loss(words[m, 1][:, cells], target, samples)
+            got = counts[m, part]
+            assert (got[:, 0].sum(), np.bitwise_count(got[:, 1]).sum()) == expected

@@ -1,0 +1,232 @@
+"""Each kernel of the soft forward and backward pass against its twin, two models at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic.circuit import Circuit
+from difflogic.gpu.device import Device
+from difflogic.gpu.plan import Schedule
+from difflogic.reference.coefficients import coefficients
+from difflogic.reference.gate_backward import gate_backward
+from difflogic.reference.gate_forward import gate_forward
+from difflogic.reference.gradients import gradients
+from difflogic.reference.loss import loss
+from difflogic.shape import Shape
+from tests import tolerances
+from tests.gpu.rig import SCHEDULES, Rig, rig
+from tests.random_circuits import random_circuit
+
+M = 2
+CLOSE = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
+
+SHAPES = {
+    "zero": (Shape(3, 5, 7, 2, steps=3), 1.0),
+    "periodic": (Shape(1, 3, 3, 3, steps=2, periodic=True), 1.0),
+    "asynchronous": (Shape(2, 4, 6, 1, steps=2), 0.5),
+    "asynchronous periodic": (Shape(17, 3, 4, 2, steps=2, periodic=True), 0.5),
+}
+
+
+@pytest.fixture(params=SHAPES)
+def case(request: pytest.FixtureRequest) -> tuple[Shape, float]:
+    return SHAPES[request.param]
+
+
+def circuits(shape: Shape, per_kernel: bool = True) -> list[Circuit]:
+    """Two of one shape, wired differently."""
+    return [
+        random_circuit(np.random.default_rng(seed), shape.channels, periodic=shape.periodic, per_kernel=per_kernel)
+        for seed in range(M)
+    ]
+
+
+def coefficients_of(circuit: Circuit) -> np.ndarray:
+    made = np.empty((circuit.gates, 4), dtype=np.float32)
+    coefficients(circuit.flat_logits(), made, np.empty(circuit.gates, dtype=np.uint32))
+    return made
+
+
+def some_masks(shape: Shape, fire_rate: float, rng: np.random.Generator) -> np.ndarray | None:
+    if fire_rate == 1:
+        return None
+    return (rng.random((M, shape.steps, shape.cells_per_grid)) <= fire_rate).astype(np.float32)
+
+
+def uniform(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.random(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_coefficients(device: Device, scale: float) -> None:
+    drawn = circuits(Shape(1, 3, 3, 2, 1))
+    logits = np.stack([np.round(scale * circuit.flat_logits()) for circuit in drawn])
+    assert (logits == logits.max(axis=-1, keepdims=True)).sum() > M * drawn[0].gates, "some largest are tied"
+    with rig(device, drawn, Shape(1, 3, 3, 2, 1)) as r:
+        r.put("logits", logits)
+        r.run(*r.work.coefficients)
+        got = r.get("coefficients", drawn[0].gates, 4)
+        ids = r.get("gate_ids", drawn[0].gates, dtype=np.uint32)
+    for m in range(M):
+        expected, expected_ids = np.empty_like(got[m]), np.empty_like(ids[m])
+        with np.errstate(under="ignore"):
+            coefficients(logits[m], expected, expected_ids)
+        np.testing.assert_allclose(got[m], expected, rtol=0, atol=tolerances.COEFFICIENT_ATOL)
+        np.testing.assert_array_equal(ids[m], expected_ids)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Schedule) -> None:
+    """The step before the last: it reads and writes in the middle of the states."""
+    shape, fire_rate = case
+    at = shape.steps - 1
+    drawn = circuits(shape)
+    rng = np.random.default_rng(9)
+    start = uniform(rng, M, shape.channels, shape.cells)
+    masks = some_masks(shape, fire_rate, rng)
+    states = np.full((M, shape.steps + 1, shape.channels, shape.cells), np.nan, dtype=np.float32)
+    states[:, at] = start
+    with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
+        r.put("coefficients", np.stack([coefficients_of(circuit) for circuit in drawn]))
+        r.put_cells("states", states)
+        if masks is not None:
+            r.put("masks", masks)
+        r.run(r.work.forward[at])
+        got = r.get_cells("states", *states.shape[1:])
+        nodes = r.get_cells(r.nodes[at], r.layouts[0].nodes, shape.cells)
+    for m in range(M):
+        expected = np.empty_like(nodes[m])
+        gate_forward(
+            shape, at, r.layouts[m], coefficients_of(drawn[m]), None if masks is None else masks[m], states[m], expected
+        )
+        np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], expected[: 9 * shape.channels])
+        np.testing.assert_allclose(nodes[m], expected, **CLOSE)
+        np.testing.assert_allclose(got[m], states[m], **CLOSE)
+
+
+def test_loss(device: Device, case: tuple[Shape, float]) -> None:
+    shape = replace(case[0], loss_channels=case[0].channels)
+    rng = np.random.default_rng(2)
+    states = np.full((M, shape.steps + 1, shape.channels, shape.cells), np.nan, dtype=np.float32)
+    states[:, -1] = uniform(rng, M, shape.channels, shape.cells)
+    targets = uniform(rng, M, shape.loss_channels, shape.cells)
+    control = np.arange(1, 8 * M + 1, dtype=np.uint32).reshape(M, 8)
+    with rig(device, circuits(shape), shape) as r:
+        r.put_cells("states", states)
+        r.put_cells("targets", targets)
+        r.put("control", control)
+        r.run(r.work.backward[0])
+        d_patches = r.get_cells("d_patches", 2, 9 * shape.channels, shape.cells)
+        partials = r.get("loss_partials", r.plan.chunks)
+        words = r.get("control", 8, dtype=np.uint32)
+    control[:, 6] = 0
+    np.testing.assert_array_equal(words, control)
+    half = shape.steps % 2
+    assert np.isnan(d_patches[:, 1 - half]).all()
+    for m in range(M):
+        expected = np.empty_like(d_patches[m, half])
+        value = loss(shape, states[m], targets[m], expected)
+        np.testing.assert_array_equal(d_patches[m, half], expected)
+        squares = np.sum((states[m, -1] - targets[m]) ** 2, axis=0)
+        by_chunk = np.add.reduceat(squares, np.arange(0, shape.cells, 16))
+        np.testing.assert_allclose(partials[m][: len(by_chunk)], by_chunk, rtol=tolerances.LOSS_RTOL)
+        assert not partials[m][len(by_chunk) :].any()
+        assert partials[m].sum() == pytest.approx(value, rel=tolerances.LOSS_RTOL)
+
+
+def backward_inputs(
+    r: Rig, drawn: list[Circuit], rng: np.random.Generator, masks: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """Random inputs of one backward step, uploaded, by name."""
+    shape, layout = r.shape, r.layouts[0]
+    inputs = {
+        "coefficients": np.stack([coefficients_of(circuit) for circuit in drawn]),
+        "nodes": uniform(rng, M, layout.nodes, shape.cells),
+        "d_patches": (uniform(rng, M, 2, layout.patch_nodes, shape.cells) - np.float32(0.5)),
+        "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
+    }
+    for name in ("coefficients", "partials"):
+        r.put(name, inputs[name])
+    r.put_cells("d_patches", inputs["d_patches"])
+    if masks is not None:
+        r.put("masks", masks)
+    return inputs
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("last", [False, True])
+def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Schedule, last: bool) -> None:
+    shape, fire_rate = case
+    at = shape.steps - 1 if last else 0
+    drawn = circuits(shape)
+    rng = np.random.default_rng(4)
+    masks = some_masks(shape, fire_rate, rng)
+    with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
+        layout = r.layouts[0]
+        given = backward_inputs(r, drawn, rng, masks)
+        r.put_cells(r.nodes[at], given["nodes"])
+        r.run(r.work.backward[1:][shape.steps - 1 - at])
+        d_patches = r.get_cells("d_patches", 2, layout.patch_nodes, shape.cells)
+        partials = r.get("partials", r.plan.blocks, layout.instances, 4)
+    source, result = (at + 1) % 2, at % 2
+    np.testing.assert_array_equal(d_patches[:, source], given["d_patches"][:, source])
+    before = np.zeros_like(partials) if last else given["partials"]
+    for m in range(M):
+        d, moments = given["d_patches"][m, source].copy(), np.zeros((layout.instances, 4), dtype=np.float32)
+        slots = np.full((r.layouts[m].slot_count, shape.cells), np.nan, dtype=np.float32)
+        gate_backward(
+            shape,
+            at,
+            r.layouts[m],
+            given["coefficients"][m],
+            None if masks is None else masks[m],
+            given["nodes"][m],
+            slots,
+            d,
+            moments,
+        )
+        np.testing.assert_allclose(d_patches[m, result], d, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(d).max())
+        added = (partials[m] - before[m]).sum(axis=0)
+        np.testing.assert_allclose(added, moments, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(moments).max())
+
+
+@pytest.mark.parametrize("blocks", [1, 5, 21])
+def test_gradients(device: Device, blocks: int) -> None:
+    """Blocks that the eight invocations of a gate share unevenly."""
+    shape = Shape(1, 4, 4 * blocks, 3, steps=1)
+    drawn = circuits(shape)
+    rng = np.random.default_rng(5)
+    with rig(device, drawn, shape, schedule=SCHEDULES[1]) as r:
+        assert r.plan.blocks == blocks
+        layout = r.layouts[0]
+        partials = uniform(rng, M, blocks, layout.instances, 4) - np.float32(0.5)
+        r.put("partials", partials)
+        r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
+        r.put("control", np.zeros((M, 8), dtype=np.uint32))
+        r.run(r.work.backward[-2])
+        got = r.get("gradients", layout.gates, 16)
+        assert not r.get("control", 8, dtype=np.uint32).any()
+    for m in range(M):
+        expected = np.empty_like(got[m])
+        gradients(r.layouts[m], partials[m].sum(axis=0), drawn[m].flat_logits(), expected)
+        np.testing.assert_allclose(got[m], expected, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_gradients_flag_what_is_not_finite(device: Device, bad: float) -> None:
+    """In the model concerned alone."""
+    shape = Shape(1, 3, 3, 2, steps=1)
+    drawn = circuits(shape)
+    with rig(device, drawn, shape) as r:
+        partials = np.zeros((M, r.plan.blocks, r.layouts[0].instances, 4), dtype=np.float32)
+        partials[1, 0, -1, 2] = bad
+        r.put("partials", partials)
+        r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
+        r.put("control", np.zeros((M, 8), dtype=np.uint32))
+        r.run(r.work.backward[-2])
+        words = r.get("control", 8, dtype=np.uint32)
+    assert words[:, 6].tolist() == [0, 1]
+    assert words.sum() == 1

@@ -1,0 +1,125 @@
+"""The end of a train step against its twins: what commit decides and AdamW does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic import control as c
+from difflogic.gpu.device import Device
+from difflogic.gpu.plan import HISTORY
+from difflogic.reference.adamw import adamw
+from difflogic.reference.coefficients import coefficients
+from difflogic.reference.commit import commit
+from difflogic.shape import Hyper, Shape
+from tests import tolerances
+from tests.gpu.rig import rig
+from tests.random_circuits import random_circuit
+
+SHAPE = Shape(3, 5, 7, 2, steps=2)
+CIRCUIT = random_circuit(np.random.default_rng(0))
+MOMENTS = ("logits", "mu", "nu")
+
+
+def control_words(**values: int) -> np.ndarray:
+    """Two models' control blocks, the second's keys and counters other than the first's."""
+    words = np.random.default_rng(1).integers(0, 2**32, (2, 8), dtype=np.uint32)
+    words[:, 4:] = [[7, 70, 0, 3], [8, 70, 0, 0]]
+    for name, value in values.items():
+        words[:, getattr(c, name)] = value
+    return words
+
+
+@pytest.mark.parametrize("epoch", [0, HISTORY - 1, HISTORY, 3 * HISTORY + 5])
+@pytest.mark.parametrize(
+    ("spoiled", "flag"), [(1.0, 0), (1.0, 1), (np.nan, 0), (np.inf, 0), (-np.inf, 0), (3e38, 0), (np.nan, 1)]
+)
+def test_commit(device: Device, epoch: int, spoiled: float, flag: int) -> None:
+    """One of the second model's chunks is `spoiled` (3e38: their sum overflows), its gradients if `flag`."""
+    control = control_words(EPOCH=epoch)
+    control[1, c.NONFINITE] = flag
+    shape = Shape(9, 16, 16, 2, steps=1)
+    with rig(device, [CIRCUIT] * 2, shape) as r:
+        partials = np.random.default_rng(2).random((2, r.plan.chunks), dtype=np.float32)
+        partials[1, -1] = spoiled
+        partials[1, 0] = spoiled if spoiled > 1e38 else 0
+        r.put("loss_partials", partials)
+        r.put("control", control)
+        r.run(r.work.backward[-1])
+        got = r.get("control", 8, dtype=np.uint32)
+        history = r.get("history", HISTORY, dtype=np.uint64).reshape(HISTORY, 2).view(np.uint32).reshape(HISTORY, 2, 2)
+    entry = history[epoch % HISTORY]
+    assert (np.delete(history, epoch % HISTORY, axis=0) == 0x7FC00000).all()
+    for m in range(2):
+        with np.errstate(over="ignore"):
+            total = float(partials[m].sum())
+        gradient = np.array([np.nan if control[m, c.NONFINITE] else 1])
+        expected = control[m].copy()
+        commit(total, gradient, expected)
+        np.testing.assert_array_equal(got[m], expected)
+        assert entry[m, 1] == expected[c.NONFINITE]
+        loss = entry[m, :1].view(np.float32)
+        np.testing.assert_allclose(loss, [total], rtol=tolerances.LOSS_RTOL, equal_nan=True)
+    assert entry[0, 1] == 0
+    assert entry[1, 1] == (spoiled != 1 or flag)
+
+
+def moments(rng: np.random.Generator, scale: float) -> dict[str, np.ndarray]:
+    """Gradients and a state, `[2, G, 16]`."""
+    size = (2, CIRCUIT.gates, 16)
+    return {
+        "gradients": (scale * rng.standard_normal(size)).astype(np.float32),
+        "logits": rng.standard_normal(size).astype(np.float32),
+        "mu": rng.standard_normal(size).astype(np.float32),
+        "nu": rng.random(size, dtype=np.float32),
+    }
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 1000, 100_000])
+@pytest.mark.parametrize("hyper", [Hyper(), Hyper(0.3, 0.2, 0.5, 0.7, 1e-3, 0.25)], ids=["usual", "other"])
+def test_adamw(device: Device, step: int, hyper: Hyper) -> None:
+    """Gradients on both sides of the clip."""
+    rng = np.random.default_rng(3)
+    before = moments(rng, 2 * hyper.clip)
+    assert 0.2 < (np.abs(before["gradients"]) > hyper.clip).mean() < 0.8
+    with rig(device, [CIRCUIT] * 2, SHAPE, hyper=hyper) as r:
+        for name, array in before.items():
+            r.put(name, array)
+        control = control_words(STEP=step)
+        r.put("control", control)
+        r.run(*r.work.update)
+        after = {name: r.get(name, CIRCUIT.gates, 16) for name in before}
+        mixed = r.get("coefficients", CIRCUIT.gates, 4)
+        ids = r.get("gate_ids", CIRCUIT.gates, dtype=np.uint32)
+        np.testing.assert_array_equal(r.get("control", 8, dtype=np.uint32), control)
+    np.testing.assert_array_equal(after["gradients"], before["gradients"])
+    for m in range(2):
+        expected = {name: before[name][m].copy() for name in MOMENTS}
+        adamw(hyper, control[m], before["gradients"][m], *expected.values())
+        for name in MOMENTS:
+            np.testing.assert_allclose(
+                after[name][m], expected[name], rtol=1e-6, atol=tolerances.STEP_ATOL_SAME_GRADIENTS, err_msg=name
+            )
+        expected_mix, expected_ids = np.empty_like(mixed[m]), np.empty_like(ids[m])
+        coefficients(after["logits"][m], expected_mix, expected_ids)
+        np.testing.assert_allclose(mixed[m], expected_mix, rtol=0, atol=tolerances.COEFFICIENT_ATOL)
+        np.testing.assert_array_equal(ids[m], expected_ids)
+
+
+def test_adamw_leaves_a_flagged_model_alone(device: Device) -> None:
+    """Bit for bit, NaN gradients or not, and the other model takes its step."""
+    before = moments(np.random.default_rng(4), 1.0)
+    before["gradients"][1, ::3] = np.nan
+    before["coefficients"] = np.random.default_rng(5).random((2, CIRCUIT.gates, 4), dtype=np.float32)
+    before["gate_ids"] = np.full((2, CIRCUIT.gates), 77, dtype=np.uint32)
+    control = control_words()
+    control[1, c.NONFINITE] = 1
+    with rig(device, [CIRCUIT] * 2, SHAPE) as r:
+        for name, array in before.items():
+            r.put(name, array)
+        r.put("control", control)
+        r.run(*r.work.update)
+        after = {name: r.get(name, *array.shape[1:], dtype=array.dtype) for name, array in before.items()}
+    for name, array in before.items():
+        assert after[name][1].tobytes() == array[1].tobytes(), name
+        assert (after[name][0] != array[0]).any() == (name != "gradients"), name
