@@ -52,12 +52,18 @@ fn d_states(model: u32, cell: u32, channel: u32, kept: bool) -> vec4<f32> {
     return d;
 }
 
-fn sum_slots(edge: vec4<u32>, scratch: u32, j: u32) -> vec4<f32> {
-    var d = vec4<f32>();
-    for (var slot = edge.z; slot < edge.w; slot++) {
-        d += slots[scratch + slot][j];
+fn sum_slots(edge: vec4<u32>, scratch: u32) -> Chunk {
+    var d0 = vec4<f32>();
+    var d1 = vec4<f32>();
+    var d2 = vec4<f32>();
+    var d3 = vec4<f32>();
+    for (var slot = scratch + edge.z; slot < scratch + edge.w; slot++) {
+        d0 += slots[slot][0];
+        d1 += slots[slot][1];
+        d2 += slots[slot][2];
+        d3 += slots[slot][3];
     }
-    return d;
+    return Chunk(d0, d1, d2, d3);
 }
 
 fn total(x: vec4<f32>) -> f32 {
@@ -65,12 +71,11 @@ fn total(x: vec4<f32>) -> f32 {
 }
 
 // Four of the chunk's cells: sends the adjoint on to both inputs, returns the moments.
-fn gate_adjoint(c: vec4<f32>, edge: vec4<u32>, scratch: u32, a_at: u32, b_at: u32, j: u32) -> vec4<f32> {
-    let d = sum_slots(edge, scratch, j);
-    let a = nodes[a_at][j];
-    let b = nodes[b_at][j];
-    slots[scratch + edge.x][j] = d * (c.y + c.w * b);
-    slots[scratch + edge.y][j] = d * (c.z + c.w * a);
+fn gate_adjoint(d: vec4<f32>, c: vec4<f32>, wire: vec2<u32>, slot: vec2<u32>, j: u32) -> vec4<f32> {
+    let a = nodes[wire.x][j];
+    let b = nodes[wire.y][j];
+    slots[slot.x][j] = d * (c.y + c.w * b);
+    slots[slot.y][j] = d * (c.z + c.w * a);
     let d_a = d * a;
     return vec4<f32>(total(d), total(d_a), total(d * b), total(d_a * b));
 }
@@ -103,10 +108,10 @@ fn main(
                     let wire = wires[model * shape.instances + instance] + base;
                     let edge = edges[model * shape.nodes + instance];
                     let c = coefficients[model * shape.gates + level.z + i / level.w];
-                    let low = gate_adjoint(c, edge, scratch, wire.x, wire.y, 0u)
-                        + gate_adjoint(c, edge, scratch, wire.x, wire.y, 1u);
-                    let high = gate_adjoint(c, edge, scratch, wire.x, wire.y, 2u)
-                        + gate_adjoint(c, edge, scratch, wire.x, wire.y, 3u);
+                    let d = sum_slots(edge, scratch);
+                    let slot = edge.xy + scratch;
+                    let low = gate_adjoint(d[0], c, wire, slot, 0u) + gate_adjoint(d[1], c, wire, slot, 1u);
+                    let high = gate_adjoint(d[2], c, wire, slot, 2u) + gate_adjoint(d[3], c, wire, slot, 3u);
                     if part == 0u && at.step + 1u == shape.steps {  // the first to arrive
                         partials[sums + instance] = low + high;
                     } else {
@@ -115,17 +120,13 @@ fn main(
                 }
                 chunk_barrier();
             }
-            for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-                let node = item / 4u;
-                let first = cell + item % 4u * 4u;
-                var d = sum_slots(edges[model * shape.nodes + shape.instances + node], scratch, item % 4u);
+            for (var node = worker(thread); node < shape.patch_nodes; node += workers()) {
+                var d = sum_slots(edges[model * shape.nodes + shape.instances + node], scratch);
                 if shape.asynchronous == 1u && node % PATCH == CENTRE {
-                    d += d_states(model, first, node / PATCH, true);
+                    for (var j = 0u; j < 4u; j++) { d[j] += d_states(model, cell + 4u * j, node / PATCH, true); }
                 }
-                let to = d_patch_index(model, at.step, first, node);
-                for (var i = 0u; i < 4u; i++) {
-                    d_patches[to + i] = d[i];
-                }
+                let to = d_patch_index(model, at.step, cell, node);
+                for (var i = 0u; i < CELLS_PER_CHUNK; i++) { d_patches[to + i] = d[i / 4u][i % 4u]; }
             }
             chunk_barrier();
         }

@@ -10,6 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS
@@ -152,13 +154,29 @@ class Plan:
         return sum(sizes.values()) + (self.shape.steps - 1) * sizes["nodes"]
 
     def loop_trips(self) -> int:
-        """The most loop trips that one invocation makes in one dispatch, over all kernels (an upper estimate)."""
+        """A bound on the loop trips of one invocation in one dispatch of gate_backward, which makes the most.
+
+        A loop's last look at its condition counts as a trip: drivers count that way.
+        """
         layout, workers = self.layout, self.schedule.workers
-        items = sum(-(-level.count // workers) for level in layout.levels)
-        edges = 4 * (layout.instances * 2 // workers + layout.patch_nodes * 4 // workers + 1)
-        ends = -(-layout.channels * 4 // workers) * 41 + -(-layout.patch_nodes * 4 // workers) * 50
+        d_states = 6 + 4 * 11  # four cells, nine neighbours each
+        trips = -(-layout.channels * 4 // workers) * (1 + d_states) + len(layout.levels)
+        for level in layout.levels:
+            first = layout.patch_nodes + level.first_instance
+            trips += self._slot_trips(first, first + level.count)
+        trips += self._slot_trips(0, layout.patch_nodes)
+        trips += -(-layout.patch_nodes // workers) * (CHUNK + 2 + 5 + 4 * d_states)
         chunks = -(-self.blocks // (self.backward_groups * self.schedule.lanes)) * self.chunks_per_block
-        return chunks * (items * 5 + edges + ends + len(layout.levels))
+        return chunks * (trips + 8) + 8
+
+    def _slot_trips(self, first: int, last: int) -> int:
+        """Trips of an invocation that takes its share of these nodes and sums the slots of each."""
+        share = -(-(last - first) // self.schedule.workers)
+        heaviest = 0
+        for layout in self.layouts:
+            degrees = np.diff(layout.fanout[first:last].astype(np.int64))[:, 0]
+            heaviest = max(heaviest, int(np.sort(degrees)[-share:].sum()))
+        return 1 + 2 * share + heaviest
 
     def check(self, limits: Mapping[str, int], limits_loops: bool) -> None:
         """Raises LimitError, naming what is asked and what the device has."""

@@ -1,0 +1,73 @@
+"""The main job as a user runs it: 500 epochs of the paper's checkerboard, seed 23, as one command.
+
+    python -m benchmarks.checkerboard --engine gpu --save
+
+Measures the whole command (start, compilation, training, evaluations, checkpoints, pictures), its peak memory
+beyond that of an idle interpreter, and when it was solved. With --save a line goes to
+results/checkerboard.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.stamp import RESULTS, stamp
+from difflogic.engine import EngineInfo
+
+
+def run_command(engine: str, epochs: int, out: Path) -> dict[str, Any]:
+    """Run the command in a child process and read its run folder."""
+    idle = _peak_mb([sys.executable, "-c", "pass"])
+    start = time.perf_counter()
+    arguments = ["train-checkerboard", "--engine", engine, "--epochs", str(epochs), "--out", str(out)]
+    peak = _peak_mb([sys.executable, "-m", "difflogic.cli.main", *arguments])
+    seconds = time.perf_counter() - start
+    rows = list(csv.DictReader((out / "metrics.csv").open()))
+    manifest = json.loads((out / "manifest.json").read_text())
+    info = {key: value for key, value in manifest["engine"].items() if key != "why"}
+    return {
+        "case": "checkerboard",
+        "epochs": epochs,
+        "command_s": round(seconds, 2),
+        "peak_mb_beyond_interpreter": round(peak - idle, 1),
+        "first_soft_loss": float(rows[0]["soft_loss"]),
+        "first_train_hard_loss": int(rows[0]["train_hard_loss"]),
+        "first_solved_epoch": next((int(row["epoch"]) for row in rows if row["hard_loss"] == "0"), None),
+        "last_hard_loss": int(rows[-1]["hard_loss"]),
+        **stamp(EngineInfo(**info)),
+    }
+
+
+def _peak_mb(command: list[str]) -> float:
+    """Peak resident memory in MB of a child process that must succeed."""
+    script = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr); "
+    script += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    run = subprocess.run([sys.executable, "-c", script, *command], check=True, stdout=subprocess.PIPE, text=True)
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, else KiB
+    return int(run.stdout) * unit / 1e6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", default="gpu")
+    parser.add_argument("--epochs", type=int, default=500)
+    parser.add_argument("--save", action="store_true", help="append to results/checkerboard.jsonl")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        line = run_command(options.engine, options.epochs, Path(folder) / "run")
+    print(json.dumps(line))
+    if options.save:
+        with (RESULTS / "checkerboard.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
