@@ -1,0 +1,34 @@
+"""The README's Python runs, and its numbers are those of the results files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import report
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("code", BLOCKS, ids=range(len(BLOCKS)))
+def test_python_runs(code):
+    names: dict[str, object] = {}
+    # the same code on the engine that is everywhere
+    exec(code.replace('open_engine("auto")', 'open_engine("reference")'), names)
+    if "run" in names:
+        assert "hard circuit" in names["run"].summary
+    if "gradients" in names:
+        assert [layer.shape for layer in names["gradients"]["update"]] == [(4, 16), (1, 16)]
+        assert names["states"].shape == (4, 1, 5, 7, 1)
+
+
+def test_there_are_examples():
+    assert len(BLOCKS) == 2
+
+
+def test_speed_section_is_generated():
+    assert report.readme_with(report.section()) == README
