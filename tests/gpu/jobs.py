@@ -1,0 +1,108 @@
+"""Training jobs of a few dozen gates: an epoch takes a millisecond or two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from difflogic import prng
+from difflogic.circuit import Circuit
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import GpuModel
+from tests.experiments import checkerboard_target
+from tests.random_circuits import bits
+
+C = 2
+
+
+def make_job(
+    seed: int = 23,
+    batch: int = 3,
+    probes: int = 17,
+    fire_rate: float = 1.0,
+    loss_channels: int = 1,
+    steps: int = 3,
+    grid: tuple[int, int] = (5, 7),
+    **train: Any,
+) -> Job:
+    """Wiring, data and masks all follow from `seed`."""
+    config = Config(
+        name="tiny",
+        model=ModelConfig(C, 2, _network(9, 8, 2), _network(10, 4, 12, 6, C)),
+        task=TaskConfig("checkerboard", *grid, steps, loss_channels=loss_channels),
+        train=TrainConfig(epochs=9, batch=batch, fire_rate=fire_rate, initial_logit=2.0, **train),
+        seed=seed,
+    )
+    return Job(
+        config,
+        Circuit.initial(config.model, seed, config.train.initial_logit),
+        np.repeat(checkerboard_target(*grid), loss_channels, axis=2),
+        bits(np.random.default_rng(seed), probes, *grid, C).astype(np.uint8),
+        probe_key=prng.key_from_seed(seed + 77),
+    )
+
+
+def _network(*widths: int) -> NetworkConfig:
+    return NetworkConfig(widths, ("random",) * (len(widths) - 1))
+
+
+def start(job: Job, noise: float = 1.0) -> TrainState:
+    """The initial state, its logits moved away from the pass-through start."""
+    state = TrainState.initial(job.circuit, job.config.seed)
+    moved = np.random.default_rng(job.config.seed).standard_normal(state.logits.shape).astype(np.float32)
+    return replace(state, logits=state.logits + np.float32(noise) * moved)
+
+
+def midway(job: Job) -> TrainState:
+    """A state as a checkpoint may hold it, every number of it unlike a fresh one's."""
+    rng = np.random.default_rng(1)
+    state = start(job)
+    mu, nu = (rng.random(state.logits.shape, dtype=np.float32) for _ in range(2))
+    return replace(state, optimizer=OptimizerState(mu, nu, step=130), epoch=133, skipped=3)
+
+
+def train_alone(device: Device, job: Job, state: TrainState, epochs: int, **options: Any) -> Outcome:
+    model = GpuModel.from_cpu(device, [job], [state], **options)
+    model.train(epochs)
+    return outcome(model)
+
+
+Outcome = tuple[TrainState, Sequence[EpochMetrics], Evaluation]
+
+
+def outcome(model: GpuModel, index: int = 0, close: bool = True) -> Outcome:
+    """What a model has come to, which is then closed."""
+    result = model.to_cpu(index), model.drain(index), model.evaluate(index)
+    if close:
+        model.close()
+    return result
+
+
+def assert_same_state(one: TrainState, two: TrainState) -> None:
+    """Bit for bit."""
+    for name, array in _arrays(one).items():
+        other = _arrays(two)[name]
+        assert (array.dtype, array.tobytes()) == (other.dtype, other.tobytes()), name
+
+
+def assert_same(one: Outcome, two: Outcome) -> None:
+    """State, metrics and evaluation, bit for bit."""
+    assert_same_state(one[0], two[0])
+    assert list(one[1]) == list(two[1])
+    assert one[2] == two[2]
+
+
+def _arrays(state: TrainState) -> dict[str, np.ndarray]:
+    return {
+        "logits": state.logits,
+        "mu": state.optimizer.mu,
+        "nu": state.optimizer.nu,
+        "data_key": state.data_key,
+        "train_key": state.train_key,
+        "counters": np.array([state.optimizer.step, state.epoch, state.skipped]),
+    }

@@ -1,0 +1,90 @@
+"""Scheduling is free: no WG, no number of lanes and no number of workgroups changes a single bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.circuit import Circuit
+from difflogic.gpu import plan
+from difflogic.gpu.device import Device
+from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.plan import Plan, Schedule
+from difflogic.layout import flat_layout
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.shape import Shape
+from tests import tolerances
+from tests.gpu.closeness import STATES, assert_gradients_close
+from tests.gpu.rig import SCHEDULES
+from tests.random_circuits import bits, random_circuit
+
+CIRCUIT = random_circuit(np.random.default_rng(0), channels=3, kernels=3, hidden=(40, 20), periodic=True)
+GRID = (5, 9, 11)  # 31 chunks, the last one not full
+STEPS = 3
+
+
+def given() -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    x, y = (bits(rng, *GRID, 3) for _ in range(2))
+    return {"x": x, "y": y, "steps": STEPS, "loss_channels": 2, "masks": bits(rng, STEPS, *GRID[1:], 1)}
+
+
+def everything(device: Device, schedule: Schedule, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
+    """What the engine computes under a schedule."""
+    engine = GpuEngine(device, schedule)
+    work = given()
+    loss, gradients = engine.loss_and_gradients(circuit, **work)
+    after, state, metrics = engine.train_step(circuit, None, **work)
+    layers = [layer.reshape(-1, 16) for network in gradients.values() for layer in network]
+    return {
+        "states": engine.rollout(circuit, work["x"], STEPS, masks=work["masks"]),
+        "hard": engine.rollout(circuit, work["x"], STEPS, "hard", work["masks"]),
+        "loss": np.array([loss, metrics["soft_loss"]]),
+        "gradients": np.concatenate(layers),
+        "logits": after.flat_logits(),
+        "mu": state.mu,
+        "nu": state.nu,
+    }
+
+
+@pytest.mark.parametrize("scratch_groups", [256, 1], ids=["parallel", "looping"])
+@pytest.mark.parametrize("max_blocks", [512, 7, 1], ids="blocks={}".format)
+def test_every_schedule_gives_the_same_bits(
+    device: Device, monkeypatch: pytest.MonkeyPatch, max_blocks: int, scratch_groups: int
+) -> None:
+    """With a chunk per block, 8, and all in one; and where one workgroup does all the work."""
+    monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
+    expected = everything(device, SCHEDULES[0])
+    monkeypatch.setattr(plan, "MAX_SCRATCH_GROUPS", scratch_groups)
+    for schedule in SCHEDULES:
+        got = everything(device, schedule)
+        for name, array in expected.items():
+            assert got[name].tobytes() == array.tobytes(), f"{name} under {schedule}"
+
+
+@pytest.mark.parametrize("max_blocks", [512, 7, 1])
+def test_the_number_of_blocks_changes_rounding_only(
+    device: Device, monkeypatch: pytest.MonkeyPatch, max_blocks: int
+) -> None:
+    monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
+    shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
+    assert Plan((flat_layout(CIRCUIT),), shape, SCHEDULES[1]).chunks_per_block == {512: 1, 7: 8, 1: 32}[max_blocks]
+    loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, **given())
+    expected_loss, expected = ReferenceEngine().loss_and_gradients(CIRCUIT, **given())
+    assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
+    assert_gradients_close(gradients, expected)
+
+
+def test_blocks_of_several_chunks_where_they_come_by_themselves(device: Device) -> None:
+    """More than 512 chunks of 16 cells: a batch of 33 grids of 16x16."""
+    circuit = random_circuit(np.random.default_rng(2), channels=1, kernels=1, perceive=(2,), hidden=())
+    rng = np.random.default_rng(3)
+    x, y = (bits(rng, 33, 16, 16, 1) for _ in range(2))
+    engine = GpuEngine(device)
+    loss, gradients = engine.loss_and_gradients(circuit, x, y, steps=2)
+    expected_loss, expected = ReferenceEngine().loss_and_gradients(circuit, x, y, steps=2)
+    assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
+    assert_gradients_close(gradients, expected)
+    np.testing.assert_allclose(engine.rollout(circuit, x, 2), ReferenceEngine().rollout(circuit, x, 2), **STATES)
