@@ -27,7 +27,7 @@ PORTABLE_LIMITS = {
 }
 
 NO_ADAPTER = (
-    "No GPU adapter was found, and this command needs one: install a Vulkan driver (on Debian or Ubuntu the package "
+    "No GPU adapter was found: install a Vulkan driver (on Debian or Ubuntu the package "
     "mesa-vulkan-drivers brings a software one), or use --engine reference."
 )
 

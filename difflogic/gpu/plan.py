@@ -15,6 +15,7 @@ import numpy as np
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS
+from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.layout import Layout
 from difflogic.shape import Shape
 
@@ -153,31 +154,6 @@ class Plan:
         sizes = self.buffer_bytes()
         return sum(sizes.values()) + (self.shape.steps - 1) * sizes["nodes"]
 
-    def loop_trips(self) -> int:
-        """A bound on the loop trips of one invocation in one dispatch of gate_backward, which makes the most.
-
-        A loop's last look at its condition counts as a trip: drivers count that way.
-        """
-        layout, workers = self.layout, self.schedule.workers
-        d_states = 6 + 4 * 11  # four cells, nine neighbours each
-        trips = -(-layout.channels * 4 // workers) * (1 + d_states) + len(layout.levels)
-        for level in layout.levels:
-            first = layout.patch_nodes + level.first_instance
-            trips += self._slot_trips(first, first + level.count)
-        trips += self._slot_trips(0, layout.patch_nodes)
-        trips += -(-layout.patch_nodes // workers) * (CHUNK + 2 + 5 + 4 * d_states)
-        chunks = -(-self.blocks // (self.backward_groups * self.schedule.lanes)) * self.chunks_per_block
-        return chunks * (trips + 8) + 8
-
-    def _slot_trips(self, first: int, last: int) -> int:
-        """Trips of an invocation that takes its share of these nodes and sums the slots of each."""
-        share = -(-(last - first) // self.schedule.workers)
-        heaviest = 0
-        for layout in self.layouts:
-            degrees = np.diff(layout.fanout[first:last].astype(np.int64))[:, 0]
-            heaviest = max(heaviest, int(np.sort(degrees)[-share:].sum()))
-        return 1 + 2 * share + heaviest
-
     def check(self, limits: Mapping[str, int], limits_loops: bool) -> None:
         """Raises LimitError, naming what is asked and what the device has."""
         if len(self.layout.levels) > MAX_LEVELS:
@@ -195,9 +171,10 @@ class Plan:
         if self.models > limits["max-compute-workgroups-per-dimension"]:
             raise LimitError(f"{self.models} models were asked for, but one dispatch holds 65535: train fewer at once.")
         self._check_kernels(limits)
-        if limits_loops and self.loop_trips() > LOOP_BUDGET:
+        trips = max(loop_trips(self).values()) if limits_loops else 0
+        if trips > LOOP_BUDGET:
             raise LimitError(
-                f"A dispatch would make up to {self.loop_trips()} loop trips per invocation, but this driver silently "
+                f"A dispatch would make up to {trips} loop trips per invocation, but this driver silently "
                 f"stops at 65535: use Mesa 25 or newer, or a smaller circuit."
             )
 
@@ -218,10 +195,6 @@ class Plan:
                     f"The kernel {spec.name} needs {memory} bytes of workgroup memory, but this device has "
                     f"{limits['max-compute-workgroup-storage-size']}."
                 )
-
-
-LINEAR_WG = 64
-"""Workgroup size of the kernels over plain lists, where it matters little."""
 
 
 def wg_size(kernel: str, schedule: Schedule) -> int:

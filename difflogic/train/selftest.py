@@ -38,9 +38,8 @@ class Check:
 
 def self_test(adapter: str) -> list[Check]:
     """All checks of an adapter, by name or index, made in a child process."""
-    command = [sys.executable, "-m", "difflogic.train.selftest", adapter]
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
+        child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
     checks = [Check(**json.loads(line)) for line in child.stdout.splitlines() if line.startswith("{")]
@@ -51,6 +50,10 @@ def self_test(adapter: str) -> list[Check]:
         )
         checks.append(Check("self-test", False, detail))
     return checks
+
+
+def _command(adapter: str) -> list[str]:
+    return [sys.executable, "-m", "difflogic.train.selftest", adapter]
 
 
 def _checks(adapter: str) -> Iterator[Check]:

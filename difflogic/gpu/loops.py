@@ -1,0 +1,105 @@
+"""How many rounds of its loops one invocation of each kernel makes at most, for drivers that cut long ones short.
+
+A loop counts one more than its rounds: finding that it is over is a round too. Where a value depends on
+the data, and where an invocation takes several items, the worst is taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.layout import Layout
+from difflogic.wiring import CENTRE, PATCH
+
+if TYPE_CHECKING:
+    from difflogic.gpu.plan import Plan
+
+MOST_GROUPS = 65535
+LINEAR_WG = 64
+"""Workgroup size of the kernels over plain lists, where it matters little."""
+
+
+def loop(rounds: int, each: int = 0) -> int:
+    return rounds * (1 + each) + 1
+
+
+_THREEFRY = loop(5, loop(4))
+_SPLIT = 2 * _THREEFRY
+_SIXTEEN = loop(16)
+
+
+def loop_trips(plan: Plan) -> dict[str, int]:
+    """The most rounds of one invocation in one dispatch, by kernel."""
+    shape, layout = plan.shape, plan.layout
+    half = -(-shape.cells_per_grid // 2)
+    hard_items = plan.groups * shape.cells_per_grid
+    return {
+        "coefficients": 4 * _SIXTEEN + _SIXTEEN,
+        "seed_grid": 2 * _SPLIT + _linear(-(-shape.cells * shape.channels // 2), _THREEFRY),
+        "fire_mask": _SPLIT + loop(shape.steps, _SPLIT) + _linear(half * shape.steps, 1 + _SPLIT + _THREEFRY),
+        "gate_forward": loop(_rounds(plan.chunks, plan.schedule.lanes, plan.forward_groups), _forward(plan)),
+        "hard_forward": loop(_rounds(plan.hard_chunks, plan.schedule.lanes, plan.hard_groups), _forward(plan)),
+        "gate_backward": loop(
+            _rounds(plan.blocks, plan.schedule.lanes, plan.backward_groups),
+            loop(plan.chunks_per_block, max(_backward(plan, layout) for layout in plan.layouts)),
+        ),
+        "loss": loop(
+            _rounds(plan.chunks, 1, MOST_GROUPS),
+            loop(-(-layout.patch_nodes * 16 // LINEAR_WG)) + loop(shape.loss_channels * 16),
+        ),
+        "gradients": loop(len(layout.levels))
+        + loop(-(-plan.blocks // 8), loop(max(level.replicas for level in layout.levels)))
+        + loop(3)
+        + 6 * _SIXTEEN,
+        "commit": loop(-(-plan.chunks // 64)) + loop(6) + 2 * _SPLIT,
+        "adamw": 2 * loop(32) + 6 * _SIXTEEN,
+        "pack": _linear(hard_items * shape.channels, loop(32)) + _linear(plan.groups),
+        "hard_loss": _linear(hard_items * shape.loss_channels),
+    }
+
+
+def _linear(items: int, each: int = 0) -> int:
+    """A kernel over a plain list."""
+    return loop(_rounds(items, LINEAR_WG, MOST_GROUPS), each)
+
+
+def _rounds(items: int, per_group: int, most_groups: int) -> int:
+    """Rounds of a workgroup over what more than the most groups leave."""
+    return -(-items // (per_group * most_groups))
+
+
+def _share(items: int, plan: Plan) -> int:
+    """Items of a chunk that fall to one of its workers."""
+    return -(-items // plan.schedule.workers)
+
+
+def _forward(plan: Plan) -> int:
+    """A chunk in gate_forward or hard_forward."""
+    layout = plan.layout
+    levels = sum(1 + loop(_share(level.count, plan)) for level in layout.levels) + 1
+    return loop(_share(layout.patch_nodes * 4, plan)) + levels + loop(_share(layout.channels * 16, plan))
+
+
+def _backward(plan: Plan, layout: Layout) -> int:
+    """A chunk in gate_backward: adjoints of the state, of every level, of the patches."""
+    d_states = loop(4, loop(PATCH))
+    degree = np.diff(layout.fanout.astype(np.int64), axis=1)[:, 0]
+    patches, instances = degree[: layout.patch_nodes].copy(), degree[layout.patch_nodes :].copy()
+    instances[-layout.channels :] = 1  # the slot that the adjoint of the state comes in
+    total = loop(_share(layout.channels * 4, plan), d_states) + 1
+    for level in layout.levels:
+        own = instances[level.first_instance : level.first_instance + level.count]
+        total += 2 + _worst(1 + 4 * (own + 1), plan)
+    patches += loop(4) + 2
+    patches[CENTRE::PATCH] += d_states
+    return total + 1 + _worst(np.repeat(patches, 4), plan)
+
+
+def _worst(costs: npt.NDArray[Any], plan: Plan) -> int:
+    """The largest sum of the items `w, w + workers, ...` over workers `w`."""
+    workers = plan.schedule.workers
+    padded = np.concatenate([costs, np.zeros(-len(costs) % workers, dtype=costs.dtype)])
+    return int(padded.reshape(-1, workers).sum(axis=0).max())

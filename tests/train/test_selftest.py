@@ -1,0 +1,100 @@
+"""The self-test: a wrong answer is seen, and the child's death is told."""
+
+from __future__ import annotations
+
+import subprocess
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.gpu import probes
+from difflogic.gpu.engine import GpuEngine
+from difflogic.train import selftest
+
+
+def outcome(name: str) -> selftest.Check:
+    """The check of that name, made in this process."""
+    return next(check for check in selftest._checks("0") if check.name == name)
+
+
+@pytest.mark.parametrize(
+    ("probe", "name"),
+    [
+        ("runs_long_loops", "long loops"),
+        ("sees_not_finite", "NaN test"),
+        ("keeps_workgroup_memory", "workgroup memory"),
+    ],
+)
+def test_a_failed_probe_is_told(probe: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, probe, lambda device: False)
+    assert not outcome(name).passed
+
+
+def test_probes_read_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    device: Any = SimpleNamespace()
+    answers = {
+        "loop_budget": np.array([65_535, 0, 0]),
+        "not_finite": np.ones(8),
+        "workgroup_memory": np.eye(1, 64),
+    }
+    monkeypatch.setattr(probes, "run_probe", lambda device, name, words: answers[name])
+    assert not probes.runs_long_loops(device)
+    assert not probes.sees_not_finite(device)
+    assert not probes.keeps_workgroup_memory(device)
+
+
+def test_wrong_states_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = GpuEngine.rollout
+    monkeypatch.setattr(GpuEngine, "rollout", lambda *given, **named: right(*given, **named) + np.float32(1e-3))
+    assert not outcome("forward").passed
+    assert not outcome("hard circuit").passed
+
+
+def test_wrong_gradients_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = GpuEngine.loss_and_gradients
+
+    def wrong(*given: Any, **named: Any) -> tuple[float, dict[str, list[np.ndarray]]]:
+        loss, gradients = right(*given, **named)
+        gradients["update"][1] = gradients["update"][1] * np.float32(1.01)
+        return loss, gradients
+
+    monkeypatch.setattr(GpuEngine, "loss_and_gradients", wrong)
+    assert not outcome("gradients").passed
+
+
+def test_unrepeatable_sums_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = GpuEngine.loss_and_gradients
+    calls: list[int] = []
+
+    def drifting(*given: Any, **named: Any) -> tuple[float, dict[str, list[np.ndarray]]]:
+        loss, gradients = right(*given, **named)
+        calls.append(0)
+        return float(np.nextafter(np.float32(loss), np.float32(np.inf))) if len(calls) > 1 else loss, gradients
+
+    monkeypatch.setattr(GpuEngine, "loss_and_gradients", drifting)
+    assert not outcome("determinism").passed
+
+
+def test_a_child_that_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "import json,os;print(json.dumps(dict(name='device',passed=True,detail='opens')),flush=True);os.abort()"
+    monkeypatch.setattr(selftest, "_command", lambda adapter: [selftest.sys.executable, "-c", script])
+    checks = selftest.self_test("0")
+    assert [check.passed for check in checks] == [True, False]
+    assert "the process ended with code" in checks[1].detail
+
+
+def test_a_child_that_hangs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hangs(command: list[str], **named: Any) -> None:
+        raise subprocess.TimeoutExpired(command, named["timeout"])
+
+    monkeypatch.setattr(subprocess, "run", hangs)
+    (check,) = selftest.self_test("0")
+    assert not check.passed
+    assert "the driver hangs" in check.detail
+
+
+def test_an_adapter_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert selftest.main(["no such adapter"]) == 0
+    assert '"passed": false' in capsys.readouterr().out
