@@ -23,6 +23,7 @@ LINEAR_WG = 64
 
 
 def loop(rounds: int, each: int = 0) -> int:
+    """Rounds of a loop whose every round costs `each` inside."""
     return rounds * (1 + each) + 1
 
 
@@ -87,19 +88,19 @@ def _backward(plan: Plan, layout: Layout) -> int:
     """A chunk in gate_backward: adjoints of the state, of every level, of the patches."""
     d_states = loop(4, loop(PATCH))
     degree = np.diff(layout.fanout.astype(np.int64), axis=1)[:, 0]
-    patches, instances = degree[: layout.patch_nodes].copy(), degree[layout.patch_nodes :].copy()
+    patches, instances = np.split(degree, [layout.patch_nodes])
     instances[-layout.channels :] = 1  # the slot that the adjoint of the state comes in
     total = loop(_share(layout.channels * 4, plan), d_states) + 1
     for level in layout.levels:
         own = instances[level.first_instance : level.first_instance + level.count]
-        total += 2 + _worst(1 + 4 * (own + 1), plan)
-    patches += loop(4) + 2
-    patches[CENTRE::PATCH] += d_states
-    return total + 1 + _worst(np.repeat(patches, 4), plan)
+        total += 2 + _worst(own + 2, plan)
+    patches += 2 + loop(16)
+    patches[CENTRE::PATCH] += loop(4, d_states)
+    return total + 1 + _worst(patches, plan)
 
 
 def _worst(costs: npt.NDArray[Any], plan: Plan) -> int:
-    """The largest sum of the items `w, w + workers, ...` over workers `w`."""
+    """Items that all workers take side by side cost as much as the dearest: software runs them in lockstep."""
     workers = plan.schedule.workers
     padded = np.concatenate([costs, np.zeros(-len(costs) % workers, dtype=costs.dtype)])
-    return int(padded.reshape(-1, workers).sum(axis=0).max())
+    return int(padded.reshape(-1, workers).max(axis=1).sum())

@@ -10,8 +10,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS
@@ -25,6 +23,8 @@ MAX_BLOCKS = 512
 """Partial sums per instance at most; above that, blocks grow."""
 MAX_LEVELS = 256
 """Length of the level table in `shaders/common/shape.wgsl`."""
+MAX_GATES = 65535 * 8
+"""Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 MAX_SCRATCH_GROUPS = 256
 """Workgroups at most where each needs scratch memory of its own; they loop over the rest."""
 LOOP_BUDGET = 60_000
@@ -154,12 +154,21 @@ class Plan:
         sizes = self.buffer_bytes()
         return sum(sizes.values()) + (self.shape.steps - 1) * sizes["nodes"]
 
+    def loop_trips(self) -> int:
+        """The most loop rounds of one invocation in one dispatch of any kernel: a bound."""
+        return max(loop_trips(self).values())
+
     def check(self, limits: Mapping[str, int], limits_loops: bool) -> None:
         """Raises LimitError, naming what is asked and what the device has."""
         if len(self.layout.levels) > MAX_LEVELS:
             raise LimitError(
                 f"The circuit has {len(self.layout.levels)} layers, but the GPU kernels hold {MAX_LEVELS}: use fewer "
                 "layers, or --engine reference."
+            )
+        if self.layout.gates > MAX_GATES:
+            raise LimitError(
+                f"The circuit has {self.layout.gates} gates, but the GPU kernels hold {MAX_GATES}: use narrower layers, "
+                "or --engine reference."
             )
         for name, size in self.buffer_bytes().items():
             allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
@@ -171,10 +180,9 @@ class Plan:
         if self.models > limits["max-compute-workgroups-per-dimension"]:
             raise LimitError(f"{self.models} models were asked for, but one dispatch holds 65535: train fewer at once.")
         self._check_kernels(limits)
-        trips = max(loop_trips(self).values()) if limits_loops else 0
-        if trips > LOOP_BUDGET:
+        if limits_loops and self.loop_trips() > LOOP_BUDGET:
             raise LimitError(
-                f"A dispatch would make up to {trips} loop trips per invocation, but this driver silently "
+                f"A dispatch would make up to {self.loop_trips()} loop trips per invocation, but this driver silently "
                 f"stops at 65535: use Mesa 25 or newer, or a smaller circuit."
             )
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.gpu.device import Device
-from difflogic.gpu.plan import CHUNK, LINEAR_WG, Plan
+from difflogic.gpu.loops import LINEAR_WG
+from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.uniforms import AT_STRIDE, at_bytes, shape_bytes
 from difflogic.layout import Layout
 from difflogic.shape import Hyper
