@@ -10,6 +10,7 @@ import pytest
 from difflogic.circuit import Circuit
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import Schedule
+from difflogic.layout import flat_layout
 from difflogic.reference.coefficients import coefficients
 from difflogic.reference.gate_backward import gate_backward
 from difflogic.reference.gate_forward import gate_forward
@@ -36,12 +37,18 @@ def case(request: pytest.FixtureRequest) -> tuple[Shape, float]:
     return SHAPES[request.param]
 
 
-def circuits(shape: Shape, per_kernel: bool = True) -> list[Circuit]:
-    """Two of one shape, wired differently."""
-    return [
-        random_circuit(np.random.default_rng(seed), shape.channels, periodic=shape.periodic, per_kernel=per_kernel)
-        for seed in range(M)
-    ]
+def circuits(shape: Shape) -> list[Circuit]:
+    """Two of one shape, wired differently: only the second reads the cell itself, and so needs more slots."""
+    drawn = []
+    for m in range(M):
+        rng = np.random.default_rng(m)
+        circuit = random_circuit(rng, shape.channels, periodic=shape.periodic, per_kernel=True)
+        first = circuit.update_wires[0]
+        source = rng.integers(0, shape.channels, first.shape) if m else np.maximum(first, shape.channels)
+        drawn.append(replace(circuit, update_wires=(source, *circuit.update_wires[1:])))
+    few, many = (flat_layout(circuit).slot_count for circuit in drawn)
+    assert few + shape.channels < many
+    return drawn
 
 
 def coefficients_of(circuit: Circuit) -> np.ndarray:

@@ -15,13 +15,15 @@ from tests.gpu.jobs import assert_same, make_job, outcome, start, train_alone
 from tests.gpu.rig import SCHEDULES
 
 SEEDS = (23, 24, 25)
+"""Their wirings need different amounts of scratch, the first not the most."""
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES[:3], ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 def test_each_model_is_what_it_is_alone(device: Device, fire_rate: float, schedule: Schedule) -> None:
     jobs = [make_job(seed, fire_rate=fire_rate, batch=7) for seed in SEEDS]
-    assert len({flat_layout(job.circuit).slot_count for job in jobs}) > 1, "their scratch differs in size"
+    slots = [flat_layout(job.circuit).slot_count for job in jobs]
+    assert slots[0] < max(slots)
     together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs], schedule)
     together.train(3)
     outcomes = [outcome(together, index, close=False) for index in range(len(jobs))]
