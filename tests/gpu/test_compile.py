@@ -1,0 +1,87 @@
+"""Every kernel compiles under every schedule, and an error is told where it stands."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from difflogic.errors import KernelError
+from difflogic.gpu import shaders
+from difflogic.gpu.device import Device
+from difflogic.gpu.kernels import KERNELS
+from difflogic.gpu.plan import Schedule
+from tests.gpu.rig import SCHEDULES
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_every_kernel_compiles(device: Device, schedule: Schedule) -> None:
+    for name in KERNELS:
+        pipeline = device.pipeline(name, schedule)
+        assert pipeline.label == name
+        assert device.pipeline(name, schedule) is pipeline
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the shaders, to spoil."""
+    copy = tmp_path / "shaders"
+    shutil.copytree(shaders.shader_root(), copy)
+    monkeypatch.setattr(shaders, "shader_root", lambda: copy)
+    shaders.load_source.cache_clear()
+    yield copy
+    shaders.load_source.cache_clear()
+
+
+def spoil(path: Path, old: str, new: str) -> int:
+    """Replaces a line's text and returns its number."""
+    lines = path.read_text().splitlines()
+    (index,) = [i for i, line in enumerate(lines) if old in line]
+    lines[index] = lines[index].replace(old, new)
+    path.write_text("\n".join(lines) + "\n")
+    return index + 1
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("adamw.wgsl", "var result = 1.0;", "var result = nothing;"),  # behind the imports
+        ("common/gates.wgsl", "var best = 0u;", "var best = 0u"),
+        ("common/gates.wgsl", "var mixed = vec4<f32>();", "var mixed: vec4<u32> = 1.0;"),
+        ("common/shape.wgsl", "const GATES = 16u;", "const GATES = sixteen;"),
+    ],
+)
+def test_an_error_names_file_and_line(device: Device, root: Path, file: str, old: str, new: str) -> None:
+    line = spoil(root / file, old, new)
+    with pytest.raises(KernelError, match=r"^The shader adamw does not compile: ") as caught:
+        device.compile(shaders.load_source("adamw"))
+    at = f"{file}:{line}"
+    behind = f"{file}:{line + 1}"  # a missing semicolon is found at the next word
+    assert at in str(caught.value) or (new.endswith("0u") and behind in str(caught.value)), str(caught.value)
+
+
+def test_a_file_is_imported_once_and_lines_know_their_origin(root: Path) -> None:
+    (root / "inner.wgsl").write_text("inner one\ninner two\n")
+    (root / "outer.wgsl").write_text("#import inner.wgsl\nouter two\n")
+    (root / "top.wgsl").write_text("top one\n#import outer.wgsl\n#import inner.wgsl\ntop four\n")
+    source = shaders.load_source("top")
+    assert source.text.splitlines() == ["top one", "inner one", "inner two", "outer two", "top four"]
+    assert source.origins == (
+        ("top.wgsl", 1), ("inner.wgsl", 1), ("inner.wgsl", 2), ("outer.wgsl", 2), ("top.wgsl", 4)
+    )  # fmt: skip
+    assert source.locate("at wgsl:3:7 and wgsl:5:1") == "at inner.wgsl:2:7 and top.wgsl:4:1"
+
+
+def test_the_hash_follows_names_and_texts(root: Path) -> None:
+    shaders.shader_hash.cache_clear()
+    hashes = {shaders.shader_hash()}
+    spoil(root / "common/shape.wgsl", "const WORD = 32u;", "const WORD = 31u;")
+    shaders.shader_hash.cache_clear()
+    hashes.add(shaders.shader_hash())
+    (root / "pack.wgsl").rename(root / "sack.wgsl")
+    shaders.shader_hash.cache_clear()
+    hashes.add(shaders.shader_hash())
+    shaders.shader_hash.cache_clear()
+    assert len(hashes) == 3

@@ -1,0 +1,155 @@
+"""What a train step asks of the device: few dispatches, one pass, nothing created, nothing uploaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from difflogic.gpu import model as model_room
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.plan import HISTORY
+from tests.gpu.jobs import make_job, start
+
+
+class Calls(Counter[str]):
+    """How often each method of the device, its queue and its encoders was called; bytes that crossed."""
+
+    def spy(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+        real = getattr(owner, name)
+
+        def counted(this: Any, *arguments: Any, **options: Any) -> Any:
+            self[name] += 1
+            if name == "write_buffer":
+                self["bytes written"] += memoryview(arguments[2]).nbytes
+            result = real(this, *arguments, **options)
+            if name == "read_mapped":
+                self["bytes read"] += memoryview(result).nbytes
+            return result
+
+        monkeypatch.setattr(owner, name, counted)
+
+    @property
+    def created(self) -> Counter[str]:
+        """Everything made, but for the encoders, of which each submit has one."""
+        made = {name: count for name, count in self.items() if name.startswith("create_")}
+        return Counter({name: count for name, count in made.items() if name != "create_command_encoder"})
+
+    @property
+    def submits(self) -> int:
+        """All but those, of nothing, that wgpu makes itself wherever a buffer is mapped."""
+        return self["submit"] - self["map_sync"]
+
+
+@pytest.fixture
+def calls(device: Device, monkeypatch: pytest.MonkeyPatch) -> Calls:
+    counted = Calls()
+    encoder = device.handle.create_command_encoder()
+    compute_pass = encoder.begin_compute_pass()
+    buffer = device.staging("spied", 4)
+    spied: list[tuple[Any, Callable[[str], bool]]] = [
+        (device.handle, lambda name: name.startswith("create_") and not name.endswith("_async")),
+        (device.queue, {"submit", "write_buffer"}.__contains__),
+        (encoder, {"begin_compute_pass", "copy_buffer_to_buffer"}.__contains__),
+        (compute_pass, {"dispatch_workgroups", "dispatch_workgroups_indirect"}.__contains__),
+        (buffer, {"map_sync", "read_mapped"}.__contains__),
+    ]
+    compute_pass.end()
+    for owner, wanted in spied:
+        for name in filter(wanted, dir(owner)):
+            counted.spy(monkeypatch, type(owner), name)
+    return counted
+
+
+def open_model(device: Device, count: int = 1, fire_rate: float = 1.0, **options: Any) -> GpuModel:
+    jobs = [make_job(seed, fire_rate=fire_rate, **options) for seed in range(count)]
+    return GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+
+
+@pytest.mark.parametrize("models", [1, 3])
+@pytest.mark.parametrize("fire_rate", [1.0, 0.6])
+@pytest.mark.parametrize("steps", [1, 3, 20])
+def test_a_train_step_is_few_dispatches(device: Device, steps: int, fire_rate: float, models: int) -> None:
+    """2T + 1: T steps, the loss, T steps back. Besides them: seeds, masks, gradients, commit and AdamW."""
+    model = open_model(device, models, fire_rate, steps=steps)
+    kernels = Counter(dispatch.kernel for dispatch in model.train_step)
+    core = {name: kernels.pop(name) for name in ("gate_forward", "loss", "gate_backward")}
+    assert core == {"gate_forward": steps, "loss": 1, "gate_backward": steps}
+    assert kernels.total() == (5 if fire_rate < 1 else 4)
+    assert len(model.workspace.evaluation) == steps + 2
+    model.close()
+
+
+def test_steps_of_one_submit_share_one_pass(device: Device, calls: Calls) -> None:
+    model = open_model(device, steps=3)
+    model._epochs_per_submit = 4
+    calls.clear()
+    model.train(4)
+    each = 2 * 3 + 1 + 4
+    assert (calls.submits, calls["begin_compute_pass"], calls["dispatch_workgroups"]) == (1, 1, 4 * each)
+    calls.clear()
+    model.drain()
+    assert (calls.submits, calls["map_sync"]) == (0, 1)
+    calls.clear()
+    model.evaluate()
+    assert (calls.submits, calls["begin_compute_pass"], calls["dispatch_workgroups"]) == (1, 1, 3 + 2)
+    model.close()
+
+
+def test_submits_come_to_hold_several_steps(device: Device, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as take SUBMIT_SECONDS, by the clock: a long while, so that load does not matter."""
+    monkeypatch.setattr(model_room, "SUBMIT_SECONDS", 60.0)
+    model = open_model(device)
+    model.train(50)
+    model.drain()
+    assert model.max_epochs_per_call() == HISTORY
+    calls.clear()
+    model.train(model.max_epochs_per_call())
+    assert calls.submits == 1
+    model.close()
+
+
+@pytest.mark.parametrize("fire_rate", [1.0, 0.6])
+def test_nothing_is_created_after_the_first_epochs(device: Device, calls: Calls, fire_rate: float) -> None:
+    model = open_model(device, fire_rate=fire_rate)
+    model.train(2)
+    model.evaluate()
+    assert {"create_buffer", "create_bind_group"} <= set(calls.created)
+    calls.clear()
+    model.train(20)
+    model.drain()
+    model.evaluate()
+    model.to_cpu()
+    assert not calls.created
+    model.close()
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_little_crosses(device: Device, calls: Calls, models: int) -> None:
+    """Nothing up and eight bytes down per epoch and model; and the ledger counts what really crosses."""
+    ledger = device.ledger
+    sent = ledger.uploaded.total()
+    model = open_model(device, models)
+    assert ledger.uploaded.total() - sent == calls["bytes written"] > 0
+    model.train(2)
+    model.drain()
+    uploaded, downloaded = ledger.uploaded.copy(), ledger.downloaded.copy()
+    calls.clear()
+    for _ in range(5):
+        model.train(25)
+        model.drain()
+    assert ledger.uploaded == uploaded
+    assert calls["write_buffer"] == calls["bytes written"] == 0
+    received = ledger.downloaded - downloaded
+    assert received == {"metrics": 125 * 8 * models}
+    assert received.total() == calls["bytes read"] <= 64 * 125 * models
+    model.evaluate()
+    model.to_cpu()
+    received = ledger.downloaded - downloaded
+    assert set(received) == {"metrics", "evaluation", "checkpoint"}
+    assert received.total() == calls["bytes read"]
+    assert received["evaluation"] == model.plan.groups * 8 * models
+    model.close()

@@ -1,0 +1,165 @@
+"""What the planner says of sizes, and what it says where a device is too small."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic import presets
+from difflogic.circuit import Circuit
+from difflogic.errors import LimitError
+from difflogic.gpu.adapter import Adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.plan import HARDWARE, Plan, Schedule, make_plan
+from difflogic.layout import Layout, Level, flat_layout
+from difflogic.shape import Shape
+from tests.gpu.jobs import assert_same, make_job, start, train_alone
+from tests.gpu.rig import SCHEDULES, rig
+from tests.random_circuits import random_circuit
+
+SHAPE = Shape(17, 5, 7, 2, steps=3, loss_channels=2)
+CIRCUIT = random_circuit(np.random.default_rng(0))
+LAYOUT = flat_layout(CIRCUIT)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=str)
+@pytest.mark.parametrize("models", [1, 2])
+def test_predicted_bytes_are_the_buffers(device: Device, schedule: Schedule, models: int) -> None:
+    with rig(device, [CIRCUIT] * models, SHAPE, schedule=schedule, probes=40, hard_batch=17) as r:
+        real = {name: buffer.size for name, buffer in r.work.buffers.items() if "shape" not in name}
+        assert real == r.plan.buffer_bytes()
+        assert r.plan.total_bytes() == sum(real.values()) + sum(buffer.size for buffer in r.nodes[1:])
+
+
+def plan(
+    adapter: Adapter, limits: dict[str, int], shape: Shape = SHAPE, layout: Layout = LAYOUT, **options: Any
+) -> Plan:
+    return make_plan(adapter, limits, [layout], shape, **options)
+
+
+@pytest.fixture
+def hardware(adapter: Adapter) -> Adapter:
+    return replace(adapter, name="Big Card 9000", type="DiscreteGPU")
+
+
+@pytest.mark.parametrize(("allowed", "wg"), [(1024, 256), (256, 256), (255, 128), (128, 128), (64, 64)])
+@pytest.mark.parametrize("limit", ["max-compute-invocations-per-workgroup", "max-compute-workgroup-size-x"])
+def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
+    hardware: Adapter, device: Device, limit: str, allowed: int, wg: int
+) -> None:
+    assert plan(hardware, device.limits | {limit: allowed}).schedule == Schedule(wg, 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "allowed", "expected"),
+    [
+        (
+            "max-compute-invocations-per-workgroup",
+            32,
+            "The kernel coefficients needs workgroups of 64, but this device allows 32.",
+        ),
+        (
+            "max-storage-buffers-per-shader-stage",
+            4,
+            "The kernel gate_forward binds 5 storage buffers, but this device allows 4.",
+        ),
+        (
+            "max-compute-workgroup-storage-size",
+            512,
+            "The kernel gradients needs 1024 bytes of workgroup memory, but this device has 512.",
+        ),
+        (
+            "max-storage-buffer-binding-size",
+            100_000,
+            "The buffer 'nodes' needs 0.2 MB, but this device binds at most 0.1 MB: use a smaller grid, batch or "
+            "circuit.",
+        ),
+        (
+            "max-buffer-size",
+            100_000,
+            "The buffer 'nodes' needs 0.2 MB, but this device binds at most 0.1 MB: use a smaller grid, batch or "
+            "circuit.",
+        ),
+        (
+            "max-compute-workgroups-per-dimension",
+            0,
+            "1 models were asked for, but one dispatch holds 65535: train fewer at once.",
+        ),
+    ],
+)
+def test_limits_are_named_with_numbers(
+    adapter: Adapter, device: Device, limit: str, allowed: int, expected: str
+) -> None:
+    with pytest.raises(LimitError) as caught:
+        plan(adapter, device.limits | {limit: allowed})
+    assert str(caught.value) == expected
+
+
+def test_too_many_layers(adapter: Adapter, device: Device) -> None:
+    deep = flat_layout(random_circuit(np.random.default_rng(1), perceive=(8, 2), hidden=(2,) * 300))
+    with pytest.raises(LimitError) as caught:
+        plan(adapter, device.limits, layout=deep)
+    assert str(caught.value) == (
+        "The circuit has 303 layers, but the GPU kernels hold 256: use fewer layers, or --engine reference."
+    )
+
+
+def test_too_many_gates(adapter: Adapter, device: Device) -> None:
+    gates = 65535 * 8 + 1
+    levels = (Level(0, gates - 1, 0, 1), Level(gates - 1, 1, gates - 1, 1))
+    wide = Layout(channels=1, gates=gates, levels=levels, wires=np.zeros((gates, 2), dtype=np.uint32))
+    with pytest.raises(LimitError) as caught:
+        plan(adapter, device.limits, replace(SHAPE, channels=1), wide)
+    assert str(caught.value) == (
+        "The circuit has 524281 gates, but the GPU kernels hold 524280: use narrower layers, or --engine reference."
+    )
+
+
+def test_a_model_too_large_is_refused_before_anything_is_made(device: Device) -> None:
+    config = presets.checkerboard().with_(train={"batch": 100})
+    circuit = Circuit.initial(config.model, 23)
+    job = replace(make_job(), config=config, circuit=circuit)
+    with pytest.raises(LimitError, match=r"^The buffer 'nodes' needs 479\.2 MB, but this device binds at most 134\.2"):
+        GpuModel.from_cpu(device, [job], [start(job)])
+
+
+def test_memory_that_the_device_does_not_have(device: Device) -> None:
+    expected = (
+        r"^The device could not give 1000000\.0 MB for the buffer 'states' \(.*\): use a smaller grid, batch or circ"
+    )
+    with pytest.raises(LimitError, match=expected):
+        device.buffer("states", 10**12)
+
+
+def test_the_order_of_sums_follows_from_circuit_and_grid_alone() -> None:
+    """Blocks hold a power of two of chunks, at most 512 blocks in all, before rounding up to lanes."""
+    for batch, each, blocks in ((1, 1, 3), (17, 1, 38), (230, 1, 504), (240, 2, 263), (2000, 16, 274)):
+        for schedule in SCHEDULES:
+            got = Plan((LAYOUT,), replace(SHAPE, batch=batch), schedule)
+            assert got.chunks_per_block == each
+            assert 0 <= got.blocks - blocks < schedule.lanes
+            assert got.chunks == got.blocks * each
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max-compute-invocations-per-workgroup": 64, "max-compute-workgroup-size-x": 64},
+        {"max-storage-buffer-binding-size": 1 << 20, "max-buffer-size": 1 << 20},
+        {"max-compute-workgroup-storage-size": 1024},
+    ],
+    ids=lambda limits: min(limits),
+)
+def test_a_small_device_trains(adapter: Adapter, device: Device, limits: dict[str, int]) -> None:
+    """With its limits really set, so that the driver would complain; under the schedule of hardware too."""
+    job = make_job()
+    expected = train_alone(device, job, start(job), 2)
+    small = Device(adapter, limits)
+    assert {name: small.limits[name] for name in limits} == limits
+    assert_same(train_alone(small, job, start(job), 2), expected)
+    assert_same(train_alone(small, job, start(job), 2, schedule=HARDWARE[-1]), expected)
+    assert plan_for(small, [job]).total_bytes() < 1 << 20
