@@ -167,8 +167,8 @@ class Plan:
             )
         if self.layout.gates > MAX_GATES:
             raise LimitError(
-                f"The circuit has {self.layout.gates} gates, but the GPU kernels hold {MAX_GATES}: use narrower layers, "
-                "or --engine reference."
+                f"The circuit has {self.layout.gates} gates, but the GPU kernels hold {MAX_GATES}: use narrower "
+                "layers, or --engine reference."
             )
         for name, size in self.buffer_bytes().items():
             allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])

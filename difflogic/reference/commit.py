@@ -13,12 +13,16 @@ from difflogic import prng
 Array = npt.NDArray[Any]
 
 
-def commit(loss: float, gradients: Array, control: Array) -> None:
-    """Count the epoch, advance both key chains, and flag a gradient or loss that is not finite.
+def commit(loss_partials: Array, control: Array, history: Array) -> None:
+    """The loss into the `history [ring, 2]` of (loss, skipped); the epoch is counted, both key chains go on.
 
+    A loss that is not finite raises the flag, if the gradients have not.
     A flagged epoch takes no optimiser step: `STEP` stays, and AdamW leaves everything as it is.
     """
-    finite = bool(np.isfinite(loss) and np.isfinite(gradients).all())
+    with np.errstate(over="ignore", invalid="ignore"):
+        loss = loss_partials.sum()
+    finite = bool(np.isfinite(loss)) and not control[c.NONFINITE]
+    history[control[c.EPOCH] % len(history)] = loss, not finite
     control[c.NONFINITE] = not finite
     control[c.STEP] += finite
     control[c.SKIPPED] += not finite

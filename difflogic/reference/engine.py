@@ -57,7 +57,8 @@ class ReferenceEngine:
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
     ) -> tuple[float, ArraysByNetwork]:
-        loss, gradients = self._flat_gradients(circuit, x, y, steps, loss_channels, masks)
+        control = np.zeros(c.WORDS, dtype=np.uint32)
+        loss, gradients = self._flat_gradients(circuit, x, y, steps, loss_channels, masks, control)
         return loss, circuit.unflatten(gradients)
 
     def _flat_gradients(
@@ -68,13 +69,20 @@ class ReferenceEngine:
         steps: int,
         loss_channels: int,
         masks: npt.ArrayLike | None,
+        control: Array,
     ) -> tuple[float, Array]:
+        """The loss and its flat gradients, committed to the control block."""
         grid, fire = check_grids(circuit, x, steps, masks, dtype=self.dtype)
         target = check_target(grid, y, loss_channels, self.dtype)
         shape = Shape.of(circuit, grid.shape, steps, loss_channels)
         logits = circuit.flat_logits().astype(self.dtype)
         targets = _cells_last(target)[:loss_channels]
-        return soft_gradients(shape, flat_layout(circuit), logits, _flat_masks(fire), _cells_last(grid), targets)
+        partials, gradients = soft_gradients(
+            shape, flat_layout(circuit), logits, _flat_masks(fire), _cells_last(grid), targets, control
+        )
+        history = np.empty((1, 2), dtype=self.dtype)
+        commit(partials, control, history)
+        return float(history[0, 0]), gradients
 
     def train_step(
         self,
@@ -88,10 +96,9 @@ class ReferenceEngine:
         lr: float = 0.05,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         state = state or OptimizerState.fresh(circuit)
-        loss, gradients = self._flat_gradients(circuit, x, y, steps, loss_channels, masks)
         control = np.zeros(c.WORDS, dtype=np.uint32)
         control[c.STEP] = state.step
-        commit(loss, gradients, control)
+        loss, gradients = self._flat_gradients(circuit, x, y, steps, loss_channels, masks, control)
         logits, mu, nu = circuit.flat_logits().astype(self.dtype), state.mu.copy(), state.nu.copy()
         adamw(Hyper(lr=lr), control, gradients, logits, mu, nu)
         after = OptimizerState(mu, nu, int(control[c.STEP]))

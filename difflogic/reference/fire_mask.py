@@ -7,14 +7,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic import control as c
 from difflogic import prng
 from difflogic.shape import Shape
 
 Array = npt.NDArray[Any]
 
 
-def fire_mask(shape: Shape, fire_rate: float, key: prng.Key, masks: Array) -> None:
-    """`masks [T, H*W]` of 0 and 1: each step `key, sub = split(key)`, `uniform(sub) <= fire_rate`."""
-    for step in range(shape.steps):
+def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> None:
+    """`masks [T, H*W]` of this epoch, from its training subkey."""
+    masks[:] = draw_masks(shape, fire_rate, prng.split(control[c.TRAIN_KEY])[1])
+
+
+def draw_masks(shape: Shape, fire_rate: float, key: prng.Key) -> npt.NDArray[np.float32]:
+    """`[T, H*W]` of 0 and 1: each step `key, sub = split(key)`, `uniform(sub) <= fire_rate`."""
+    masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
+    for row in masks:
         key, sub = prng.split(key)
-        masks[step] = prng.uniform(sub, (shape.cells_per_grid,)) <= np.float32(fire_rate)
+        row[:] = prng.uniform(sub, row.shape) <= np.float32(fire_rate)
+    return masks

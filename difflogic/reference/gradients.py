@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic import control as c
 from difflogic import gates
 from difflogic.layout import Layout
 from difflogic.reference.coefficients import softmax
@@ -14,8 +15,11 @@ from difflogic.reference.coefficients import softmax
 Array = npt.NDArray[Any]
 
 
-def gradients(layout: Layout, partials: Array, logits: Array, gradients: Array) -> None:
-    """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[G, 16]`."""
+def gradients(layout: Layout, partials: Array, logits: Array, gradients: Array, control: Array) -> None:
+    """`d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = softmax(logits)`; all `[G, 16]`.
+
+    Raises the control block's flag where one of them is not finite.
+    """
     moments = np.zeros((layout.gates, 4), dtype=partials.dtype)
     for level in layout.levels:
         instances = partials[level.first_instance : level.first_instance + level.count]
@@ -24,3 +28,4 @@ def gradients(layout: Layout, partials: Array, logits: Array, gradients: Array) 
     probs = softmax(logits)
     d_probs = moments @ gates.TABLE.T.astype(moments.dtype)
     gradients[:] = probs * (d_probs - (probs * d_probs).sum(axis=1, keepdims=True))
+    control[c.NONFINITE] |= not np.isfinite(gradients).all()

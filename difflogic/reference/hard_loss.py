@@ -1,22 +1,27 @@
-"""Wrong values of a hard state. Twin of `hard_loss.wgsl`."""
+"""Wrong values of the last hard state. Twin of `hard_loss.wgsl`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
-from difflogic.bits import unpack
+from difflogic.bits import WORD
+from difflogic.shape import Shape
 
 Array = npt.NDArray[Any]
 
 
-def hard_loss(words: Array, target: Array, batch: int) -> tuple[int, int]:
-    """Wrong values, and samples with any, of one state.
+def hard_loss(shape: Shape, samples: int, words: Array, hard_targets: Array, counts: Array) -> None:
+    """`counts [groups, 2]`: wrong values, and the bits of the samples with any; `samples` in all groups together.
 
-    `words [C, groups*H*W]`, `target [H, W, loss_channels]`, `batch` samples.
+    `words [T+1, C, groups*H*W]`, `hard_targets [loss_channels, H*W]`, all bits set or none; `shape.batch` counts
+    groups of 32 samples.
     """
-    height, width, loss_channels = target.shape
-    got = unpack(words, (batch, height, width, words.shape[0]))[..., :loss_channels]
-    wrong = got != target
-    return int(wrong.sum()), int(wrong.any(axis=(1, 2, 3)).sum())
+    last = words[shape.steps, : shape.loss_channels].reshape(shape.loss_channels, shape.batch, shape.cells_per_grid)
+    present = np.clip(samples - WORD * np.arange(shape.batch), 0, WORD).astype(np.uint64)
+    mask = ((np.uint64(1) << present) - np.uint64(1)).astype(np.uint32)
+    wrong = (last ^ hard_targets[:, None, :]) & mask[:, None]
+    counts[:, 0] = np.bitwise_count(wrong).sum(axis=(0, 2))
+    counts[:, 1] = np.bitwise_or.reduce(wrong, axis=(0, 2))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 
 from difflogic import control as c
-from difflogic import prng
-from difflogic.bits import pack
+from difflogic.bits import WORD, pack
 from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
-from difflogic.reference.fire_mask import fire_mask
+from difflogic.reference.fire_mask import draw_masks, fire_mask
 from difflogic.reference.hard_loss import hard_loss
 from difflogic.reference.rollout import hard_rollout, soft_gradients
 from difflogic.reference.seed_grid import seed_grid
@@ -31,6 +32,7 @@ class ReferenceModel:
         grid = (config.train.batch, config.task.height, config.task.width, config.model.channels)
         self._shape = Shape.of(job.circuit, grid, config.task.steps, config.task.loss_channels)
         self._hyper = Hyper.of(config.train)
+        self._fire_rate, self._asynchronous = config.train.fire_rate, config.train.asynchronous
         self._logits = state.logits.copy()
         self._mu, self._nu = state.optimizer.mu.copy(), state.optimizer.nu.copy()
         self._control = np.zeros(c.WORDS, dtype=np.uint32)
@@ -40,6 +42,8 @@ class ReferenceModel:
         self._start = np.zeros((1, config.model.channels, self._shape.cells), dtype=np.float32)
         flat_target = job.target.reshape(-1, config.task.loss_channels).T
         self._targets = np.tile(flat_target, (1, config.train.batch)).astype(np.float32)
+        self._hard_targets = np.where(flat_target > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
+        self._history = np.empty((1, 2), dtype=np.float32)
         self._waiting: list[EpochMetrics] = []
 
     def train(self, epochs: int) -> None:
@@ -47,39 +51,43 @@ class ReferenceModel:
             self._train_step()
 
     def _train_step(self) -> None:
-        seed_grid(self._shape, self._control, self._start)
-        masks = self._masks(prng.split(self._control[c.TRAIN_KEY])[1])
-        loss, gradients = soft_gradients(self._shape, self._layout, self._logits, masks, self._start[0], self._targets)
-        commit(loss, gradients, self._control)
-        adamw(self._hyper, self._control, gradients, self._logits, self._mu, self._nu)
-        skipped = bool(self._control[c.NONFINITE])
-        self._waiting.append(EpochMetrics(int(self._control[c.EPOCH]), float(np.float32(loss)), skipped))
-
-    def _masks(self, key: prng.Key) -> np.ndarray | None:
-        """Fire masks `[T, H*W]`, or None for a synchronous automaton."""
-        if not self._job.config.train.asynchronous:
-            return None
-        masks = np.empty((self._shape.steps, self._shape.cells_per_grid), dtype=np.float32)
-        fire_mask(self._shape, self._job.config.train.fire_rate, key, masks)
-        return masks
+        shape, control = self._shape, self._control
+        seed_grid(shape, control, self._start)
+        masks = None
+        if self._asynchronous:
+            masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
+            fire_mask(shape, self._fire_rate, control, masks)
+        partials, gradients = soft_gradients(
+            shape, self._layout, self._logits, masks, self._start[0], self._targets, control
+        )
+        commit(partials, control, self._history)
+        adamw(self._hyper, control, gradients, self._logits, self._mu, self._nu)
+        loss, skipped = self._history[0]
+        self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def drain(self) -> list[EpochMetrics]:
         drained, self._waiting = self._waiting, []
         return drained
 
     def evaluate(self) -> Evaluation:
-        masks = self._masks(self._job.probe_key)
-        batch = self._start[0].T.reshape(-1, self._shape.height, self._shape.width, self._shape.channels)
-        wrong = []
-        for grids in (self._job.probes, batch):
-            words = hard_rollout(self._shape, self._layout, self._logits, masks, pack(grids))
-            wrong.append(hard_loss(words[-1], self._job.target, len(grids)))
+        shape = self._shape
+        masks = draw_masks(shape, self._fire_rate, self._job.probe_key) if self._asynchronous else None
+        batch = self._start[0].T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+        probes = self._count_wrong(self._job.probes, masks)
         return Evaluation(
-            hard_loss=wrong[0][0],
-            train_hard_loss=wrong[1][0],
+            hard_loss=int(probes[:, 0].sum()),
+            train_hard_loss=int(self._count_wrong(batch, masks)[:, 0].sum()),
             values=len(self._job.probes) * self._job.target.size,
-            wrong_probes=wrong[0][1],
+            wrong_probes=int(np.bitwise_count(probes[:, 1]).sum()),
         )
+
+    def _count_wrong(self, grids: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
+        """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any."""
+        words = hard_rollout(self._shape, self._layout, self._logits, masks, pack(grids))
+        shape = dataclasses.replace(self._shape, batch=-(-len(grids) // WORD))
+        counts = np.empty((shape.batch, 2), dtype=np.uint32)
+        hard_loss(shape, len(grids), words, self._hard_targets, counts)
+        return counts
 
     def to_cpu(self) -> TrainState:
         control = self._control

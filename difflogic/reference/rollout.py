@@ -42,32 +42,33 @@ def soft_rollout(
 
 
 def soft_gradients(
-    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array
-) -> tuple[float, Array]:
-    """The soft loss and its gradient with respect to logits `[G, 16]`, by back-propagation through time.
+    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array, control: Array
+) -> tuple[Array, Array]:
+    """Each cell's soft loss and the gradient of their sum in logits `[G, 16]`, by back-propagation through time.
 
     Both may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _soft_gradients(shape, layout, logits, masks, start, targets)
+        return _soft_gradients(shape, layout, logits, masks, start, targets, control)
 
 
 def _soft_gradients(
-    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array
-) -> tuple[float, Array]:
+    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array, control: Array
+) -> tuple[Array, Array]:
     dtype = start.dtype
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     states = soft_rollout(shape, layout, logits, masks, start, nodes)
     d_patches = np.empty((layout.patch_nodes, shape.cells), dtype=dtype)
-    value = squared_error(shape, states, targets, d_patches)
+    loss_partials = np.empty(shape.cells, dtype=dtype)
+    squared_error(shape, states, targets, d_patches, loss_partials, control)
     coefficients, _ = _coefficients(logits)
     slots = np.zeros((layout.slot_count, shape.cells), dtype=dtype)
     partials = np.zeros((layout.instances, 4), dtype=dtype)
     for step in reversed(range(shape.steps)):
         gate_backward(shape, step, layout, coefficients, masks, nodes[step], slots, d_patches, partials)
     gradients = np.empty_like(logits)
-    logit_gradients(layout, partials, logits, gradients)
-    return value, gradients
+    logit_gradients(layout, partials, logits, gradients, control)
+    return loss_partials, gradients
 
 
 def hard_rollout(shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array) -> Array:

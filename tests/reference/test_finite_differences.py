@@ -40,6 +40,9 @@ def assert_is_derivative(
         assert abs(difference - np.sum(terms)) <= allowed
 
 
+CONTROL = np.zeros(8, dtype=np.uint32)
+"""Nothing here is ever flagged in it."""
+
 Case = tuple[Shape, int, bool, bool]
 CASES: dict[str, Case] = {
     # batch, height, width, channels, steps, loss channels, periodic; K; own wiring per kernel; masks
@@ -106,10 +109,12 @@ def test_loss(loss_channels: int) -> None:
     shape = Shape(2, 3, 5, 3, steps=1, loss_channels=loss_channels)
     states, targets = rng.random((2, 3, shape.cells)), bits(rng, loss_channels, shape.cells)
     d_patches = np.full((PATCH * 3, shape.cells), np.nan)
-    loss(shape, states, targets, d_patches)
+    partials = np.empty(shape.cells)
+    loss(shape, states, targets, d_patches, partials, CONTROL)
 
     def value(last: np.ndarray) -> float:
-        return loss(shape, np.stack([states[0], last]), targets, np.empty_like(d_patches))
+        loss(shape, np.stack([states[0], last]), targets, np.empty_like(d_patches), partials, CONTROL)
+        return float(partials.sum())
 
     assert_is_derivative(value, states[1], d_patches[CENTRE::PATCH], rng)
     assert_is_derivative(value, states[1], gather_patches(shape, d_patches), rng)
@@ -127,7 +132,8 @@ def test_softmax_and_coefficients() -> None:
         return float(np.sum(weights[layout.instance_gates] * moments))
 
     got = np.empty_like(logits)
-    gradients(layout, moments, logits, got)
+    gradients(layout, moments, logits, got, CONTROL)
+    assert not CONTROL.any()
     assert_is_derivative(value, logits, got, rng)
     np.testing.assert_allclose(got.sum(axis=1), 0, atol=1e-13)  # a softmax does not see a shift of all its logits
 

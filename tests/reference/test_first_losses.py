@@ -9,7 +9,7 @@ from difflogic import presets, prng
 from difflogic.circuit import Circuit
 from difflogic.engine import Job, TrainState
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.fire_mask import fire_mask
+from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
 from tests import parity, tolerances
 from tests.experiments import MODELS, checkerboard_target
@@ -57,8 +57,7 @@ def test_asynchronous_checkerboard() -> None:
     key = prng.key_from_seed(SEED)
     x = prng.randint_power_of_two(prng.split(key)[1], (1, 14, 14, 8), 2).astype(np.float32)
     train_key, _ = prng.split(key)
-    masks = np.empty((50, 14 * 14), dtype=np.float32)
-    fire_mask(Shape(1, 14, 14, 8, steps=50), 0.6, prng.split(train_key)[1], masks)
+    masks = draw_masks(Shape(1, 14, 14, 8, steps=50), 0.6, prng.split(train_key)[1])
     circuit = Circuit.initial(MODELS["checkerboard_async"], SEED)
     soft, hard = losses(circuit, x, checkerboard_target(14, 14), 50, masks.reshape(50, 14, 14, 1))
     assert soft == pytest.approx(87.93, abs=0.005)  # published to two places

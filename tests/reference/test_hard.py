@@ -74,9 +74,11 @@ def test_a_soft_batch_becomes_words(batch: int, grid: tuple[int, int, int], seed
     shape = Shape(batch, *grid, steps=1)
     grids = bits(np.random.default_rng(seed), batch, *grid)
     words = np.zeros((2, *pack(grids).shape), dtype=np.uint32)
-    pack_states(shape, grids.reshape(-1, grid[2]).T[None], words)
+    counts = np.ones((1, 2), dtype=np.uint32)
+    pack_states(shape, grids.reshape(-1, grid[2]).T[None], words, counts)
     np.testing.assert_array_equal(words[0], pack(grids))
     assert not words[1].any()
+    assert not counts.any()
 
 
 @pytest.mark.parametrize("loss_channels", [1, 2])
@@ -88,4 +90,14 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     grids[..., :loss_channels] = target
     flips = rng.random((batch, 3, 4, loss_channels)) < 0.05
     grids[..., :loss_channels][flips] = 1 - grids[..., :loss_channels][flips]
-    assert hard_loss(pack(grids), target, batch) == (flips.sum(), flips.any(axis=(1, 2, 3)).sum())
+    words = ~np.stack([pack(grids)] * 2)
+    words[1] = pack(grids)
+    words[1] |= ~pack(np.ones_like(grids))  # what lies beyond the batch must not count
+    shape = Shape(-(-batch // 32), 3, 4, 3, steps=1, loss_channels=loss_channels)
+    hard_target = np.where(target.reshape(12, -1).T > 0, np.uint32(0xFFFFFFFF), np.uint32(0))
+    counts = np.empty((shape.batch, 2), dtype=np.uint32)
+    hard_loss(shape, batch, words, hard_target, counts)
+    assert counts[:, 0].tolist() == [flips[first : first + 32].sum() for first in range(0, batch, 32)]
+    wrong = flips.any(axis=(1, 2, 3))
+    bits_of_wrong = [sum(1 << i for i in np.flatnonzero(wrong[first : first + 32])) for first in range(0, batch, 32)]
+    assert counts[:, 1].tolist() == bits_of_wrong
