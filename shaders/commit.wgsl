@@ -1,7 +1,7 @@
 // End of the gradient computation: the loss into the history, the keys and counters one epoch on.
 // An epoch whose loss or gradient is not finite is counted as skipped and takes no optimiser step.
 // Twin: difflogic/reference/commit.py
-// Dispatch: 1; y = model. WG is fixed: the order of the sum depends on it.
+// Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
 // Shapes, per model: loss_partials [chunks]; control [8]. history [ring, models] of (loss bits, skipped).
 #import common/shape.wgsl
 #import common/finite.wgsl

@@ -6,7 +6,7 @@
 // scatter, no atomics. A partial sum belongs to one block of chunks, which one invocation visits in
 // order, so that no sum depends on WG, LANES or the number of workgroups.
 // Twin: difflogic/reference/gate_backward.py
-// Dispatch: x = blocks / LANES, at most 65535, then the workgroup loops; y = model.
+// Dispatch: x = at most blocks / LANES workgroups, which loop; y = model.
 // Shapes, per model: wires [instances] (a, b); edges [nodes] (slot_a, slot_b, start, end), instances
 //     first, then patch nodes; coefficients [gates]; masks [T, H*W]; nodes [chunks, nodes] as
 //     gate_forward left them; slots [workgroups, LANES, slots]; d_patches [2, chunks, 9*C, 16];

@@ -98,6 +98,7 @@ _SPECS = (
         "commit",
         (uniform("shape"), read("loss_partials"), read_write("control"), read_write("history")),
         overrides=(),
+        workgroup_bytes_per_invocation=4,
     ),
     KernelSpec(
         "adamw",
