@@ -1,0 +1,125 @@
+"""A kernel is told four times: in WGSL, in KERNELS, by its twin and in the table of shaders/README.md. All agree."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from difflogic.gpu.kernels import KERNELS, Binding, KernelSpec
+from difflogic.gpu.plan import Schedule, wg_size
+from difflogic.gpu.shaders import load_source, shader_root
+
+ROOT = shader_root()
+FILES = sorted(path.stem for path in ROOT.glob("*.wgsl"))
+
+BINDING = re.compile(r"@group\(0\) @binding\((\d+)\) var<(\w+)(?:, (\w+))?> (\w+):")
+WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|vec4<f32>), (\w+)>;", re.MULTILINE)
+
+LEADING = {"shape", "hyper", "fire_rate", "samples", "layout"}
+"""What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
+WIRING = {"shape", "hard_shape", "wires", "edges"}
+"""The bindings that hold just that."""
+WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}}
+"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The comment that a kernel's file opens with."""
+
+    twin: str
+    dispatch: str
+    shapes: str
+
+    @classmethod
+    def of(cls, kernel: str) -> Header:
+        lines = (ROOT / f"{kernel}.wgsl").read_text().splitlines()
+        opening = lines[: next(i for i, line in enumerate(lines) if not line.startswith("//"))]
+        text = "\n".join(line.removeprefix("//").removeprefix(" ") for line in opening)
+        found = re.search(r"^Twin: (.*)\nDispatch: (.*?)\nShapes(?:, per model)?: (.*)", text, re.MULTILINE | re.DOTALL)
+        assert found, f"{kernel}.wgsl must open with its Twin, Dispatch and Shapes"
+        return cls(*found.groups())
+
+
+@pytest.fixture(params=KERNELS)
+def spec(request: pytest.FixtureRequest) -> KernelSpec:
+    return KERNELS[request.param]
+
+
+def test_every_file_is_a_kernel() -> None:
+    assert sorted(KERNELS) == FILES
+    assert all(name == spec.name for name, spec in KERNELS.items())
+
+
+def test_bindings(spec: KernelSpec) -> None:
+    found = BINDING.findall(load_source(spec.name).text)
+    assert [int(number) for number, *_ in found] == list(range(len(found)))
+    assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == spec.bindings
+    assert load_source(spec.name).text.count("@binding") == len(found)
+
+
+def test_uniforms_come_first_then_what_is_read_then_what_is_written(spec: KernelSpec) -> None:
+    order = [("uniform", "read", "read_write").index(binding.access) for binding in spec.bindings]
+    assert order == sorted(order)
+
+
+def test_overrides(spec: KernelSpec) -> None:
+    assert tuple(re.findall(r"^override (\w+)", load_source(spec.name).text, re.MULTILINE)) == spec.overrides
+
+
+@pytest.mark.parametrize("schedule", [Schedule(8, 8), Schedule(256, 1)], ids=str)
+def test_workgroup_memory(spec: KernelSpec, schedule: Schedule) -> None:
+    """The driver does not check it, so what is declared must be what the planner counts."""
+    text = load_source(spec.name).text
+    sizes = {"WG": wg_size(spec.name, schedule), **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)}}
+    (wg,) = re.findall(r"@workgroup_size\((\w+)\)", text)
+    assert sizes[wg] == wg_size(spec.name, schedule)
+    arrays = WORKGROUP.findall(text)
+    assert len(arrays) == text.count("var<workgroup>")
+    declared = sum((16 if kind.startswith("vec4") else 4) * sizes[length] for kind, length in arrays)
+    assert declared == spec.workgroup_bytes_per_invocation * wg_size(spec.name, schedule)
+
+
+def test_the_twin_takes_what_the_kernel_binds(spec: KernelSpec) -> None:
+    """By the same names, in the same order."""
+    module = importlib.import_module(f"difflogic.reference.{spec.name}")
+    assert f"Twin of `{spec.name}.wgsl`" in module.__doc__
+    arguments = list(inspect.signature(getattr(module, spec.name)).parameters)
+    ours = [name for name in arguments if name not in LEADING]
+    behind = arguments[arguments.index(next(name for name in ours if name != "at")) :]
+    assert not LEADING & set(behind)
+    skipped = WIRING | WITHOUT_TWIN.get(spec.name, set())
+    assert ours == [binding.name for binding in spec.bindings if binding.name not in skipped]
+    has_wiring = any(binding.name == "wires" for binding in spec.bindings)
+    assert not has_wiring or "layout" in arguments
+
+
+def test_a_kernel_opens_with_twin_dispatch_and_shapes(spec: KernelSpec) -> None:
+    header = Header.of(spec.name)
+    assert header.twin == f"difflogic/reference/{spec.name}.py"
+    assert "y = model" in header.dispatch
+    for binding in spec.bindings:
+        if binding.access != "uniform":
+            assert re.search(rf"\b{binding.name}\b", header.shapes), f"{binding.name} has no shape"
+
+
+def test_files_stay_small() -> None:
+    for path in ROOT.rglob("*.wgsl"):
+        assert len(path.read_text().splitlines()) <= 140, path
+
+
+def test_the_table() -> None:
+    """Of shaders/README.md, row by row."""
+    rows = ["| kernel | twin | reads | writes | dispatch |", "|--|--|--|--|--|"]
+    for name, spec in KERNELS.items():
+        header = Header.of(name)
+        reads = ", ".join(binding.name for binding in spec.bindings if binding.access != "read_write")
+        writes = ", ".join(binding.name for binding in spec.bindings if binding.access == "read_write")
+        dispatch = header.dispatch.partition(".")[0]
+        rows.append(f"| `{name}` | `{header.twin}` | {reads} | {writes} | {dispatch} |")
+    table = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")]
+    assert table == rows
