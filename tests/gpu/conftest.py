@@ -13,7 +13,8 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from tests.gpu.wgsl import Program
 
-POISONED_GROUPS = 64
+POISONED_GROUPS = 256
+"""Enough that every core gets some of them."""
 
 
 @pytest.fixture(scope="session")
