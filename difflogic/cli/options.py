@@ -15,11 +15,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def engine_options(function: Function) -> Function:
     """`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
     for option in (
-        click.option("--require-hardware", is_flag=True, help="Refuse software adapters and the reference engine."),
+        click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
         click.option(
             "--engine",
-            metavar="auto|gpu[:INDEX|:NAME]|reference",
-            help="What computes. auto (the default): a hardware GPU, else a software adapter, else the reference.",
+            metavar="auto|gpu[:INDEX|:NAME]|cpu|reference",
+            help="What computes. auto (the default): a hardware GPU, else the CPU engine.",
         ),
         click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
     ):

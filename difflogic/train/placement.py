@@ -1,13 +1,14 @@
-"""Which engine does the work: the only place that chooses, and the only one that loads the GPU side."""
+"""Which engine does the work: the only place that chooses, and the only one that loads `gpu/` and `cpu/`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from difflogic.engine import Engine, EngineInfo
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 
-EXPECTED = "auto, reference, gpu, gpu:INDEX or gpu:NAME"
+EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,22 @@ def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engin
 
 
 def place(selector: str = "auto", require_hardware: bool = False) -> Placement:
-    """Open an engine: `auto`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
+    """Open an engine: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
 
-    `auto` takes a hardware GPU, else a software adapter, else the reference. Anything else is taken at
-    its word and never replaced. `require_hardware` refuses software adapters and the reference.
-    Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors from the GPU side.
+    `auto` takes a hardware GPU, else the CPU engine; where that cannot be loaded, a software adapter, else the
+    reference. Anything else is taken at its word and never replaced. `require_hardware` refuses all but
+    hardware GPUs. Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
     """
     kind, _, which = selector.partition(":")
     if selector == "auto":
         return _auto(require_hardware)
     if kind == "gpu" and (which or selector == "gpu"):
         return Placement(_open_gpu(which or None, require_hardware), selector, f"{selector} was asked for")
-    if selector != "reference":
+    if selector not in _WITHOUT_GPU:
         raise UsageError(f"Unknown engine {selector!r}: expected {EXPECTED}.")
     if require_hardware:
-        raise UsageError("The reference engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
-    return Placement(_open_reference(), selector, "reference was asked for")
+        raise UsageError(f"The {selector} engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
+    return Placement(_WITHOUT_GPU[selector](), selector, f"{selector} was asked for")
 
 
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False) -> Placement:
@@ -62,20 +63,46 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False) -> P
 
 def _auto(require_hardware: bool) -> Placement:
     try:
-        engine = _open_gpu(None, require_hardware)
+        engine = _open_gpu(None, require_hardware=True)
     except DeviceError as error:
         if require_hardware:
             raise
-        return Placement(_open_reference(), "auto", f"auto found no usable GPU, so the reference engine runs: {error}")
-    if engine.info.software:
-        return Placement(engine, "auto", f"auto found no hardware GPU, only the software adapter {engine.info.adapter}")
+        return _auto_without_gpu(_why_not(error))
     return Placement(engine, "auto", f"auto found the hardware GPU {engine.info.adapter}")
+
+
+def _why_not(error: DeviceError) -> str:
+    if isinstance(error, NoAdapterError):
+        return "auto found no hardware GPU that can be used (difflogic doctor tells more)"
+    return f"auto found no usable hardware GPU: {error}"
+
+
+def _auto_without_gpu(why: str) -> Placement:
+    try:
+        return Placement(_open_cpu(), "auto", why)
+    except DeviceError as error:
+        why = f"{why}, and no CPU engine: {error}"
+    try:
+        return Placement(_open_gpu(None, require_hardware=False), "auto", why)
+    except DeviceError:
+        return Placement(_open_reference(), "auto", why)
 
 
 def _open_reference() -> Engine:
     from difflogic.reference.engine import ReferenceEngine
 
     return ReferenceEngine()
+
+
+def _open_cpu() -> Engine:
+    try:
+        from difflogic.cpu.engine import CpuEngine
+    except ImportError as error:
+        raise DeviceError(f"The CPU engine needs the package numba, which cannot be loaded: {error}.") from error
+    return CpuEngine()
+
+
+_WITHOUT_GPU: dict[str, Callable[[], Engine]] = {"cpu": _open_cpu, "reference": _open_reference}
 
 
 def _open_gpu(which: str | None, require_hardware: bool) -> Engine:

@@ -110,7 +110,7 @@ BAD_INPUT = [
     (["--log-interval", "0"], 2, "log_interval must be a whole number of at least 1, got 0."),
     (["--seed", "-1"], 2, "seed must be a whole number between 0 and 4294967295, got -1."),
     (["--gpu"], 2, "--gpu means --engine gpu, but --engine reference was given too: give one of them."),
-    (["--engine", "cuda"], 2, "Unknown engine 'cuda': expected auto, reference, gpu, gpu:INDEX or gpu:NAME."),
+    (["--engine", "cuda"], 2, "Unknown engine 'cuda': expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
                                 "or ask for gpu or auto."),
     (["--resume", "nowhere"], 1, "There is no run folder or checkpoint at nowhere."),

@@ -15,15 +15,16 @@ from difflogic.train.placement import open_engine
 from tests.train.tiny import tiny_config
 
 
-@pytest.fixture(scope="session", params=["reference", "gpu"])
+@pytest.fixture(scope="session", params=["reference", "cpu", "gpu"])
 def engine(request: pytest.FixtureRequest) -> Engine:
     return open_engine(request.param)
 
 
 @pytest.fixture(autouse=True)
 def epoch_by_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU submits one epoch at a time, so that a test can step in after each; `complete` takes several."""
+    """Engines take one epoch at a time, so that a test can step in after each; `complete` takes several."""
     monkeypatch.setattr("difflogic.gpu.model.SUBMIT_SECONDS", 0.0)
+    monkeypatch.setattr("difflogic.cpu.model.CALL_SECONDS", 0.0)
 
 
 @pytest.fixture

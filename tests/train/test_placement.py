@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from difflogic.engine import EngineInfo
-from difflogic.errors import LimitError, NoAdapterError, UsageError
-from difflogic.reference.engine import ReferenceEngine
+from difflogic.errors import DeviceError, LimitError, NoAdapterError, UsageError
 from difflogic.train.placement import open_engine, place, place_again
 
 HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
@@ -50,20 +49,30 @@ def test_auto_takes_hardware(adapters: list[Any]) -> None:
     assert placement.reason == "auto found the hardware GPU Quick 9000"
 
 
-def test_auto_takes_software_and_says_so(adapters: list[Any]) -> None:
-    adapters.append(SOFTWARE)
+@pytest.mark.parametrize("found", [[], [SOFTWARE]])
+def test_auto_without_hardware_takes_the_cpu_engine(adapters: list[Any], found: list[Any]) -> None:
+    adapters.extend(found)
     placement = place("auto")
-    assert placement.engine.info is SOFTWARE
-    assert placement.reason == "auto found no hardware GPU, only the software adapter llvmpipe"
+    assert placement.engine.info.engine == "cpu"
+    assert placement.reason == "auto found no hardware GPU that can be used (difflogic doctor tells more)"
 
 
-@pytest.mark.parametrize("problem", [None, LimitError("Too small.")])
-def test_auto_falls_back_visibly(adapters: list[Any], problem: Exception | None) -> None:
-    adapters.extend([problem] if problem else [])
+def test_auto_says_why_the_hardware_was_not_taken(adapters: list[Any]) -> None:
+    adapters.append(LimitError("Too small."))
     placement = place("auto")
-    assert isinstance(placement.engine, ReferenceEngine)
-    assert placement.reason.startswith("auto found no usable GPU, so the reference engine runs: ")
-    assert placement.reason.endswith("Too small." if problem else "No adapter for None.")
+    assert placement.engine.info.engine == "cpu"
+    assert placement.reason == "auto found no usable hardware GPU: Too small."
+
+
+@pytest.mark.parametrize(("found", "taken"), [([], "reference"), ([SOFTWARE], "gpu")])
+def test_auto_without_numba(adapters: list[Any], monkeypatch: pytest.MonkeyPatch, found: list[Any], taken: str) -> None:
+    monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
+    adapters.extend(found)
+    placement = place("auto")
+    assert placement.engine.info.engine == taken
+    assert "no CPU engine: The CPU engine needs the package numba, which cannot be loaded" in placement.reason
+    with pytest.raises(DeviceError, match="needs the package numba"):
+        place("cpu")
 
 
 def test_auto_with_required_hardware_refuses(adapters: list[Any]) -> None:
@@ -81,30 +90,34 @@ def test_what_is_asked_for_is_never_replaced(adapters: list[Any]) -> None:
     assert place("gpu").engine.info is SOFTWARE
 
 
-@pytest.mark.parametrize("selector", ["cuda", "", "gpu:", "reference:0", "auto:1", "GPU"])
+@pytest.mark.parametrize("selector", ["cuda", "", "gpu:", "reference:0", "cpu:1", "auto:1", "GPU"])
 def test_unknown_engines(selector: str) -> None:
     with pytest.raises(UsageError) as caught:
         place(selector)
-    assert str(caught.value) == f"Unknown engine {selector!r}: expected auto, reference, gpu, gpu:INDEX or gpu:NAME."
+    assert (
+        str(caught.value) == f"Unknown engine {selector!r}: expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."
+    )
 
 
-def test_the_reference_is_no_hardware() -> None:
-    with pytest.raises(UsageError, match="The reference engine runs on the CPU: drop --require-hardware"):
-        place("reference", require_hardware=True)
-    assert isinstance(open_engine("reference"), ReferenceEngine)
+@pytest.mark.parametrize("name", ["cpu", "reference"])
+def test_a_processor_is_no_hardware_gpu(name: str) -> None:
+    with pytest.raises(UsageError, match=f"The {name} engine runs on the CPU: drop --require-hardware"):
+        place(name, require_hardware=True)
+    assert open_engine(name).info.engine == name
 
 
 def test_without_wgpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", None)
     with pytest.raises(NoAdapterError, match="needs the package wgpu, which cannot be loaded"):
         place("gpu")
-    assert isinstance(open_engine("auto"), ReferenceEngine)
+    assert open_engine("auto").info.engine == "cpu"
 
 
 def test_a_resumed_run_stays_where_it_was(adapters: list[Any]) -> None:
     adapters.extend([SOFTWARE, HARDWARE])
     assert place_again(HARDWARE).engine.info is HARDWARE
-    assert place_again(ReferenceEngine().info).engine.info.engine == "reference"
+    for name in ("reference", "cpu"):
+        assert place_again(open_engine(name).info).engine.info.engine == name
     assert place_again(None).selector == "auto"
     gone = EngineInfo("gpu", "Sold 1000")
     placement = place_again(gone)

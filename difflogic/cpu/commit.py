@@ -1,0 +1,31 @@
+"""End of the gradient computation: decide whether the step counts, and go on to the next keys."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from difflogic import control as c
+from difflogic.cpu.compiled import inner
+from difflogic.cpu.tables import Array
+from difflogic.cpu.threefry import split
+
+DATA_KEY, TRAIN_KEY = c.DATA_KEY.start, c.TRAIN_KEY.start
+STEP, EPOCH, NONFINITE, SKIPPED = c.STEP, c.EPOCH, c.NONFINITE, c.SKIPPED
+
+
+@inner
+def commit(losses: Array, finite: Array, control: Array) -> np.float32:
+    """The loss: `losses [tiles]` summed in order. Counts the epoch, advances both key chains, and flags a
+    gradient (`finite`, a flag per part) or loss that is not finite: then no optimiser step is counted.
+    """
+    total = np.float32(losses.sum())
+    good = math.isfinite(total) and finite.all()
+    control[NONFINITE] = not good
+    control[STEP] += good
+    control[SKIPPED] += not good
+    control[EPOCH] += 1
+    for start in (DATA_KEY, TRAIN_KEY):
+        control[start], control[start + 1], _, _ = split(control[start], control[start + 1])
+    return total

@@ -1,0 +1,106 @@
+"""How functions are compiled: inner ones into their callers, whole pieces of work once per machine.
+
+The pieces are kept in the user's cache folder, in a folder of their own per source text, Numba and processor:
+Numba itself looks only at the file of the piece, not at the files whose functions it has taken in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite
+import numba
+from llvmlite import binding
+from numba import extending, njit
+from numba.core import config
+
+FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def inner(function: Function) -> Function:
+    """Compiled into its callers."""
+    compiled: Function = njit(**FLAGS)(function)
+    return compiled
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """A function that says itself which instructions it is; its first parameter is not an argument."""
+    return extending.intrinsic(function)
+
+
+def piece(function: Callable[..., Any]) -> Any:
+    """Compiled by its first call, or read from the cache folder where an earlier process left it."""
+    folder = cache_folder()
+    if folder is None:
+        return njit(**FLAGS)(function)
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # Numba takes the folder when it decorates
+    try:
+        return njit(cache=True, **FLAGS)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+def is_cached() -> bool:
+    """True where the pieces need not be compiled."""
+    folder = cache_folder()
+    return folder is not None and any(folder.rglob("*.nbi"))
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Where compiled pieces are kept, made on first use; None where that cannot be written, which is said."""
+    try:
+        folder = _users_folder() / _fingerprint()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        tell(
+            f"Compiled code cannot be kept in {folder} ({error.strerror}): every process compiles it anew. "
+            "NUMBA_CACHE_DIR can name another folder."
+        )
+        return None
+
+
+def tell(text: str) -> None:
+    """One line for whoever watches; never on standard output, which may carry JSON."""
+    sys.stderr.write(f"difflogic: {text}\n")
+    sys.stderr.flush()
+
+
+def _users_folder() -> Path:
+    """NUMBA_CACHE_DIR, else the system's usual place for what can be made again."""
+    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(chosen) / "difflogic"
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA", "~/AppData/Local")
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "difflogic" / "numba"
+
+
+def _fingerprint() -> str:
+    """Of everything that goes into the machine code: two processors may share one folder."""
+    parts = [sys.version, numba.__version__, llvmlite.__version__, *target()]
+    parts += [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))]
+    parts += [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def target() -> tuple[str, str]:
+    """The processor's name and its features, as LLVM writes them and Numba's settings may override."""
+    features = config.CPU_FEATURES
+    if features is None:
+        features = binding.get_host_cpu_features().flatten()
+    return config.CPU_NAME or binding.get_host_cpu_name(), features

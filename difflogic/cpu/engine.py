@@ -1,0 +1,145 @@
+"""The CPU engine: the stateless calls, and models that train on the processor."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import bits
+from difflogic import control as c
+from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.cpu import compiled, schedule
+from difflogic.cpu.hard_workspace import HardWorkspace, groups_of
+from difflogic.cpu.model import CpuModel
+from difflogic.cpu.processor import processor_info
+from difflogic.cpu.tables import Array
+from difflogic.cpu.threads import default_threads
+from difflogic.cpu.workspace import Workspace
+from difflogic.engine import (
+    Floats,
+    Job,
+    Mode,
+    OptimizerState,
+    TrainState,
+    check_grids,
+    check_target,
+)
+from difflogic.shape import Hyper, Shape
+
+
+class CpuEngine:
+    """Implements `difflogic.engine.Engine`. Results do not depend on the number of threads."""
+
+    def __init__(self, threads: int | None = None) -> None:
+        """Compiles what is not in the cache folder yet, and says so: 10 to 20 seconds."""
+        self.threads = threads or default_threads()
+        self.info = processor_info(self.threads)
+        _compile()
+
+    def rollout(
+        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+    ) -> Floats:
+        grid, fire = check_grids(circuit, x, steps, masks, mode)
+        return self._hard(circuit, grid, steps, fire) if mode == "hard" else self._soft(circuit, grid, steps, fire)
+
+    def _soft(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
+        work = self._workspace(circuit, grid, steps, masks)
+        work.run(0, steps + 1)
+        return work.states()
+
+    def _hard(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
+        shape = Shape.of(circuit, grid.shape, steps)
+        work = HardWorkspace(circuit, shape, groups_of(len(grid)), steps + 1, self.threads, masks is not None)
+        work.set_start(bits.pack(grid))
+        if masks is not None:
+            work.set_masks(masks)
+        work.run(circuit.flat_logits().astype(np.float32))
+        return np.stack([bits.unpack(work.state(step), grid.shape) for step in range(steps + 1)])
+
+    def loss_and_gradients(
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+    ) -> tuple[float, ArraysByNetwork]:
+        work = self._training(circuit, x, y, steps, loss_channels, masks, Hyper())
+        history = work.run(0, schedule.phases(steps) - 1)
+        return float(history[0, 0]), circuit.unflatten(work.buffers.gradients)
+
+    def train_step(
+        self,
+        circuit: Circuit,
+        state: OptimizerState | None,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+        lr: float = 0.05,
+    ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
+        state = state or OptimizerState.fresh(circuit)
+        work = self._training(circuit, x, y, steps, loss_channels, masks, Hyper(lr=lr))
+        buffers = work.buffers
+        buffers.mu[:], buffers.nu[:], buffers.control[c.STEP] = state.mu, state.nu, state.step
+        loss, skipped = work.run(0, schedule.phases(steps))[0]
+        after = OptimizerState(buffers.mu.copy(), buffers.nu.copy(), int(buffers.control[c.STEP]))
+        return circuit.with_logits(buffers.logits), after, {"soft_loss": float(loss), "skipped": bool(skipped)}
+
+    def open_model(self, job: Job, state: TrainState) -> CpuModel:
+        return CpuModel(job, state, self.info, self.threads)
+
+    def _training(
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int,
+        masks: npt.ArrayLike | None,
+        hyper: Hyper,
+    ) -> Workspace:
+        """A workspace with circuit, start and target."""
+        grid, fire = check_grids(circuit, x, steps, masks)
+        target = check_target(grid, y, loss_channels)
+        work = self._workspace(circuit, grid, steps, fire, loss_channels, hyper)
+        work.set_targets(target[..., :loss_channels])
+        return work
+
+    def _workspace(
+        self,
+        circuit: Circuit,
+        grid: Array,
+        steps: int,
+        masks: Array | None,
+        loss_channels: int = 1,
+        hyper: Hyper | None = None,
+    ) -> Workspace:
+        shape = Shape.of(circuit, grid.shape, steps, loss_channels)
+        work = Workspace(circuit, shape, self.threads, hyper, asynchronous=masks is not None)
+        work.buffers.logits[:] = circuit.flat_logits()
+        work.set_start(grid)
+        if masks is not None:
+            work.set_masks(masks)
+        return work
+
+
+@cache
+def _compile() -> None:
+    """Once per process: both pieces on a grid of nine cells, so that no epoch has to wait for the compiler."""
+    if not compiled.is_cached():
+        compiled.tell("compiling the CPU engine for this processor, which takes some 15 seconds, once.")
+    logits = np.zeros((1, 1, 16), dtype=np.float32)
+    wires = np.zeros((2, 1), dtype=np.int64)
+    circuit = Circuit.from_arrays(
+        {"perceive": [logits], "update": [logits[0]]}, {"perceive": [wires], "update": [wires]}, channels=1
+    )
+    grid = np.zeros((1, 3, 3, 1), dtype=np.float32)
+    shape = Shape.of(circuit, grid.shape, 1)
+    Workspace(circuit, shape, threads=1).run(0, 1)
+    HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits())

@@ -1,0 +1,94 @@
+"""The hard circuit on bits, 64 samples per word, a tile of words at a time, by any number of threads.
+
+As in `schedule`: a tile's step waits until the step before is done everywhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflogic.cpu.atomics import fetch_add, wait_for
+from difflogic.cpu.compiled import inner, piece
+from difflogic.cpu.hard_program import TRUE, hard_program
+from difflogic.cpu.schedule import DONE, TAKEN
+from difflogic.cpu.tables import Array, Program
+from difflogic.cpu.vectors import WORDS, bit_fma, bit_where, load, splat, store
+
+ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+class HardBuffers(NamedTuple):
+    """All memory of a hard rollout. `columns` is the number of words per channel, a multiple of WORDS."""
+
+    words: Array
+    """uint64 `[n, C, columns + 1]`: state `t` is `words[t % n]`; the last column stays 0, the outside of the grid."""
+    near: Array
+    """int64 `[9, columns]`: the column at each patch position."""
+    masks: Array
+    """uint64 `[T, columns]`, or `[0, 0]` where every cell fires."""
+    nodes: Array
+    """uint64 `[threads, N * WORDS]`: scratch."""
+    aliases: Array
+    """int64 `[N]`: scratch, as are the next two."""
+    rows: Array
+    """int64 `[N]`."""
+    forms: Array
+    """int64 `[I, 4]`."""
+    patch_rows: Array
+    """int64 `[9*C + 1]`: see `hard_program`, as for the next."""
+    code: Array
+    """int64 `[I, 6]`."""
+    gates: Array
+    """int64 `[1]`: how many gates there are to compute."""
+
+
+@piece
+def run_hard(thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, counters: Array) -> None:
+    """One thread's part of `steps` steps from `words[0]`. The circuit is simplified first, by one thread."""
+    items = buffers.near.shape[1] // WORDS
+    while True:
+        ticket = fetch_add(counters, TAKEN, 1)
+        if ticket >= (steps + 1) * items:
+            return
+        round_, item = ticket // items, ticket % items
+        wait_for(counters, DONE, round_ * items)
+        if round_ > 0:
+            hard_forward(program, round_ - 1, item, buffers, buffers.nodes[thread])
+        elif item == 0:
+            buffers.gates[0] = hard_program(
+                program, logits, buffers.aliases, buffers.rows, buffers.forms, buffers.patch_rows, buffers.code
+            )
+        fetch_add(counters, DONE, 1)
+
+
+@inner
+def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nodes: Array) -> None:
+    """`words[at] -> words[at+1]` in the tile's columns."""
+    old, new = buffers.words[at % len(buffers.words)], buffers.words[(at + 1) % len(buffers.words)]
+    patches = buffers.patch_rows[program.patch_nodes]
+    for row in range(patches):
+        channel, f = divmod(buffers.patch_rows[row], 9)
+        for lane in range(WORDS):
+            nodes[row * WORDS + lane] = old[channel, buffers.near[f, tile * WORDS + lane]]
+    for gate in range(buffers.gates[0]):
+        code = buffers.code[gate]
+        a, b = load(nodes, code[0]), load(nodes, code[1])
+        c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
+        cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
+        store(nodes, (patches + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
+    for channel in range(program.channels):
+        values = _output(program, channel, buffers, nodes)
+        if buffers.masks.size:
+            fires = load(buffers.masks[at], tile * WORDS)
+            values = bit_where(fires, values, load(old[channel], tile * WORDS))
+        store(new[channel], tile * WORDS, values)
+
+
+@inner
+def _output(program: Program, channel: int, buffers: HardBuffers, nodes: Array) -> Any:
+    source = buffers.aliases[program.nodes - program.channels + channel]
+    if source < 0:
+        return splat(ONES if source == TRUE else np.uint64(0))
+    return load(nodes, buffers.rows[source])

@@ -1,0 +1,101 @@
+"""A hard circuit, simplified: what is constant, passed on or never read costs nothing.
+
+A gate is the soft form over bits: `c0 ^ ca&a ^ cb&b ^ cab&a&b`, its coefficients taken modulo 2. Inputs that
+are known are put in; a gate that then is a constant or one of its inputs is not computed, and neither
+is one that no output depends on. All of this is exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic import gates
+from difflogic.cpu.compiled import inner
+from difflogic.cpu.tables import Array, Program
+from difflogic.cpu.vectors import TILE, WORDS
+
+BITS = (gates.TABLE & 1).astype(np.int64)
+"""int64 `[16, 4]`: `c0, ca, cb, cab` of each gate modulo 2."""
+FALSE, TRUE = -1, -2
+"""In place of a node: a constant."""
+
+
+@inner
+def hard_program(
+    program: Program, logits: Array, aliases: Array, rows: Array, forms: Array, patch_rows: Array, code: Array
+) -> int:
+    """The gates to compute, in order: their number.
+
+    `code [I, 6]`, int64: rows of a and b by their first word, and `c0, ca, cb, cab`; gate `i` has row
+    `patches + i`. `patch_rows [9*C + 1]`: the patch nodes that are read, each in the row of its place here, and
+    their number at the end. `aliases`, `rows [N]`, `forms [I, 4]`: scratch; afterwards `rows` holds every
+    needed node's row, and `aliases` which node, or constant, a node is equal to.
+    """
+    instance = 0
+    for node in range(program.patch_nodes):
+        aliases[node] = node
+    for gate in range(len(logits)):
+        kind = logits[gate].argmax()
+        for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
+            aliases[program.patch_nodes + instance] = _simplify(program, instance, kind, aliases, forms[instance])
+    _mark(program, aliases, forms, rows)
+    patches = 0
+    for node in range(program.patch_nodes):
+        if rows[node]:
+            rows[node] = patches * WORDS
+            patch_rows[patches] = node
+            patches += 1
+    patch_rows[program.patch_nodes] = patches
+    count = 0
+    for instance in range(len(forms)):
+        node = program.patch_nodes + instance
+        if rows[node] and aliases[node] == node:
+            code[count, 0] = _row(program, instance, 0, aliases, rows)
+            code[count, 1] = _row(program, instance, 1, aliases, rows)
+            code[count, 2:] = -forms[instance]  # all bits of a word
+            rows[node] = (patches + count) * WORDS
+            count += 1
+    return count
+
+
+@inner
+def _simplify(program: Program, instance: int, kind: int, aliases: Array, form: Array) -> int:
+    """The node or constant that an instance is equal to, itself where it must be computed; `form` is its form."""
+    a = aliases[program.wires[instance, 0] // TILE]
+    b = aliases[program.wires[instance, 1] // TILE]
+    c0, ca, cb, cab = BITS[kind]
+    if a < 0:
+        value = a == TRUE
+        c0, ca, cb, cab = c0 ^ (ca & value), 0, cb ^ (cab & value), 0
+    if b < 0:
+        value = b == TRUE
+        c0, ca, cb, cab = c0 ^ (cb & value), ca ^ (cab & value), 0, 0
+    if a == b:
+        ca, cb, cab = ca ^ cb ^ cab, 0, 0
+    form[0], form[1], form[2], form[3] = c0, ca, cb, cab
+    if cab == 0 and ca + cb == 0:
+        return TRUE if c0 else FALSE
+    if cab == 0 and c0 == 0 and ca + cb == 1:
+        return int(a if ca else b)
+    return program.patch_nodes + instance
+
+
+@inner
+def _mark(program: Program, aliases: Array, forms: Array, rows: Array) -> None:
+    """`rows` becomes 1 for every node that an output depends on, else 0."""
+    rows[:] = 0
+    for output in range(program.nodes - program.channels, program.nodes):
+        if aliases[output] >= 0:
+            rows[aliases[output]] = 1
+    for instance in range(len(forms) - 1, -1, -1):
+        if rows[program.patch_nodes + instance]:
+            for side in range(2):
+                if forms[instance, 1 + side] or forms[instance, 3]:
+                    rows[aliases[program.wires[instance, side] // TILE]] = 1
+
+
+@inner
+def _row(program: Program, instance: int, side: int, aliases: Array, rows: Array) -> int:
+    """The row that an input is read from; any row where the input plays no part."""
+    source = aliases[program.wires[instance, side] // TILE]
+    return rows[source] if source >= 0 else 0

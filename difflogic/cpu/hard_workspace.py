@@ -1,0 +1,84 @@
+"""The memory of a hard rollout of one set of samples, and its packing."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from difflogic import bits
+from difflogic.circuit import Circuit
+from difflogic.cpu import hard_forward
+from difflogic.cpu.hard_forward import HardBuffers
+from difflogic.cpu.tables import LINE, Array, aligned, make_program, neighbours
+from difflogic.cpu.threads import together
+from difflogic.cpu.vectors import WORDS
+from difflogic.shape import Shape
+
+OUTSIDE_FIRST = LINE // 8
+"""Words after the last column: the first of them is the outside of the grid, and rows stay aligned."""
+
+
+class HardWorkspace:
+    """Buffers for `groups` words of 64 samples on the grid of `shape`, keeping the last `kept` states."""
+
+    def __init__(
+        self, circuit: Circuit, shape: Shape, groups: int, kept: int, threads: int, asynchronous: bool
+    ) -> None:
+        self.shape = dataclasses.replace(shape, batch=groups)
+        self.program = make_program(circuit)
+        columns = -(-self.shape.cells // WORDS) * WORDS
+        self.threads = min(threads, columns // WORDS)
+        near = np.full((9, columns), columns, dtype=np.int64)
+        found = neighbours(self.shape)
+        near[:, : self.shape.cells] = np.where(found < 0, columns, found)
+        program, instances = self.program, len(self.program.wires)
+        self.buffers = HardBuffers(
+            words=aligned(kept, program.channels, columns + OUTSIDE_FIRST, dtype=np.uint64),
+            near=near,
+            masks=aligned(*((shape.steps, columns) if asynchronous else (0, 0)), dtype=np.uint64),
+            nodes=aligned(self.threads, program.nodes * WORDS, dtype=np.uint64),
+            aliases=np.zeros(program.nodes, dtype=np.int64),
+            rows=np.zeros(program.nodes, dtype=np.int64),
+            forms=np.zeros((instances, 4), dtype=np.int64),
+            patch_rows=np.zeros(program.patch_nodes + 1, dtype=np.int64),
+            code=np.zeros((instances, 6), dtype=np.int64),
+            gates=np.zeros(1, dtype=np.int64),
+        )
+        self._counters = aligned(16, dtype=np.int64)
+
+    def set_start(self, words: Array) -> None:
+        """Words of `bits.pack`, uint32 `[C, g*H*W]`; two groups of 32 make one of 64."""
+        self.buffers.words[0, :, : self.shape.cells] = _joined(words, self.shape.cells_per_grid)
+
+    def set_masks(self, masks: Array) -> None:
+        """`[T, H, W, 1]`, the same for every sample."""
+        rows = np.tile(masks.reshape(len(masks), -1) != 0, (1, self.shape.batch))
+        self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
+
+    def run(self, logits: Array) -> None:
+        """All steps, by the argmax gates of `logits [G, 16]`."""
+        self._counters[:] = 0
+        arguments = (self.shape.steps, self.program, logits, self.buffers, self._counters)
+        together(self.threads, lambda thread: hard_forward.run_hard(thread, *arguments))
+
+    def state(self, step: int) -> Array:
+        """Words of `bits.pack` after `step` steps, uint32 `[C, 2*groups*H*W]`."""
+        words = self.buffers.words[step % len(self.buffers.words), :, : self.shape.cells]
+        halves = words.reshape(len(words), self.shape.batch, 1, self.shape.cells_per_grid)
+        both = np.concatenate([halves & np.uint64(0xFFFFFFFF), halves >> np.uint64(32)], axis=2)
+        return both.reshape(len(words), -1).astype(np.uint32)
+
+
+def groups_of(samples: int) -> int:
+    """Words of 64 samples."""
+    return -(-samples // (2 * bits.WORD))
+
+
+def _joined(words: Array, cells_per_grid: int) -> Array:
+    halves = words.reshape(len(words), -1, cells_per_grid).astype(np.uint64)
+    if halves.shape[1] % 2:
+        halves = np.concatenate([halves, np.zeros_like(halves[:, :1])], axis=1)
+    pairs = halves.reshape(len(words), -1, 2, cells_per_grid)
+    joined: Array = pairs[:, :, 0] | pairs[:, :, 1] << np.uint64(32)
+    return joined.reshape(len(words), -1)

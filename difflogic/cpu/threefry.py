@@ -1,0 +1,60 @@
+"""Random numbers in compiled code: the same bits as `difflogic.prng`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from difflogic.cpu.compiled import inner
+
+
+@inner
+def threefry2x32(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
+    """Two uint32 from the counters `(x0, x1)`; all words are uint32."""
+    key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
+    x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1)
+    x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
+    x0, x1 = np.uint32(x0 + key1), np.uint32(x1 + key2 + np.uint32(1))
+    x0, x1 = _four_rounds(x0, x1, 17, 29, 16, 24)
+    x0, x1 = np.uint32(x0 + key2), np.uint32(x1 + key0 + np.uint32(2))
+    x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
+    x0, x1 = np.uint32(x0 + key0), np.uint32(x1 + key1 + np.uint32(3))
+    x0, x1 = _four_rounds(x0, x1, 17, 29, 16, 24)
+    x0, x1 = np.uint32(x0 + key1), np.uint32(x1 + key2 + np.uint32(4))
+    x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
+    return np.uint32(x0 + key2), np.uint32(x1 + key0 + np.uint32(5))
+
+
+@inner
+def _four_rounds(x0: Any, x1: Any, r0: Any, r1: Any, r2: Any, r3: Any) -> Any:
+    x0, x1 = _round(x0, x1, r0)
+    x0, x1 = _round(x0, x1, r1)
+    x0, x1 = _round(x0, x1, r2)
+    return _round(x0, x1, r3)
+
+
+@inner
+def _round(x0: Any, x1: Any, distance: Any) -> Any:
+    x0 = np.uint32(x0 + x1)
+    rotated = np.uint32(x1 << np.uint32(distance)) | np.uint32(x1 >> np.uint32(32 - distance))
+    return x0, np.uint32(x0 ^ rotated)
+
+
+@inner
+def split(key0: Any, key1: Any) -> Any:
+    """The two keys of `prng.split`, as four words."""
+    a0, b0 = threefry2x32(key0, key1, np.uint32(0), np.uint32(2))
+    a1, b1 = threefry2x32(key0, key1, np.uint32(1), np.uint32(3))
+    return a0, a1, b0, b1
+
+
+@inner
+def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
+    """Words `index` and `half + index` of `prng.random_bits(key, count)`, `half = (count + 1) // 2`.
+
+    The second is not one of them where `half + index` is `count`: an odd count has one word too few.
+    """
+    second = (count + 1) // 2 + index
+    counter = np.uint32(second) if second < count else np.uint32(0)
+    return threefry2x32(key0, key1, np.uint32(index), counter)

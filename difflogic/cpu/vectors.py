@@ -1,0 +1,227 @@
+"""Vectors of `TILE` floats, or of half as many 64-bit words, as values of compiled functions.
+
+A loop over the cells of a row would be vectorised only after run-time checks that its rows do not overlap,
+for every gate anew. Here one vector operation is one operation of the compiler, which cuts it to the width
+that the processor has (AVX-512, AVX2, NEON). Products and sums are fused where it can (`contract`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import models, register_model
+
+from difflogic.cpu.compiled import intrinsic
+
+TILE = 32
+"""Cells per tile: enough to pay for a gate's overhead, and a whole step's rows still fit the L2 cache."""
+WORDS = TILE // 2
+"""64-bit words in as many bytes."""
+
+_FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
+_ROW_BYTES = 64
+"""Every row begins at a multiple of this; shifted rows do not."""
+_FUSE = ("contract",)
+
+
+class _Floats(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name=f"Floats{TILE}")
+
+
+class _Words(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name=f"Words{WORDS}")
+
+
+floats, words = _Floats(), _Words()
+_VECTOR = {floats: ir.VectorType(_FLOAT, TILE), words: ir.VectorType(_WORD, WORDS)}
+
+
+@register_model(_Floats)
+class _FloatsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR[floats])
+
+
+@register_model(_Words)
+class _WordsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR[words])
+
+
+def _kind(array: Any) -> Any:
+    """The vector type of an array's elements."""
+    return floats if array.dtype == types.float32 else words
+
+
+def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
+    """Where `array[index]` lies, `array` and `index` being the first two arguments."""
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    return builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
+
+
+def _shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
+    mask = ir.Constant(ir.VectorType(_INDEX, len(lanes)), list(lanes))
+    return builder.shuffle_vector(one, two, mask)
+
+
+def _splat(builder: Any, value: Any, vector: Any) -> Any:
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INDEX, 0))
+    return _shuffled(builder, one, one, [0] * vector.count)
+
+
+@intrinsic
+def load(_: Any, array: Any, index: Any) -> Any:
+    """`array[index : index + n]`, a row's beginning; `array` is one-dimensional."""
+    kind = _kind(array)
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature, arguments, _VECTOR[kind]), align=_ROW_BYTES)
+
+    return kind(array, types.intp), build
+
+
+@intrinsic
+def store(_: Any, array: Any, index: Any, value: Any) -> Any:
+    """`array[index : index + n] = value` at a row's beginning."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, signature, arguments, _VECTOR[value])
+        builder.store(arguments[2], pointer, align=_ROW_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), build
+
+
+@intrinsic
+def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
+    """The floats from `array[index]` on, at any place; 0 where the lane's bit in the uint64 `lanes` is 0."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = _VECTOR[floats]
+        values = builder.load(_pointer(context, builder, signature, arguments, vector), align=4)
+        bits = builder.trunc(arguments[2], ir.IntType(TILE)) if TILE < 64 else arguments[2]
+        chosen = builder.bitcast(bits, ir.VectorType(ir.IntType(1), TILE))
+        return builder.select(chosen, values, ir.Constant(vector, [0.0] * TILE))
+
+    return floats(array, types.intp, types.uint64), build
+
+
+@intrinsic
+def splat(_: Any, value: Any) -> Any:
+    """A vector of equal floats or words."""
+    kind: Any = floats if value == types.float32 else words
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return _splat(builder, arguments[0], _VECTOR[kind])
+
+    return kind(value), build
+
+
+@intrinsic
+def zeros(_: Any) -> Any:
+    """A vector of floats, all 0."""
+
+    def build(*_: Any) -> Any:
+        return ir.Constant(_VECTOR[floats], [0.0] * TILE)
+
+    return floats(), build
+
+
+def _operation(build_one: Callable[..., Any], count: int, kind: Any) -> Any:
+    """Signature and builder of an operation on `count` vectors."""
+
+    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return build_one(builder, *arguments)
+
+    return kind(*[kind] * count), build
+
+
+@intrinsic
+def fma(_: Any, x: Any, y: Any, z: Any) -> Any:
+    """`x * y + z`."""
+    return _operation(lambda b, x, y, z: b.fadd(b.fmul(x, y, flags=_FUSE), z, flags=_FUSE), 3, floats)
+
+
+@intrinsic
+def mul(_: Any, x: Any, y: Any) -> Any:
+    """`x * y`."""
+    return _operation(lambda b, x, y: b.fmul(x, y, flags=_FUSE), 2, floats)
+
+
+@intrinsic
+def add(_: Any, x: Any, y: Any) -> Any:
+    """`x + y`."""
+    return _operation(lambda b, x, y: b.fadd(x, y, flags=_FUSE), 2, floats)
+
+
+@intrinsic
+def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
+    """`x` where `condition` is not 0, else `y`."""
+
+    def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
+        return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(condition.type, [0.0] * TILE)), x, y)
+
+    return _operation(choose, 3, floats)
+
+
+@intrinsic
+def bit_fma(_: Any, x: Any, y: Any, z: Any) -> Any:
+    """`x * y + z` of bits, modulo 2: `(x & y) ^ z`."""
+    return _operation(lambda b, x, y, z: b.xor(b.and_(x, y), z), 3, words)
+
+
+@intrinsic
+def bit_where(_: Any, condition: Any, x: Any, y: Any) -> Any:
+    """`x` where a bit of `condition` is 1, else `y`."""
+    return _operation(lambda b, c, x, y: b.xor(b.and_(b.xor(x, y), c), y), 3, words)
+
+
+@intrinsic
+def add_sums(_: Any, array: Any, index: Any, w: Any, x: Any, y: Any, z: Any) -> Any:
+    """`array[index : index + 4] += (sum of w, sum of x, sum of y, sum of z)`, always in the same order.
+
+    The four are summed together: halves are added until 16 lanes are left, then pairs of lanes, the four
+    vectors interleaved in such a way that every instruction has full lanes to work on.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        four = [_folded(builder, vector, 16) for vector in arguments[2:]]
+        wx, yz = _paired(builder, four[0], four[1], (0, 1)), _paired(builder, four[2], four[3], (0, 1))
+        total = _folded(builder, _quartered(builder, wx, yz), 4)
+        pointer = _pointer(context, builder, signature, arguments, total.type)
+        builder.store(builder.fadd(builder.load(pointer, align=4), total), pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, floats, floats, floats, floats), build
+
+
+def _folded(builder: Any, vector: Any, lanes: int) -> Any:
+    """The vector's halves added until `lanes` are left."""
+    while (count := vector.type.count) > lanes:
+        low = _shuffled(builder, vector, vector, range(count // 2))
+        high = _shuffled(builder, vector, vector, range(count // 2, count))
+        vector = builder.fadd(low, high)
+    return vector
+
+
+def _paired(builder: Any, one: Any, two: Any, lanes: tuple[int, int]) -> Any:
+    """In every four lanes: `one[0] + one[2], two[0] + two[2], one[1] + one[3], two[1] + two[3]`."""
+    parts = []
+    for shift in (0, 2):
+        order = [start + shift + lane + side for start in range(0, 16, 4) for lane in lanes for side in (0, 16)]
+        parts.append(_shuffled(builder, one, two, order))
+    return builder.fadd(*parts)
+
+
+def _quartered(builder: Any, one: Any, two: Any) -> Any:
+    """In every four lanes: `one[0] + one[2], one[1] + one[3], two[0] + two[2], two[1] + two[3]`."""
+    parts = []
+    for shift in (0, 2):
+        order = [start + shift + side + lane for start in range(0, 16, 4) for side in (0, 16) for lane in (0, 1)]
+        parts.append(_shuffled(builder, one, two, order))
+    return builder.fadd(*parts)
