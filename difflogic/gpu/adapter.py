@@ -15,6 +15,9 @@ from difflogic.errors import NoAdapterError
 
 BACKENDS = ("Vulkan", "Metal", "DX12")
 
+TIMESTAMPS = "timestamp-query"
+"""The one feature that is asked for where it exists: it changes nothing but what can be measured."""
+
 PORTABLE_LIMITS = {
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
@@ -122,8 +125,11 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
     """A wgpu device with the smaller of the adapter's and the portable (or the given) limits."""
     wanted = PORTABLE_LIMITS | (limits or {})
     granted = {name: min(adapter.limits[name], value) for name, value in wanted.items()}
+    features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []
     try:
-        return adapter.handle.request_device_sync(label=f"difflogic on {adapter.name}", required_limits=granted)
+        return adapter.handle.request_device_sync(
+            label=f"difflogic on {adapter.name}", required_limits=granted, required_features=features
+        )
     except RuntimeError as error:
         raise NoAdapterError(
             f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
