@@ -3,7 +3,7 @@
 //     node = f00 & ~a & ~b | f01 & ~a & b | f10 & a & ~b | f11 & a & b    f: the bits of the gate's id
 //
 // Twin: difflogic/reference/hard_forward.py
-// Dispatch: x = at most chunks / LANES workgroups, which loop; y = model.
+// Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
 //     words [T+1, chunks, C, 16]; hard_nodes [workgroups, LANES, nodes], scratch.
 #import common/shape.wgsl
@@ -50,10 +50,12 @@ fn main(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) thread: u32,
 ) {
-    let model = workgroup.y;
-    let base = ((model * workgroups.x + workgroup.x) * LANES + thread % LANES) * shape.nodes;
-    for (var tile = workgroup.x; tile < shape.chunks / LANES; tile += workgroups.x) {
-        let cell = (tile * LANES + thread % LANES) * CELLS_PER_CHUNK;
+    let lane = thread % LANES;
+    let base = (workgroup.x * LANES + lane) * shape.nodes;
+    let tiles = shape.chunks / LANES;
+    for (var task = workgroup.x; task < shape.models * tiles; task += workgroups.x) {
+        let model = task / tiles;
+        let cell = (task % tiles * LANES + lane) * CELLS_PER_CHUNK;
         for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
             hard_nodes[base + item / 4u][item % 4u] = patch_words(model, cell + item % 4u * 4u, item / 4u);
         }

@@ -51,7 +51,7 @@ class Device:
         key = (kernel, schedule)
         if key not in self._pipelines:
             spec = KERNELS[kernel]
-            constants = {"WG": wg_size(kernel, schedule), "LANES": schedule.lanes}
+            constants = {"WG": wg_size(kernel, schedule), "LANES": schedule.lanes, "KEEP": int(schedule.keep)}
             layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self.layout(spec)])
             self._pipelines[key] = self.handle.create_compute_pipeline(
                 label=kernel,

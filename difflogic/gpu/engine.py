@@ -140,10 +140,12 @@ class GpuEngine:
     ) -> Workspace:
         layout = flat_layout(circuit)
         device = self.device
-        plan = make_plan(device.adapter, device.limits, [layout], shape, probes=probes, schedule=self._schedule)
+        plan = make_plan(
+            device.adapter, device.limits, [layout], shape, probes, schedule=self._schedule, training=training
+        )
         asynchronous = masks is not None
         # any rate below 1 makes the kernels read the masks; the masks themselves are given
-        work = Workspace(device, plan, hyper or Hyper(), 0.5 if asynchronous else 1.0, training)
+        work = Workspace(device, plan, hyper or Hyper(), 0.5 if asynchronous else 1.0)
         if masks is not None:
             work.upload("hard_masks" if probes else "masks", masks, "task")
         return work

@@ -60,7 +60,7 @@ _SPECS = (
             read_write("states"),
             read_write("nodes"),
         ),
-        overrides=("WG", "LANES"),
+        overrides=("WG", "LANES", "KEEP"),
     ),
     KernelSpec(
         "loss",
@@ -78,16 +78,16 @@ _SPECS = (
         (
             uniform("shape"),
             uniform("at"),
-            read("wires"),
             read("edges"),
             read("coefficients"),
             read("masks"),
-            read("nodes"),
+            read("states"),
+            read_write("nodes"),
             read_write("slots"),
             read_write("d_patches"),
             read_write("partials"),
         ),
-        overrides=("WG", "LANES"),
+        overrides=("WG", "LANES", "KEEP"),
     ),
     KernelSpec(
         "gradients",
@@ -137,3 +137,6 @@ _SPECS = (
 )
 
 KERNELS = {spec.name: spec for spec in _SPECS}
+
+TILED = frozenset(spec.name for spec in _SPECS if "LANES" in spec.overrides)
+"""The fused steps: their workgroups go through the tiles of all models; elsewhere `workgroup_id.y` is the model."""

@@ -41,11 +41,15 @@ def loop_trips(plan: Plan) -> dict[str, int]:
         "coefficients": 4 * _SIXTEEN + _SIXTEEN,
         "seed_grid": 2 * _SPLIT + _linear(-(-shape.cells * shape.channels // 2), _THREEFRY),
         "fire_mask": _SPLIT + loop(shape.steps, _SPLIT) + _linear(half * shape.steps, 1 + _SPLIT + _THREEFRY),
-        "gate_forward": loop(_rounds(plan.chunks, plan.schedule.lanes, plan.forward_groups), _forward(plan)),
-        "hard_forward": loop(_rounds(plan.hard_chunks, plan.schedule.lanes, plan.hard_groups), _forward(plan)),
+        "gate_forward": loop(
+            _rounds(plan.models * plan.chunks, plan.schedule.lanes, plan.forward_groups), _forward(plan)
+        ),
+        "hard_forward": loop(
+            _rounds(plan.models * plan.hard_chunks, plan.schedule.lanes, plan.hard_groups), _forward(plan)
+        ),
         "gate_backward": loop(
-            _rounds(plan.blocks, plan.schedule.lanes, plan.backward_groups),
-            loop(plan.chunks_per_block, max(_backward(plan, layout) for layout in plan.layouts)),
+            _rounds(plan.models * plan.blocks, plan.schedule.lanes, plan.backward_groups),
+            loop(plan.chunks_per_block, _again(plan) + max(_backward(plan, layout) for layout in plan.layouts)),
         ),
         "loss": loop(
             _rounds(plan.chunks, 1, MOST_GROUPS),
@@ -79,9 +83,19 @@ def _share(items: int, plan: Plan) -> int:
 
 def _forward(plan: Plan) -> int:
     """A chunk in gate_forward or hard_forward."""
+    return _evaluate(plan) + loop(_share(plan.layout.channels * 16, plan))
+
+
+def _evaluate(plan: Plan) -> int:
+    """All nodes of a chunk: patches, then level after level."""
     layout = plan.layout
     levels = sum(1 + loop(_share(level.count, plan)) for level in layout.levels) + 1
-    return loop(_share(layout.patch_nodes * 4, plan)) + levels + loop(_share(layout.channels * 16, plan))
+    return loop(_share(layout.patch_nodes * 4, plan)) + levels
+
+
+def _again(plan: Plan) -> int:
+    """What gate_backward computes again where no nodes are kept."""
+    return 0 if plan.schedule.keep else _evaluate(plan)
 
 
 def _backward(plan: Plan, layout: Layout) -> int:

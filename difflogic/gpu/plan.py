@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
-from difflogic.gpu.kernels import KERNELS
+from difflogic.gpu.kernels import KERNELS, TILED
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.layout import Layout
 from difflogic.shape import Shape
@@ -27,6 +27,10 @@ MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 MAX_SCRATCH_GROUPS = 256
 """Workgroups at most where each needs scratch memory of its own; they loop over the rest."""
+SCRATCH_BYTES = 64 << 20
+"""Scratch memory at most for nodes, and for slots, unless a single workgroup needs more."""
+KEEP_BYTES = 1 << 30
+"""Without a limit from the user, nodes are kept where a plan then needs no more than this."""
 LOOP_BUDGET = 60_000
 """Loop trips per invocation and dispatch on adapters that cut loops short (at 65,535)."""
 HISTORY = 64
@@ -35,10 +39,12 @@ HISTORY = 64
 
 @dataclass(frozen=True)
 class Schedule:
-    """WG: invocations per workgroup. LANES: chunks per workgroup. Neither changes any result."""
+    """WG: invocations per workgroup. LANES: chunks per workgroup. Nothing here changes any result."""
 
     wg: int
     lanes: int
+    keep: bool = True
+    """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
 
     @property
     def workers(self) -> int:
@@ -63,6 +69,8 @@ class Plan:
     """Start grids of hard evaluation."""
     hard_batch: int = 0
     """Samples of the training batch that are evaluated with them."""
+    training: bool = True
+    """False: only rollouts, without the buffers of the backward pass."""
 
     @property
     def models(self) -> int:
@@ -108,51 +116,78 @@ class Plan:
 
     @property
     def forward_groups(self) -> int:
-        return min(self.chunks // self.schedule.lanes, 65535)
+        tiles = self.models * self.chunks // self.schedule.lanes
+        return min(tiles, 65535) if self.schedule.keep else self._scratch_groups(tiles, self.layout.nodes)
 
     @property
     def backward_groups(self) -> int:
-        return min(self.blocks // self.schedule.lanes, MAX_SCRATCH_GROUPS)
+        widest = max(self.slots, 0 if self.schedule.keep else self.layout.nodes)
+        return self._scratch_groups(self.models * self.blocks // self.schedule.lanes, widest)
 
     @property
     def hard_groups(self) -> int:
-        return max(1, min(self.hard_chunks // self.schedule.lanes, MAX_SCRATCH_GROUPS))
+        return self._scratch_groups(self.models * self.hard_chunks // self.schedule.lanes, self.layout.nodes)
+
+    def _scratch_groups(self, tiles: int, width: int) -> int:
+        """Workgroups for so many tiles where each has scratch memory of `width` chunks for every lane."""
+        affordable = SCRATCH_BYTES // (self.schedule.lanes * width * CHUNK * 4)
+        return max(1, min(tiles, MAX_SCRATCH_GROUPS, affordable))
+
+    @property
+    def node_buffers(self) -> int:
+        """How many buffers `nodes` there are: one for each step, or one as scratch."""
+        return self.shape.steps if self.schedule.keep else 1
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Bytes of each storage buffer; `nodes` is one of T buffers."""
+        """Bytes of each storage buffer; `nodes` is one of `node_buffers`."""
         layout, shape, each = self.layout, self.shape, self.models
         chunk_bytes, lanes = CHUNK * 4, self.schedule.lanes
         states = (shape.steps + 1) * shape.channels * chunk_bytes
-        return {
+        scratch = max(self.forward_groups, self.backward_groups) * lanes
+        nodes = each * self.chunks if self.schedule.keep else scratch
+        sizes = {
             "wires": each * layout.instances * 8,
-            "edges": each * layout.nodes * 16,
             "logits": each * layout.gates * 64,
-            "mu": each * layout.gates * 64,
-            "nu": each * layout.gates * 64,
-            "gradients": each * layout.gates * 64,
             "coefficients": each * layout.gates * 16,
             "gate_ids": each * layout.gates * 4,
-            "control": each * 32,
-            "history": each * HISTORY * 8,
             "masks": each * shape.steps * shape.cells_per_grid * 4,
-            "hard_masks": each * shape.steps * shape.cells_per_grid * 4,
             "states": each * self.chunks * states,
-            "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
-            "loss_partials": each * self.chunks * 4,
-            "nodes": each * self.chunks * layout.nodes * chunk_bytes,
-            "slots": each * self.backward_groups * lanes * self.slots * chunk_bytes,
-            "d_patches": each * 2 * self.chunks * layout.patch_nodes * chunk_bytes,
-            "partials": each * self.blocks * layout.instances * 16,
-            "words": max(4, each * self.hard_chunks * states),
-            "hard_nodes": each * self.hard_groups * lanes * layout.nodes * chunk_bytes,
-            "hard_targets": shape.cells_per_grid * shape.loss_channels * 4,
-            "counts": max(8, each * self.groups * 8),
+            "nodes": nodes * layout.nodes * chunk_bytes,
         }
+        if self.training:
+            sizes |= {
+                "edges": each * layout.nodes * 32,
+                "mu": each * layout.gates * 64,
+                "nu": each * layout.gates * 64,
+                "gradients": each * layout.gates * 64,
+                "control": each * 32,
+                "history": each * HISTORY * 8,
+                "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
+                "loss_partials": each * self.chunks * 4,
+                "slots": self.backward_groups * lanes * self.slots * chunk_bytes,
+                "d_patches": each * 2 * self.chunks * layout.patch_nodes * chunk_bytes,
+                "partials": each * self.blocks * layout.instances * 16,
+            }
+        if self.groups:
+            sizes |= {
+                "hard_masks": each * shape.steps * shape.cells_per_grid * 4,
+                "words": each * self.hard_chunks * states,
+                "hard_nodes": self.hard_groups * lanes * layout.nodes * chunk_bytes,
+                "hard_targets": shape.cells_per_grid * shape.loss_channels * 4,
+                "counts": each * self.groups * 8,
+            }
+        return sizes
+
+    def affordable(self, max_memory: int | None) -> float:
+        """Bytes that this plan may need: the user's limit, or what is fair where nodes are kept."""
+        if max_memory is not None:
+            return max_memory
+        return KEEP_BYTES if self.schedule.keep and self.training else math.inf
 
     def total_bytes(self) -> int:
         """Device memory in storage buffers."""
         sizes = self.buffer_bytes()
-        return sum(sizes.values()) + (self.shape.steps - 1) * sizes["nodes"]
+        return sum(sizes.values()) + (self.node_buffers - 1) * sizes["nodes"]
 
     def loop_trips(self) -> int:
         """The most loop rounds of one invocation in one dispatch of any kernel: a bound."""
@@ -207,7 +242,7 @@ class Plan:
 
 def wg_size(kernel: str, schedule: Schedule) -> int:
     """Invocations per workgroup of a kernel under a schedule."""
-    return schedule.wg if "LANES" in KERNELS[kernel].overrides else LINEAR_WG
+    return schedule.wg if kernel in TILED else LINEAR_WG
 
 
 def make_plan(
@@ -218,23 +253,43 @@ def make_plan(
     probes: int = 0,
     hard_batch: int = 0,
     schedule: Schedule | None = None,
+    training: bool = True,
+    max_memory: int | None = None,
 ) -> Plan:
-    """The first schedule of the adapter's kind that the device can run.
+    """The first schedule of the adapter's kind that the device can run within `max_memory` bytes.
 
-    Raises LimitError, for the last one tried, where none fits.
+    Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
     """
-    candidates = (schedule,) if schedule else SOFTWARE if adapter.software else HARDWARE
     failure: LimitError | None = None
-    for candidate in candidates:
-        plan = Plan(tuple(layouts), shape, candidate, probes, hard_batch)
+    smallest: int | None = None
+    for candidate in _candidates(adapter, schedule, training):
+        plan = Plan(tuple(layouts), shape, candidate, probes, hard_batch, training)
         try:
             plan.check(limits, adapter.limits_loops)
         except LimitError as error:
             failure = error
-        else:
+            continue
+        needed = plan.total_bytes()
+        if needed <= plan.affordable(max_memory):
             return plan
+        smallest = min(needed, smallest or needed)
+    if smallest is not None and max_memory is not None:
+        raise LimitError(
+            f"The smallest plan needs {smallest / 1e6:.1f} MB, but --max-memory allows {max_memory / 1e6:.1f} MB: "
+            f"allow at least {math.ceil(smallest / 1e6)} MB, or use a smaller grid, batch or circuit."
+        )
     assert failure is not None
     raise failure
+
+
+def _candidates(adapter: Adapter, schedule: Schedule | None, training: bool) -> list[Schedule]:
+    """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
+    kind = (schedule,) if schedule else SOFTWARE if adapter.software else HARDWARE
+    if not training:
+        return [replace(each, keep=False) for each in kind]
+    if schedule is not None:
+        return [schedule]
+    return [replace(each, keep=keep) for each in kind for keep in (True, False)]
 
 
 def _chunks(cells: int) -> int:

@@ -29,7 +29,7 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hard: bool = False) 
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    return struct.pack(f"<{len(words)}I{len(reals)}f3I", *words, *reals, 0, 0, 0) + table.tobytes()
+    return struct.pack(f"<{len(words)}I{len(reals)}f3I", *words, *reals, plan.models, 0, 0) + table.tobytes()
 
 
 def at_bytes(steps: int) -> bytes:

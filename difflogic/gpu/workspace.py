@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.gpu.device import Device
+from difflogic.gpu.kernels import TILED
 from difflogic.gpu.loops import LINEAR_WG
 from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.uniforms import AT_STRIDE, at_bytes, shape_bytes
@@ -17,13 +18,6 @@ from difflogic.layout import Layout
 from difflogic.shape import Hyper
 
 Array = npt.NDArray[Any]
-
-_FORWARD = ("wires", "logits", "coefficients", "gate_ids", "masks", "states", "nodes")
-_BACKWARD = (
-    *("edges", "mu", "nu", "gradients", "control", "history"),
-    *("targets", "loss_partials", "slots", "d_patches", "partials"),
-)
-_HARD = ("hard_masks", "words", "hard_nodes", "hard_targets", "counts")
 
 
 class Dispatch(NamedTuple):
@@ -37,23 +31,14 @@ class Dispatch(NamedTuple):
 
 
 class Workspace:
-    """Device memory for a plan. `training` adds the backward pass, a plan with groups adds hard evaluation."""
+    """Device memory for a plan, and the dispatches that work on it."""
 
-    def __init__(
-        self,
-        device: Device,
-        plan: Plan,
-        hyper: Hyper,
-        fire_rate: float = 1.0,
-        training: bool = True,
-    ) -> None:
-        self.device, self.plan, self._training = device, plan, training
-        names = _FORWARD + (_BACKWARD if training else ()) + (_HARD if plan.groups else ())
+    def __init__(self, device: Device, plan: Plan, hyper: Hyper, fire_rate: float = 1.0) -> None:
+        self.device, self.plan = device, plan
         sizes = plan.buffer_bytes()
-        self.buffers: dict[str, Any] = {name: device.buffer(name, sizes[name]) for name in names}
-        # without a backward pass no step's values are kept, and all steps share one buffer
-        kept = plan.shape.steps if training else 1
-        self._nodes = [self.buffers["nodes"]] + [device.buffer("nodes", sizes["nodes"]) for _ in range(1, kept)]
+        self.buffers: dict[str, Any] = {name: device.buffer(name, size) for name, size in sizes.items()}
+        more = (device.buffer("nodes", sizes["nodes"]) for _ in range(1, plan.node_buffers))
+        self._nodes = [self.buffers["nodes"], *more]
         self._uniforms(hyper, fire_rate)
         self._upload_wiring()
 
@@ -71,19 +56,20 @@ class Workspace:
     def _upload_wiring(self) -> None:
         layouts = self.plan.layouts
         self.device.upload(self.buffers["wires"], np.stack([layout.wires for layout in layouts]), "circuit")
-        if self._training:
+        if self.plan.training:
             edges = np.stack([self._edges(layout) for layout in layouts])
             self.device.upload(self.buffers["edges"], edges, "circuit")
 
     def _edges(self, layout: Layout) -> Array:
-        """`(slot_a, slot_b, start, end)` per node, instances first; the last level's slots come last."""
-        edges = np.zeros((layout.nodes, 4), dtype=np.uint32)
-        edges[: layout.instances, :2] = layout.slots
-        edges[: layout.instances, 2:] = layout.fanout[layout.patch_nodes :]
-        edges[layout.instances :, 2:] = layout.fanout[: layout.patch_nodes]
+        """The `Edge` of every node, instances first; the last level's slots come last."""
+        edges = np.zeros((layout.nodes, 8), dtype=np.uint32)
+        edges[: layout.instances, 0:2] = layout.wires
+        edges[: layout.instances, 2:4] = layout.slots
+        edges[: layout.instances, 4:6] = layout.fanout[layout.patch_nodes :]
+        edges[layout.instances :, 4:6] = layout.fanout[: layout.patch_nodes]
         outputs = self.plan.slots - layout.channels + np.arange(layout.channels)
-        edges[layout.instances - layout.channels : layout.instances, 2] = outputs
-        edges[layout.instances - layout.channels : layout.instances, 3] = outputs + 1
+        edges[layout.instances - layout.channels : layout.instances, 4] = outputs
+        edges[layout.instances - layout.channels : layout.instances, 5] = outputs + 1
         return edges
 
     # dispatch lists -----------------------------------------------------------------------------------
@@ -163,7 +149,8 @@ class Workspace:
         """`names` maps a binding to a buffer of another name, `bound` to a buffer itself."""
         renamed = {binding: self.buffers[name] for binding, name in (names or {}).items()}
         group = self.device.bind(kernel, self.buffers | renamed | bound)
-        return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule), group, x, self.plan.models)
+        y = 1 if kernel in TILED else self.plan.models
+        return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule), group, x, y)
 
     # use ----------------------------------------------------------------------------------------------
 

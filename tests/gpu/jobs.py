@@ -14,6 +14,8 @@ from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, Tra
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel
+from difflogic.reference.fire_mask import draw_masks
+from difflogic.shape import Shape
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits
 
@@ -38,12 +40,13 @@ def make_job(
         train=TrainConfig(epochs=9, batch=batch, fire_rate=fire_rate, initial_logit=2.0, **train),
         seed=seed,
     )
+    masks = draw_masks(Shape(1, *grid, C, steps), fire_rate, prng.key_from_seed(seed + 77)).reshape(steps, *grid, 1)
     return Job(
         config,
         Circuit.initial(config.model, seed, config.train.initial_logit),
         np.repeat(checkerboard_target(*grid), loss_channels, axis=2),
         bits(np.random.default_rng(seed), probes, *grid, C).astype(np.uint8),
-        probe_key=prng.key_from_seed(seed + 77),
+        masks if fire_rate < 1 else None,
     )
 
 

@@ -20,6 +20,9 @@ from difflogic.shape import Hyper, Shape
 SCHEDULES = tuple(dict.fromkeys((*SOFTWARE, Schedule(16, 4), *HARDWARE)))
 """Every schedule that a plan may choose, and one where four chunks share a workgroup and have four workers each."""
 
+RECOMPUTING = (replace(SOFTWARE[0], keep=False), replace(SOFTWARE[1], keep=False))
+"""Schedules whose backward pass computes the nodes again, without and with barriers."""
+
 POISON = np.uint32(0x7FC00000)
 """The bits of NaN."""
 

@@ -96,4 +96,4 @@ def test_the_engine_says_what_it_runs_on(engine: GpuEngine, adapter: Adapter) ->
     info = engine.info
     assert (info.engine, info.adapter, info.driver) == ("gpu", adapter.name, adapter.driver)
     assert (info.adapter_type, info.backend, info.software) == (adapter.type, adapter.backend, adapter.software)
-    assert set(info.variant) == {"wg", "lanes"}
+    assert set(info.variant) == {"wg", "lanes", "keep"}

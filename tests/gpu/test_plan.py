@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from difflogic.gpu.plan import HARDWARE, Plan, Schedule, make_plan
 from difflogic.layout import Layout, Level, flat_layout
 from difflogic.shape import Shape
 from tests.gpu.jobs import assert_same, make_job, start, train_alone
-from tests.gpu.rig import SCHEDULES, rig
+from tests.gpu.rig import RECOMPUTING, SCHEDULES, rig
 from tests.random_circuits import random_circuit
 
 SHAPE = Shape(17, 5, 7, 2, steps=3, loss_channels=2)
@@ -26,7 +27,7 @@ CIRCUIT = random_circuit(np.random.default_rng(0))
 LAYOUT = flat_layout(CIRCUIT)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=str)
+@pytest.mark.parametrize("schedule", [*SCHEDULES[:2], *RECOMPUTING], ids=str)
 @pytest.mark.parametrize("models", [1, 2])
 def test_predicted_bytes_are_the_buffers(device: Device, schedule: Schedule, models: int) -> None:
     with rig(device, [CIRCUIT] * models, SHAPE, schedule=schedule, probes=40, hard_batch=17) as r:
@@ -120,10 +121,10 @@ def test_too_many_gates(adapter: Adapter, device: Device) -> None:
 
 
 def test_a_model_too_large_is_refused_before_anything_is_made(device: Device) -> None:
-    config = presets.checkerboard().with_(train={"batch": 100})
+    config = presets.checkerboard().with_(train={"batch": 1000})
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
-    with pytest.raises(LimitError, match=r"^The buffer 'nodes' needs 479\.2 MB, but this device binds at most 134\.2"):
+    with pytest.raises(LimitError, match=r"^The buffer 'states' needs 172\.0 MB, but this device binds at most 134\.2"):
         GpuModel.from_cpu(device, [job], [start(job)])
 
 
@@ -163,3 +164,30 @@ def test_a_small_device_trains(adapter: Adapter, device: Device) -> None:
     assert_same(train_alone(small, job, start(job), 2), expected)
     assert_same(train_alone(small, job, start(job), 2, schedule=HARDWARE[-1]), expected)
     assert plan_for(small, [job]).total_bytes() < 1 << 20
+
+
+def test_nodes_are_kept_while_memory_allows(adapter: Adapter, device: Device) -> None:
+    kept = plan(adapter, device.limits)
+    again = plan(adapter, device.limits, max_memory=kept.total_bytes() - 1)
+    assert kept.schedule.keep
+    assert not again.schedule.keep
+    assert again.total_bytes() < kept.total_bytes()
+    assert plan(adapter, device.limits, max_memory=kept.total_bytes()) == kept
+
+
+def test_too_little_memory_names_the_least(adapter: Adapter, device: Device) -> None:
+    least = re.compile(r"The smallest plan needs [\d.]+ MB, but --max-memory allows 0\.0 MB: allow at least (\d+) MB")
+    with pytest.raises(LimitError, match=least) as raised:
+        plan(adapter, device.limits, max_memory=1)
+    found = least.search(str(raised.value))
+    assert found is not None
+    assert plan(adapter, device.limits, max_memory=int(found[1]) * 10**6).total_bytes() <= int(found[1]) * 10**6
+
+
+def test_a_big_grid_is_planned_without_keeping_nodes(adapter: Adapter, device: Device) -> None:
+    """256x256 under the portable 128 MiB binding: nothing scales with cells times nodes."""
+    circuit = Circuit.initial(presets.checkerboard().model, 23)
+    shape = Shape.of(circuit, (1, 256, 256, 8), 20)
+    made = plan(adapter, device.limits, shape, flat_layout(circuit))
+    assert not made.schedule.keep
+    assert made.total_bytes() < 300e6

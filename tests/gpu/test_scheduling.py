@@ -17,7 +17,7 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.shape import Shape
 from tests import tolerances
 from tests.gpu.closeness import STATES, assert_gradients_close
-from tests.gpu.rig import SCHEDULES
+from tests.gpu.rig import RECOMPUTING, SCHEDULES
 from tests.random_circuits import bits, random_circuit
 
 CIRCUIT = random_circuit(np.random.default_rng(0), channels=3, kernels=3, hidden=(40, 20), periodic=True)
@@ -58,7 +58,7 @@ def test_every_schedule_gives_the_same_bits(
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     expected = everything(device, SCHEDULES[0])
     monkeypatch.setattr(plan, "MAX_SCRATCH_GROUPS", scratch_groups)
-    for schedule in SCHEDULES:
+    for schedule in (*SCHEDULES, *RECOMPUTING):
         got = everything(device, schedule)
         for name, array in expected.items():
             assert got[name].tobytes() == array.tobytes(), f"{name} under {schedule}"
