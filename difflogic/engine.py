@@ -7,7 +7,6 @@ where the engine computes and is driven by `train/`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -92,8 +91,11 @@ class Job:
     """`[H, W, loss_channels]`, 0 or 1: what the loss compares the last state with."""
     probes: npt.NDArray[np.uint8]
     """`[P, H, W, C]`, 0 or 1: start grids for hard evaluation, which training never sees."""
-    probe_key: prng.Key = field(default_factory=lambda: prng.key_from_seed(0))
-    """Fire masks of hard evaluation (asynchronous automata only) come from here."""
+    probe_masks: Floats | None = None
+    """`[T, H, W, 1]`, 0 or 1: the fire masks of every hard evaluation; None for a synchronous automaton."""
+
+    def __post_init__(self) -> None:
+        assert (self.probe_masks is not None) == self.config.train.asynchronous
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,3 @@ def _finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArr
     if not np.isfinite(array).all():
         raise DataError(f"{name} contains NaN or infinity.")
     return array
-
-
-ENGINES: Sequence[str] = ("reference", "gpu")

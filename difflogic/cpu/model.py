@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from difflogic import bits, prng
+from difflogic import bits
 from difflogic import control as c
 from difflogic.cpu import schedule
 from difflogic.cpu.hard_workspace import HardWorkspace
@@ -66,10 +66,10 @@ class CpuModel:
         job = self._job
         self._probe_words = bits.pack(job.probes)
         groups = _groups(len(job.probes)) + _groups(shape.batch)
-        asynchronous = job.config.train.asynchronous
-        hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, asynchronous)
-        if asynchronous:
-            hard.set_masks(_probe_masks(job, shape))
+        masks = job.probe_masks
+        hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
+        if masks is not None:
+            hard.set_masks(masks)
         return hard
 
     def evaluate(self) -> Evaluation:
@@ -125,12 +125,3 @@ def _samples(count: int) -> Array:
     full = np.full((_groups(count), 1), 0xFFFFFFFF, dtype=np.uint32)
     full[-1] = np.uint32((1 << (count - 1) % bits.WORD + 1) - 1)
     return full
-
-
-def _probe_masks(job: Job, shape: Shape) -> Array:
-    """The fixed fire masks of hard evaluation, `[T, H, W, 1]`: each step `key, sub = split(key)`."""
-    key, masks = job.probe_key, []
-    for _ in range(shape.steps):
-        key, sub = prng.split(key)
-        masks.append(prng.uniform(sub, (shape.height, shape.width, 1)) <= np.float32(job.config.train.fire_rate))
-    return np.stack(masks)

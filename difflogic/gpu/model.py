@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import bits, prng
+from difflogic import bits
 from difflogic import control as c
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.gpu.device import Device
@@ -91,8 +91,8 @@ class GpuModel:
             words = bits.pack(job.probes)
             start[model, 0] = to_chunks(words.T, plan.hard_chunks)
         workspace.upload("words", start, "task")
-        if jobs[0].config.train.asynchronous:
-            masks = [_probe_masks(job, plan.shape) for job in jobs]
+        masks = [job.probe_masks for job in jobs if job.probe_masks is not None]
+        if masks:
             workspace.upload("hard_masks", np.stack(masks), "task")
 
     def _word_shape(self) -> tuple[int, int, int]:
@@ -225,12 +225,3 @@ def _control_words(state: TrainState) -> Array:
     words[c.DATA_KEY], words[c.TRAIN_KEY] = state.data_key, state.train_key
     words[c.STEP], words[c.EPOCH], words[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
     return words
-
-
-def _probe_masks(job: Job, shape: Shape) -> Array:
-    """The fixed fire masks of hard evaluation, `[T, H*W]`: each step `key, sub = split(key)`."""
-    key, rows = job.probe_key, []
-    for _ in range(shape.steps):
-        key, sub = prng.split(key)
-        rows.append(prng.uniform(sub, (shape.cells_per_grid,)) <= np.float32(job.config.train.fire_rate))
-    return np.stack(rows).astype(np.float32)

@@ -12,7 +12,7 @@ from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, Optimize
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
-from difflogic.reference.fire_mask import draw_masks, fire_mask
+from difflogic.reference.fire_mask import fire_mask
 from difflogic.reference.hard_loss import hard_loss
 from difflogic.reference.rollout import hard_rollout, soft_gradients
 from difflogic.reference.seed_grid import seed_grid
@@ -71,7 +71,8 @@ class ReferenceModel:
 
     def evaluate(self) -> Evaluation:
         shape = self._shape
-        masks = draw_masks(shape, self._fire_rate, self._job.probe_key) if self._asynchronous else None
+        fire = self._job.probe_masks
+        masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
         batch = self._start[0].T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         probes = self._count_wrong(self._job.probes, masks)
         return Evaluation(

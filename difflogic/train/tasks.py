@@ -33,16 +33,15 @@ def probes(config: Config) -> npt.NDArray[np.uint8]:
 
 def make_job(config: Config, circuit: Circuit) -> Job:
     """The job of training `circuit` by `config`."""
-    probe_key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_MASK_STREAM)
-    return Job(config, circuit, target(config.task), probes(config), probe_key)
+    return Job(config, circuit, target(config.task), probes(config), probe_masks(config))
 
 
-def probe_masks(job: Job) -> npt.NDArray[np.float32] | None:
-    """Fire masks `[T, H, W, 1]` of hard evaluation; None for a synchronous automaton."""
-    task, train = job.config.task, job.config.train
+def probe_masks(config: Config) -> Floats | None:
+    """Fire masks `[T, H, W, 1]` of hard evaluation, drawn once; None for a synchronous automaton."""
+    task, train = config.task, config.train
     if not train.asynchronous:
         return None
-    key, masks = job.probe_key, []
+    key, masks = prng.fold_in(prng.key_from_seed(config.seed), PROBE_MASK_STREAM), []
     for _ in range(task.steps):
         key, sub = prng.split(key)
         masks.append(prng.uniform(sub, (task.height, task.width, 1)) <= np.float32(train.fire_rate))

@@ -14,7 +14,8 @@ from difflogic.circuit import Circuit
 from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
 from difflogic.engine import Job, OptimizerState, TrainState
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.shape import Hyper
+from difflogic.reference.fire_mask import draw_masks
+from difflogic.shape import Hyper, Shape
 from tests import naive, tolerances
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits, random_circuit
@@ -33,7 +34,8 @@ def make_job(fire_rate: float = 1.0, loss_channels: int = 1, **train: Any) -> Jo
     target = np.repeat(checkerboard_target(H, W), loss_channels, axis=2)
     probes = bits(np.random.default_rng(8), 17, H, W, C).astype(np.uint8)
     circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
-    return Job(config, circuit, target, probes, probe_key=prng.key_from_seed(77))
+    masks = draw_masks(Shape(1, H, W, C, T), fire_rate, prng.key_from_seed(77)).reshape(T, H, W, 1)
+    return Job(config, circuit, target, probes, masks if fire_rate < 1 else None)
 
 
 def network(*widths: int) -> NetworkConfig:
@@ -145,12 +147,11 @@ def test_evaluation_counts_what_a_direct_rollout_gets_wrong(loss_channels: int) 
     assert 0 < judged.hard_loss < judged.values
 
 
-def test_asynchronous_evaluation_fires_by_the_probe_key() -> None:
+def test_asynchronous_evaluation_fires_by_the_probe_masks() -> None:
     job = make_job(fire_rate=0.6)
     state = start(job)
     _, masks, _, _ = epoch_data(job, replace(state, train_key=prng.key_from_seed(0)))
-    probe_key = prng.split(prng.key_from_seed(0))[1]
-    model = ReferenceEngine().open_model(replace(job, probe_key=probe_key), state)
+    model = ReferenceEngine().open_model(replace(job, probe_masks=masks), state)
     circuit = job.circuit.with_logits(state.logits)
     last = naive.rollout(circuit, job.probes, T, naive.hard_gate, masks)[-1]
     synchronous = naive.rollout(circuit, job.probes, T, naive.hard_gate)[-1]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from difflogic import prng
-from difflogic.circuit import Circuit
 from difflogic.config import Config
 from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainingModel, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
@@ -248,9 +247,8 @@ def test_probes_are_fixed_and_not_training_data(config: Config) -> None:
 
 
 def test_probe_masks(config: Config) -> None:
-    job = tasks.make_job(config, Circuit.initial(config.model, config.seed))
-    assert tasks.probe_masks(job) is None
-    masks = tasks.probe_masks(dataclasses.replace(job, config=tiny_config(fire_rate=0.6)))
+    assert tasks.probe_masks(config) is None
+    masks = tasks.probe_masks(tiny_config(fire_rate=0.6))
     assert masks is not None
     assert masks.shape == (3, 5, 6, 1)
     assert 0 < masks.mean() < 1
