@@ -7,8 +7,9 @@ where the engine computes and is driven by `train/`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -155,6 +156,34 @@ class TrainingModel(Protocol):
         """Free what the engine holds; the model cannot be used afterwards."""
 
 
+class PopulationModel(Protocol):
+    """Several training runs of one shape, held by an engine and always at the same epoch.
+
+    Each is, bit for bit, what the same engine makes of it alone. Lists have one entry per run.
+    """
+
+    info: EngineInfo
+    """As in `TrainingModel`."""
+
+    def train(self, epochs: int) -> None:
+        """Do `epochs` train steps of every run; their metrics wait until `drain_all`."""
+
+    def drain_all(self) -> list[list[EpochMetrics]]:
+        """`TrainingModel.drain` of every run."""
+
+    def evaluate_all(self) -> list[Evaluation]:
+        """`TrainingModel.evaluate` of every run."""
+
+    def to_cpu_all(self) -> list[TrainState]:
+        """`TrainingModel.to_cpu` of every run."""
+
+    def max_epochs_per_call(self) -> int:
+        """As in `TrainingModel`."""
+
+    def close(self) -> None:
+        """Free what the engine holds."""
+
+
 class Engine(Protocol):
     """The stateless face of an engine. `x`, `y`: float32 `[B, H, W, C]`; `masks`: `[T, H, W, 1]`."""
 
@@ -191,6 +220,14 @@ class Engine(Protocol):
 
     def open_model(self, job: Job, state: TrainState) -> TrainingModel:
         """Hold `state` where this engine computes, ready to train."""
+
+
+@runtime_checkable
+class PopulationEngine(Protocol):
+    """An engine that trains several runs better together than one after another."""
+
+    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> PopulationModel:
+        """Hold every state, ready to train. Raises LimitError, which says how many fit, where not all do."""
 
 
 def check_grids(

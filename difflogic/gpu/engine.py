@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,10 @@ class GpuEngine:
         return circuit.with_logits(logits), OptimizerState(mu, nu, step), {"soft_loss": loss, "skipped": skipped}
 
     def open_model(self, job: Job, state: TrainState) -> GpuModel:
-        return GpuModel.from_cpu(self.device, [job], [state], self._schedule)
+        return self.open_population([job], [state])
+
+    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel:
+        return GpuModel.from_cpu(self.device, jobs, states, self._schedule)
 
     def _prepare(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,11 @@ import numpy.typing as npt
 from difflogic import bits
 from difflogic import control as c
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.errors import LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import HISTORY, Plan, Schedule, make_plan
 from difflogic.gpu.workspace import Dispatch, Workspace, to_chunks
-from difflogic.layout import flat_layout
+from difflogic.layout import Layout, flat_layout
 from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
@@ -36,9 +38,9 @@ class _Submit:
 
 
 class GpuModel:
-    """Implements `difflogic.engine.TrainingModel`; M models share every dispatch (`workgroup_id.y`).
+    """Implements `difflogic.engine.PopulationModel`: M models share every dispatch (`workgroup_id.y`).
 
-    The model index of `drain`, `evaluate` and `to_cpu` is 0 for a single run.
+    A `TrainingModel` too: `drain`, `evaluate` and `to_cpu` take a model's index, 0 for a single run.
     """
 
     def __init__(self, device: Device, jobs: Sequence[Job], plan: Plan) -> None:
@@ -64,7 +66,16 @@ class GpuModel:
     ) -> GpuModel:
         """Models on the device, ready to train. Raises LimitError where they do not fit."""
         plan = plan_for(device, jobs, schedule)
-        model = cls(device, jobs, plan)
+        try:
+            model = cls(device, jobs, plan)
+        except LimitError as error:
+            if len(jobs) == 1:
+                raise
+            megabytes = plan.total_bytes() / 1e6
+            raise LimitError(
+                f"{error} The {len(jobs)} models of this population need {megabytes:.1f} MB in all, "
+                f"{megabytes / len(jobs):.1f} MB each: ask for fewer."
+            ) from error
         model.upload(states)
         return model
 
@@ -139,11 +150,10 @@ class GpuModel:
         done, self._pending = self._pending, None
         size = done.epochs * self.plan.models * 8
         words = self.device.read_staging(done.staging, size, np.uint32, "metrics").reshape(done.epochs, -1, 2)
-        for row, entries in enumerate(words):
-            for model, (loss_bits, skipped) in enumerate(entries):
-                loss = float(loss_bits.view(np.float32))
-                metrics = EpochMetrics(done.first_epoch + row + 1, loss, bool(skipped))
-                self._waiting[model].append(metrics)
+        losses, skips = words[..., 0].T.view(np.float32).tolist(), words[..., 1].T.astype(bool).tolist()
+        epochs = range(done.first_epoch + 1, done.first_epoch + done.epochs + 1)
+        for waiting, *columns in zip(self._waiting, losses, skips, strict=True):
+            waiting += map(EpochMetrics, epochs, *columns)
         now = time.perf_counter()
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
@@ -154,17 +164,26 @@ class GpuModel:
         drained, self._waiting[model] = self._waiting[model], []
         return drained
 
+    def drain_all(self) -> list[list[EpochMetrics]]:
+        return [self.drain(model) for model in range(self.plan.models)]
+
     def max_epochs_per_call(self) -> int:
         return self._epochs_per_submit
 
     def evaluate(self, model: int = 0) -> Evaluation:
+        return self.evaluate_all()[model]
+
+    def evaluate_all(self) -> list[Evaluation]:
         self._collect()
-        counts = self._counts()[model].astype(np.int64)
+        return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
+
+    def _evaluation(self, job: Job, counts: Array) -> Evaluation:
+        """From a model's `counts [groups, 2]`."""
         probe_groups = self.plan.probe_groups
         return Evaluation(
-            hard_loss=int(counts[:probe_groups, 0].sum()),
-            train_hard_loss=int(counts[probe_groups:, 0].sum()),
-            values=len(self._jobs[model].probes) * self._jobs[model].target.size,
+            hard_loss=int(counts[:probe_groups, 0].sum(dtype=np.int64)),
+            train_hard_loss=int(counts[probe_groups:, 0].sum(dtype=np.int64)),
+            values=len(job.probes) * job.target.size,
             wrong_probes=int(np.bitwise_count(counts[:probe_groups, 1]).sum()),
         )
 
@@ -180,21 +199,15 @@ class GpuModel:
     # state --------------------------------------------------------------------------------------------
 
     def to_cpu(self, model: int = 0) -> TrainState:
+        return self.to_cpu_all()[model]
+
+    def to_cpu_all(self) -> list[TrainState]:
         self._collect()
         download = self.workspace.download
         shape = (self.plan.models, self.plan.layout.gates, 16)
-        logits, mu, nu = (
-            download(name, np.float32, "checkpoint").reshape(shape)[model] for name in ("logits", "mu", "nu")
-        )
-        words = download("control", np.uint32, "checkpoint").reshape(-1, c.WORDS)[model]
-        return TrainState(
-            logits=logits,
-            optimizer=OptimizerState(mu, nu, int(words[c.STEP])),
-            data_key=words[c.DATA_KEY],
-            train_key=words[c.TRAIN_KEY],
-            epoch=int(words[c.EPOCH]),
-            skipped=int(words[c.SKIPPED]),
-        )
+        floats = [download(name, np.float32, "checkpoint").reshape(shape) for name in ("logits", "mu", "nu")]
+        words = download("control", np.uint32, "checkpoint").reshape(-1, c.WORDS)
+        return [_train_state(*each) for each in zip(*floats, words, strict=True)]
 
     def close(self) -> None:
         self._collect()
@@ -204,19 +217,55 @@ class GpuModel:
 
 
 def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> Plan:
-    """The plan of these jobs, all of one shape, on a device. Raises LimitError where none fits."""
-    job = jobs[0]
+    """The plan of these jobs, all of one shape, on a device.
+
+    Raises LimitError where none fits; it says how many models would.
+    """
+    layouts = [flat_layout(job.circuit) for job in jobs]
+    try:
+        return _plan(device, jobs[0], layouts, schedule)
+    except LimitError as error:
+        fitting = bisect_left(
+            range(1, len(jobs)), True, key=lambda count: _refused(device, jobs[0], layouts[:count], schedule)
+        )
+        if not fitting:
+            raise
+        raise LimitError(
+            f"{error} Of the {len(jobs)} models asked for, {fitting} fit at once: use --population {fitting}."
+        ) from error
+
+
+def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> Plan:
     task, train = job.config.task, job.config.train
     grid = (train.batch, task.height, task.width, job.circuit.channels)
     shape = Shape.of(job.circuit, grid, task.steps, task.loss_channels)
     return make_plan(
         device.adapter,
         device.limits,
-        [flat_layout(job.circuit) for job in jobs],
+        layouts,
         shape,
         probes=len(job.probes),
         hard_batch=train.batch,
         schedule=schedule,
+    )
+
+
+def _refused(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> bool:
+    try:
+        _plan(device, job, layouts, schedule)
+    except LimitError:
+        return True
+    return False
+
+
+def _train_state(logits: Array, mu: Array, nu: Array, words: Array) -> TrainState:
+    return TrainState(
+        logits=logits,
+        optimizer=OptimizerState(mu, nu, int(words[c.STEP])),
+        data_key=words[c.DATA_KEY],
+        train_key=words[c.TRAIN_KEY],
+        epoch=int(words[c.EPOCH]),
+        skipped=int(words[c.SKIPPED]),
     )
 
 
