@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from difflogic.cpu.compiled import inner
 from difflogic.cpu.grid import write_patches
-from difflogic.cpu.tables import Array, Grid, Program
-from difflogic.cpu.vectors import TILE, fma, load, splat, store, where
+from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
+from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.vectors import TILE, fma, load, peek, splat, store, where
 
 
 @inner
@@ -28,14 +29,18 @@ def gate_forward(
 
 @inner
 def compute_nodes(program: Program, grid: Grid, tile: int, coefficients: Array, state: Array, nodes: Array) -> None:
-    """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`."""
+    """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`."""
     write_patches(grid, tile, program.channels, state, nodes)
-    for segment in range(len(program.segments)):
-        first_gate, gates, instance, replicas = program.segments[segment]
-        for gate in range(first_gate, first_gate + gates):
-            c0, ca = splat(coefficients[gate, 0]), splat(coefficients[gate, 1])
-            cb, cab = splat(coefficients[gate, 2]), splat(coefficients[gate, 3])
-            for _ in range(replicas):
-                a, b = load(nodes, program.wires[instance, 0]), load(nodes, program.wires[instance, 1])
-                store(nodes, (program.patch_nodes + instance) * TILE, fma(fma(cab, a, cb), b, fma(ca, a, c0)))
-                instance += 1
+    segments, records = program.segments, program.records
+    for segment in range(0, segments.size, SEGMENT):
+        record = RECORD * segments[segment + FIRST_INSTANCE]
+        row = (program.patch_nodes + segments[segment + FIRST_INSTANCE]) * TILE
+        first = 4 * segments[segment + FIRST_GATE]
+        for gate in range(first, first + 4 * segments[segment + GATES], 4):
+            c0, ca = splat(peek(coefficients, gate)), splat(peek(coefficients, gate + 1))
+            cb, cab = splat(peek(coefficients, gate + 2)), splat(peek(coefficients, gate + 3))
+            for _ in range(segments[segment + REPLICAS]):
+                a, b = load(nodes, peek(records, record + A)), load(nodes, peek(records, record + B))
+                store(nodes, row, fma(fma(cab, a, cb), b, fma(ca, a, c0)))
+                record += RECORD
+                row += TILE

@@ -12,8 +12,8 @@ import numpy as np
 from difflogic.cpu.atomics import fetch_add, wait_for
 from difflogic.cpu.compiled import inner, piece
 from difflogic.cpu.hard_program import TRUE, hard_program
+from difflogic.cpu.program import Array, Program
 from difflogic.cpu.schedule import DONE, TAKEN
-from difflogic.cpu.tables import Array, Program
 from difflogic.cpu.vectors import WORDS, bit_fma, bit_where, load, splat, store
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -11,7 +11,7 @@ import numpy as np
 
 from difflogic import gates
 from difflogic.cpu.compiled import inner
-from difflogic.cpu.tables import Array, Program
+from difflogic.cpu.program import RECORD, A, Array, B, Program
 from difflogic.cpu.vectors import TILE, WORDS
 
 BITS = (gates.TABLE & 1).astype(np.int64)
@@ -61,8 +61,8 @@ def hard_program(
 @inner
 def _simplify(program: Program, instance: int, kind: int, aliases: Array, form: Array) -> int:
     """The node or constant that an instance is equal to, itself where it must be computed; `form` is its form."""
-    a = aliases[program.wires[instance, 0] // TILE]
-    b = aliases[program.wires[instance, 1] // TILE]
+    a = aliases[program.records[RECORD * instance + A] // TILE]
+    b = aliases[program.records[RECORD * instance + B] // TILE]
     c0, ca, cb, cab = BITS[kind]
     if a < 0:
         value = a == TRUE
@@ -91,11 +91,11 @@ def _mark(program: Program, aliases: Array, forms: Array, rows: Array) -> None:
         if rows[program.patch_nodes + instance]:
             for side in range(2):
                 if forms[instance, 1 + side] or forms[instance, 3]:
-                    rows[aliases[program.wires[instance, side] // TILE]] = 1
+                    rows[aliases[program.records[RECORD * instance + side] // TILE]] = 1
 
 
 @inner
 def _row(program: Program, instance: int, side: int, aliases: Array, rows: Array) -> int:
     """The row that an input is read from; any row where the input plays no part."""
-    source = aliases[program.wires[instance, side] // TILE]
+    source = aliases[program.records[RECORD * instance + side] // TILE]
     return rows[source] if source >= 0 else 0

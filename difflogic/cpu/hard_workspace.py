@@ -10,7 +10,8 @@ from difflogic import bits
 from difflogic.circuit import Circuit
 from difflogic.cpu import hard_forward
 from difflogic.cpu.hard_forward import HardBuffers
-from difflogic.cpu.tables import LINE, Array, aligned, make_program, neighbours
+from difflogic.cpu.program import make_program
+from difflogic.cpu.tables import LINE, Array, aligned, neighbours
 from difflogic.cpu.threads import together
 from difflogic.cpu.vectors import WORDS
 from difflogic.shape import Shape
@@ -32,7 +33,7 @@ class HardWorkspace:
         near = np.full((9, columns), columns, dtype=np.int64)
         found = neighbours(self.shape)
         near[:, : self.shape.cells] = np.where(found < 0, columns, found)
-        program, instances = self.program, len(self.program.wires)
+        program, instances = self.program, self.program.nodes - self.program.patch_nodes
         self.buffers = HardBuffers(
             words=aligned(kept, program.channels, columns + OUTSIDE_FIRST, dtype=np.uint64),
             near=near,

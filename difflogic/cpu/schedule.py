@@ -19,15 +19,16 @@ import numpy as np
 from difflogic import control as c
 from difflogic.cpu.adamw import Optimizer, adamw
 from difflogic.cpu.atomics import fetch_add, wait_for
-from difflogic.cpu.coefficients import coefficients, edge_coefficients
+from difflogic.cpu.coefficients import coefficients
 from difflogic.cpu.commit import commit
 from difflogic.cpu.compiled import inner, piece
 from difflogic.cpu.fire_mask import fire_mask
 from difflogic.cpu.gate_backward import gate_backward
 from difflogic.cpu.gate_forward import gate_forward
 from difflogic.cpu.gradients import gradients
+from difflogic.cpu.program import Program
 from difflogic.cpu.seed_grid import seed_grid
-from difflogic.cpu.tables import Array, Grid, Program
+from difflogic.cpu.tables import Array, Grid
 from difflogic.cpu.threefry import split
 
 TAKEN, DONE = 0, 8
@@ -45,9 +46,7 @@ class Buffers(NamedTuple):
     probs: Array
     gradients: Array
     coefficients: Array
-    """float32 `[G, 4]`."""
-    edge_coefficients: Array
-    """float32 `[E, 2]`."""
+    """float32 `[4*G]`."""
     states: Array
     """float32 `[T + 1, C * stride]`."""
     targets: Array
@@ -56,8 +55,8 @@ class Buffers(NamedTuple):
     """float32 `[T, tiles * TILE]`, or `[0, 0]` where every cell fires."""
     nodes: Array
     """float32 `[threads, N * TILE]`: scratch."""
-    d_nodes: Array
-    """float32 `[threads, (N + C) * TILE]`: scratch."""
+    slots: Array
+    """float32 `[threads, (slots + C) * TILE]`: scratch."""
     d_patches: Array
     """float32 `[2, 9*C * stride]`: two steps in turn."""
     partials: Array
@@ -124,12 +123,11 @@ def _item(
             2 * steps - phase,
             item,
             buffers.coefficients,
-            buffers.edge_coefficients,
             buffers.masks,
             buffers.states,
             buffers.targets,
             buffers.nodes[thread],
-            buffers.d_nodes[thread],
+            buffers.slots[thread],
             buffers.d_patches,
             buffers.partials,
             buffers.losses,
@@ -142,7 +140,6 @@ def _item(
 def _prepare(item: int, drawn: bool, program: Program, grid: Grid, buffers: Buffers) -> None:
     first, last = _share(len(buffers.logits), item, grid.tiles)
     coefficients(first, last, buffers.logits, buffers.probs, buffers.coefficients)
-    edge_coefficients(first, last, program, buffers.coefficients, buffers.edge_coefficients)
     if not drawn:
         return
     seed_grid(grid, program.channels, item, grid.tiles, buffers.control, buffers.states[0])

@@ -1,4 +1,4 @@
-"""Everything compiled code must know about a circuit and a grid, as arrays: made once, in NumPy.
+"""A batch of grids as compiled code reads it: made once, in NumPy.
 
 Compiled functions take these tuples field by field, so a field's type must never change: int64 numbers,
 C-contiguous arrays of the types named here.
@@ -11,9 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuit import Circuit
 from difflogic.cpu.vectors import TILE
-from difflogic.layout import Layout, flat_layout
 from difflogic.shape import Shape
 from difflogic.wiring import PATCH
 
@@ -21,26 +19,6 @@ Array = npt.NDArray[Any]
 
 LINE = 64
 """Bytes of a cache line, and of the widest vector register."""
-
-
-class Program(NamedTuple):
-    """One circuit. Rows are given by their first element: row `n` of a tile's scratch begins at `n * TILE`."""
-
-    channels: int
-    patch_nodes: int
-    nodes: int
-    segments: Array
-    """int64 `[S, 4]`, in an order in which no gate reads a later one: first gate, gates, first instance, replicas."""
-    wires: Array
-    """uint32 `[I, 2]`: the rows that an instance reads."""
-    edge_starts: Array
-    """uint32 `[N + 1]`: the edges of node `n`, one per gate input that reads it, are `[n]` to `[n + 1]`."""
-    edges: Array
-    """uint32 `[E, 2]`: the row of the reading gate, and the row of its other input."""
-    edge_of: Array
-    """uint32 `[I, 2]`: the edges of an instance's inputs."""
-    gate_starts: Array
-    """uint32 `[G + 1]`: the instances of gate `g` are `[g]` to `[g + 1]`."""
 
 
 class Grid(NamedTuple):
@@ -67,41 +45,6 @@ class Grid(NamedTuple):
         """Elements of a row of cells, an odd number of cache lines: rows must not compete for the same ones."""
         lines = -(-(2 * self.guard + self.tiles * TILE) * 4 // LINE)
         return (lines | 1) * LINE // 4
-
-
-def make_program(circuit: Circuit) -> Program:
-    """The program of a circuit; its logits play no part."""
-    layout = flat_layout(circuit)
-    wires = layout.wires.astype(np.int64)
-    read = wires.reshape(-1)  # edge 2*i + side reads this node
-    order = np.argsort(read, kind="stable")
-    instances, sides = order // 2, order % 2
-    edges = np.stack([layout.patch_nodes + instances, wires[instances, 1 - sides]], axis=1)
-    edge_of = np.empty(len(read), dtype=np.int64)
-    edge_of[order] = np.arange(len(read))
-    return Program(
-        channels=layout.channels,
-        patch_nodes=layout.patch_nodes,
-        nodes=layout.nodes,
-        segments=_segments(layout, len(circuit.perceive), circuit.kernels),
-        wires=(wires * TILE).astype(np.uint32),
-        edge_starts=np.searchsorted(read[order], np.arange(layout.nodes + 1)).astype(np.uint32),
-        edges=(edges * TILE).astype(np.uint32),
-        edge_of=edge_of.reshape(-1, 2).astype(np.uint32),
-        gate_starts=np.searchsorted(layout.instance_gates, np.arange(layout.gates + 1)).astype(np.uint32),
-    )
-
-
-def _segments(layout: Layout, depth: int, kernels: int) -> Array:
-    """Perception kernel by kernel, whose few rows stay in the L1 cache, then the update network's levels."""
-    rows = []
-    for kernel in range(kernels):
-        for level in layout.levels[:depth]:
-            gates = level.count // level.replicas // kernels
-            first_instance = level.first_instance + kernel * gates * level.replicas
-            rows.append((level.first_gate + kernel * gates, gates, first_instance, level.replicas))
-    rows += [(level.first_gate, level.count, level.first_instance, 1) for level in layout.levels[depth:]]
-    return np.array(rows, dtype=np.int64)
 
 
 def make_grid(shape: Shape) -> Grid:

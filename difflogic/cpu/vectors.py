@@ -86,6 +86,17 @@ def load(_: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
+def peek(_: Any, array: Any, index: Any) -> Any:
+    """`array[index]` of a one-dimensional array; no test whether an index is negative comes between two gates."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load(builder.gep(data, [arguments[1]]))
+
+    return array.dtype(array, types.intp), build
+
+
+@intrinsic
 def store(_: Any, array: Any, index: Any, value: Any) -> Any:
     """`array[index : index + n] = value` at a row's beginning."""
 

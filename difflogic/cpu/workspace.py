@@ -8,8 +8,9 @@ from difflogic import control as c
 from difflogic.circuit import Circuit
 from difflogic.cpu import schedule
 from difflogic.cpu.adamw import Optimizer
+from difflogic.cpu.program import make_program
 from difflogic.cpu.schedule import Buffers
-from difflogic.cpu.tables import Array, aligned, make_grid, make_program
+from difflogic.cpu.tables import Array, aligned, make_grid
 from difflogic.cpu.threads import together
 from difflogic.cpu.vectors import TILE
 from difflogic.shape import Hyper, Shape
@@ -42,13 +43,12 @@ class Workspace:
             nu=aligned(gates, 16),
             probs=aligned(gates, 16),
             gradients=aligned(gates, 16),
-            coefficients=aligned(gates, 4),
-            edge_coefficients=aligned(len(program.edges), 2),
+            coefficients=aligned(4 * gates),
             states=aligned(shape.steps + 1, channels * grid.stride),
             targets=aligned(shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
             nodes=aligned(self.threads, program.nodes * TILE),
-            d_nodes=aligned(self.threads, (program.nodes + channels) * TILE),
+            slots=aligned(self.threads, (program.slots + channels) * TILE),
             d_patches=aligned(2, program.patch_nodes * grid.stride),
             partials=aligned(grid.tiles, 4 * gates),
             losses=aligned(grid.tiles, dtype=np.float64),
