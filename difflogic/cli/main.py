@@ -15,6 +15,8 @@ COMMANDS = {
     "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
     "devices": ("difflogic.cli.devices", "List the GPU adapters."),
     "doctor": ("difflogic.cli.doctor", "Check the installation and test each adapter."),
+    "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
+    "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
 }
 """Name: the module with a click command called `command`, and its line in `difflogic --help`."""
 

@@ -35,6 +35,8 @@ def test_the_main_job_is_an_example():
 def test_example_parses(line):
     words = shlex.split(line)
     command = COMMANDS[words.pop(0)] if words[0] in COMMANDS else cli.group
+    if command is not cli.group and isinstance(command, click.Group) and words and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
     _, rest, _ = command.make_parser(click.Context(command, parent=CONTEXT)).parse_args(words)
     assert rest == []
 

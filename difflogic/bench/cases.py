@@ -1,0 +1,101 @@
+"""What can be measured: a table of named cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Literal
+
+from difflogic import presets
+from difflogic.bench.work import Work, work_of
+from difflogic.config import Config
+from difflogic.errors import UsageError
+
+Kind = Literal["train", "logged", "judged", "hard"]
+
+UNITS: dict[Kind, str] = {
+    "train": "train step",
+    "logged": "train step, its metrics fetched before the next",
+    "judged": "train step and hard evaluation",
+    "hard": "hard evaluation",
+}
+"""What one repetition of each kind is."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One job and what of it is timed."""
+
+    name: str
+    """`GROUP/WHICH`."""
+    kind: Kind
+    config: Config
+    models: int = 1
+    """Models that are trained at once; times are per step of them all."""
+    every_engine: bool = True
+    """False: not on the reference, which would take minutes."""
+    quick: bool = False
+    """Part of --quick."""
+
+    @property
+    def group(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
+    def unit(self) -> str:
+        return UNITS[self.kind]
+
+    @property
+    def work(self) -> Work:
+        return work_of(self.config)
+
+    @property
+    def evaluations(self) -> int:
+        """Gate evaluations of one repetition, all models."""
+        soft = 0 if self.kind == "hard" else self.work.soft_evaluations
+        hard = self.work.hard_evaluations if self.kind in ("judged", "hard") else 0
+        return self.models * (soft + hard)
+
+
+SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
+"""Groups that are curves, and what grows along them; each point is four times the work of the one before."""
+
+
+def all_cases() -> tuple[Case, ...]:
+    """Every case, in the order of measuring."""
+    board, small = presets.checkerboard(small=False), presets.checkerboard(small=True)
+    return (
+        Case("train/checkerboard", "train", board, quick=True),
+        Case("train/checkerboard-small", "train", small, quick=True),
+        Case("logged/checkerboard", "logged", board, every_engine=False),
+        Case("judged/checkerboard", "judged", board, every_engine=False),
+        Case("hard/checkerboard", "hard", board, quick=True),
+        *(
+            Case(f"grid/{side}", "train", board.with_(task={"height": side, "width": side}), every_engine=False)
+            for side in (16, 32, 64)
+        ),
+        *(
+            Case(f"batch/{size}", "train", board.with_(train={"batch": size}), every_engine=False)
+            for size in (2, 8, 32)
+        ),
+        *(Case(f"population/{models}", "train", board, models, every_engine=False) for models in (1, 4, 16)),
+    )
+
+
+def select(patterns: Sequence[str], quick: bool) -> tuple[Case, ...]:
+    """Cases whose name or group is, or whose name matches, one of the patterns; without any, all (of --quick).
+
+    Raises UsageError for a pattern that fits none.
+    """
+    cases = all_cases()
+    for pattern in patterns:
+        if not any(_fits(case, pattern) for case in cases):
+            raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
+    if patterns:
+        return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
+    return tuple(case for case in cases if case.quick or not quick)
+
+
+def _fits(case: Case, pattern: str) -> bool:
+    return pattern == case.group or fnmatch(case.name, pattern)

@@ -1,0 +1,62 @@
+"""The engines that are here, and what the device under each can do at best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from difflogic.bench.copying import copy_bytes_per_s
+from difflogic.bench.machine import cores
+from difflogic.engine import Engine
+from difflogic.errors import DeviceError
+from difflogic.train import placement
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An engine to measure, and its device's rates."""
+
+    name: str
+    engine: Engine
+    copy_bytes_per_s: float
+    dispatch_s: float = 0.0
+    round_trip_s: float = 0.0
+    timestamps: bool | None = None
+    """Whether the device times its own kernels; None where there is no device."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the results file."""
+        return {
+            **asdict(self.engine.info),
+            "copy_gb_per_s": self.copy_bytes_per_s / 1e9,
+            "dispatch_us": 1e6 * self.dispatch_s,
+            "round_trip_us": 1e6 * self.round_trip_s,
+            "timestamps": self.timestamps,
+        }
+
+
+def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
+    """The engines asked for, or all that can be opened. Raises as `placement.place` does for one asked for."""
+    if selectors:
+        return [_bench(name, placement.open_engine(name, require_hardware)) for name in dict.fromkeys(selectors)]
+    opened = []
+    for name in ("gpu", "cpu", "reference"):
+        try:
+            opened.append(_bench(name, placement.open_engine(name)))
+        except DeviceError:
+            continue
+    return opened
+
+
+def _bench(name: str, engine: Engine) -> Bench:
+    if engine.info.engine != "gpu":
+        return Bench(name, engine, copy_bytes_per_s(cores()))
+    from difflogic.gpu.adapter import TIMESTAMPS
+    from difflogic.gpu.engine import GpuEngine
+    from difflogic.gpu.timing import measure_rates
+
+    assert isinstance(engine, GpuEngine)
+    rates = measure_rates(engine.device)
+    timestamps = TIMESTAMPS in engine.device.handle.features
+    return Bench(name, engine, rates.copy_bytes_per_s, rates.dispatch_s, rates.round_trip_s, timestamps)

@@ -1,0 +1,156 @@
+"""One train step, taken apart: by kernel, by phase, and what the host does around it."""
+
+from __future__ import annotations
+
+import cProfile
+import pstats
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from difflogic.engine import TrainingModel
+
+PHASES = {
+    "prepare": "start",
+    "seed_grid": "start",
+    "fire_mask": "start",
+    "coefficients": "forward",
+    "gate_forward": "forward",
+    "loss": "loss",
+    "gate_backward": "backward",
+    "gradients": "gradients",
+    "commit": "update",
+    "adamw": "update",
+}
+"""The phase of a train step that each kernel belongs to."""
+
+UNKNOWN = "unknown"
+"""The phase of what no kernel and no part of the host explains."""
+
+ATTRIBUTED = 0.9
+"""Share of the wall-clock time that should be explained; where it is not, that is said."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kernel, something the host does, or what is left."""
+
+    name: str
+    phase: str
+    count: int
+    """Dispatches, or calls."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Seconds of one train step of all models together, in the mean over a few."""
+
+    engine: str
+    how: str
+    """By which clock, in words."""
+    wall: float
+    parts: tuple[Part, ...]
+
+    @property
+    def kernels(self) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.phase not in ("host", UNKNOWN))
+
+    @property
+    def kernel_seconds(self) -> float:
+        return sum(part.seconds for part in self.kernels)
+
+    @property
+    def share(self) -> float:
+        """How much of the wall the parts explain; over 1 where host and device worked side by side."""
+        return sum(part.seconds for part in self.parts if part.phase != UNKNOWN) / self.wall
+
+    @property
+    def phases(self) -> dict[str, float]:
+        """Seconds by phase, in the order of the step, then the host's."""
+        sums: dict[str, float] = {}
+        for part in self.parts:
+            sums[part.phase] = sums.get(part.phase, 0.0) + part.seconds
+        return sums
+
+    @property
+    def dispatches(self) -> int:
+        return sum(part.count for part in self.kernels)
+
+    @property
+    def host_seconds(self) -> float:
+        return sum(part.seconds for part in self.parts if part.phase == "host")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, times in milliseconds."""
+        return {
+            "engine": self.engine,
+            "how": self.how,
+            "wall_ms": 1e3 * self.wall,
+            "attributed": self.share,
+            "dispatches": self.dispatches,
+            "phases_ms": {name: 1e3 * seconds for name, seconds in self.phases.items()},
+            "parts": [
+                {"name": part.name, "phase": part.phase, "count": part.count, "ms": 1e3 * part.seconds}
+                for part in self.parts
+            ],
+        }
+
+
+def profile(model: TrainingModel, rounds: int = 5) -> Profile:
+    """Profile a model that has trained at least once. It trains on, but its metrics are lost: close it after."""
+    how = {"gpu": _profile_gpu, "cpu": _profile_cpu, "reference": _profile_reference}[model.info.engine]
+    return _middle([how(model) for _ in range(rounds)])
+
+
+def _middle(profiles: list[Profile]) -> Profile:
+    """The profile whose wall is the median: one that happened, so that its parts belong together."""
+    wall = statistics.median_low(each.wall for each in profiles)
+    return next(each for each in profiles if each.wall == wall)
+
+
+def _profile_gpu(model: Any) -> Profile:
+    from difflogic.gpu.timing import Timer
+
+    timer = Timer(model.device, model.train_step, repeat=model.max_epochs_per_call())
+    times = timer.measure()
+    timer.close()
+    kernels = [
+        Part(name, PHASES.get(name, name), times.counts[name], seconds) for name, seconds in times.kernels.items()
+    ]
+    host = [Part("encode", "host", 1, times.encode), Part("submit", "host", 1, times.submit)]
+    # the device may begin while the host is still submitting
+    waiting = max(0.0, times.wait - sum(part.seconds for part in kernels))
+    host.append(Part("wait beyond the kernels", UNKNOWN, 1, waiting))
+    how = "device timestamps" if times.timestamps else "host clock, each kernel submitted alone: no timestamp queries"
+    return Profile("gpu", how, times.wall, (*kernels, *host))
+
+
+def _profile_cpu(model: Any) -> Profile:
+    from difflogic.cpu.timing import time_phases
+
+    begin = time.perf_counter()
+    parts = [Part(name, PHASES.get(name, name), count, seconds) for name, count, seconds in time_phases(model)]
+    return _with_rest("cpu", "host clock, phase by phase", time.perf_counter() - begin, parts)
+
+
+def _profile_reference(model: TrainingModel) -> Profile:
+    profiler = cProfile.Profile()
+    begin = time.perf_counter()
+    profiler.runcall(model.train, 1)
+    wall = time.perf_counter() - begin
+    model.drain()
+    found: dict[str, Part] = {}
+    stats: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
+    for (file, _, function), (_, calls, _, cumulative, _) in stats.items():
+        if function in PHASES and Path(file).stem == function:
+            found[function] = Part(function, PHASES[function], calls, cumulative)
+    parts = [found[name] for name in PHASES if name in found]
+    return _with_rest("reference", "host clock, function by function", wall, parts)
+
+
+def _with_rest(engine: str, how: str, wall: float, parts: list[Part]) -> Profile:
+    rest = max(0.0, wall - sum(part.seconds for part in parts))
+    return Profile(engine, how, wall, (*parts, Part("the rest", UNKNOWN, 1, rest)))

@@ -1,0 +1,139 @@
+"""All cases on all engines: verify, warm up, time in turns, take apart."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from difflogic.bench.cases import Case
+from difflogic.bench.contender import Contender, WrongResultError, open_contender
+from difflogic.bench.engines import Bench
+from difflogic.bench.limits import Limits
+from difflogic.bench.machine import stamp
+from difflogic.bench.memory import peak_bytes
+from difflogic.bench.profile import Profile
+from difflogic.bench.results import FORMAT, Results
+from difflogic.errors import LimitError
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure."""
+
+    rounds: int = 7
+    round_seconds: float = 0.5
+    memory: bool = True
+    """Whether to measure peak memory too, each in a process of its own."""
+
+
+QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
+
+
+def measure(
+    cases: Sequence[Case], benches: Sequence[Bench], effort: Effort, say: Callable[[str], None] = lambda text: None
+) -> Results:
+    """A results file's content; what could not be measured is listed with the reason."""
+    lines: list[Line] = []
+    skipped: list[dict[str, str]] = []
+    for case in cases:
+        say(f"{case.name}: {case.unit}")
+        contenders = _open(case, benches, skipped)
+        for each in contenders:
+            each.warm_up(effort.round_seconds)
+        for _ in range(effort.rounds):
+            for each in contenders:
+                each.seconds.append(each.repeat(each.per_round))
+        for each in contenders:
+            bench = next(bench for bench in benches if bench.name == each.name)
+            lines.append(_line(each, bench))
+            each.model.close()
+            if effort.memory and case.group == "train":
+                peak = peak_bytes(case.name, each.name)
+                lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
+    engines = {bench.name: bench.to_dict() for bench in benches}
+    return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
+
+
+def _open(case: Case, benches: Sequence[Bench], skipped: list[dict[str, str]]) -> list[Contender]:
+    contenders = []
+    for bench in benches:
+        if bench.engine.info.engine == "reference" and not case.every_engine:
+            continue
+        try:
+            contenders.append(open_contender(case, bench.name, bench.engine))
+        except (LimitError, WrongResultError) as error:
+            kind = "wrong" if isinstance(error, WrongResultError) else "does not fit"
+            skipped.append({"case": case.name, "engine": bench.name, "kind": kind, "why": str(error)})
+    return contenders
+
+
+def _line(each: Contender, bench: Bench) -> Line:
+    ms = sorted(1e3 * seconds for seconds in each.seconds)
+    median = statistics.median(ms)
+    case = each.case
+    line: Line = {
+        "case": case.name,
+        "engine": each.name,
+        "unit": case.unit,
+        "models": case.models,
+        "variant": each.model.info.variant,
+        "median_ms": median,
+        "min_ms": ms[0],
+        "max_ms": ms[-1],
+        "rounds": len(ms),
+        "per_round": each.per_round,
+        "first_step_ms": 1e3 * each.first_s,
+        "first_loss": each.first_loss,
+        "gate_evaluations": case.evaluations,
+        "gate_evaluations_per_s": case.evaluations / (1e-3 * median),
+        "peak_mb": None,
+        **_transfers(each),
+    }
+    if case.kind == "train":
+        line |= _train_figures(each, bench, 1e-3 * median)
+    profile = each.take_apart() if case.kind == "train" else None
+    return line | (_profile_figures(profile, each, bench, 1e-3 * median) if profile else {})
+
+
+def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
+    """What follows from the time of a train step and the work in it."""
+    case, variant = each.case, each.model.info.variant
+    keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
+    traffic = case.models * case.work.traffic(keeps_nodes) / seconds
+    plan = getattr(each.model, "plan", None)
+    return {
+        "gflop_per_s": case.models * case.work.flop / seconds / 1e9,
+        "traffic_gb_per_s": traffic / 1e9,
+        "share_of_copy_rate": traffic / bench.copy_bytes_per_s,
+        "device_mb": None if plan is None else plan.total_bytes() / 1e6,
+    }
+
+
+def _transfers(each: Contender) -> Line:
+    """Bytes that cross between host and device in one repetition."""
+    device = getattr(each.model, "device", None)
+    if device is None:
+        return {"uploaded_bytes": 0, "downloaded_bytes": 0}
+    ledger = device.ledger
+    before = Counter(ledger.uploaded), Counter(ledger.downloaded)
+    each.repeat(each.per_round)
+    up, down = ledger.uploaded - before[0], ledger.downloaded - before[1]
+    return {"uploaded_bytes": up.total() / each.per_round, "downloaded_bytes": down.total() / each.per_round}
+
+
+def _profile_figures(profile: Profile, each: Contender, bench: Bench, seconds: float) -> Line:
+    per_submit = min(each.per_round, each.model.max_epochs_per_call())
+    transfer = bench.round_trip_s / per_submit
+    is_gpu = each.model.info.engine == "gpu"
+    return {
+        "profile": profile.to_dict(),
+        "dispatches": profile.dispatches if is_gpu else None,
+        "transfer_share": min(1.0, transfer / seconds),
+        "kernel_share": profile.kernel_seconds / profile.wall,
+        "limiter": Limits.of(profile, bench.dispatch_s, transfer).line(profile),
+    }

@@ -1,0 +1,66 @@
+"""What the first losses and the first verdict must be: nothing is timed that computes something else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic import control as c
+from difflogic.bench.cases import Case
+from difflogic.engine import Evaluation, Job, TrainState
+from difflogic.layout import flat_layout
+from difflogic.reference.fire_mask import fire_mask
+from difflogic.reference.model import ReferenceModel
+from difflogic.reference.rollout import soft_rollout
+from difflogic.reference.seed_grid import seed_grid
+from difflogic.shape import Shape
+
+AUTHORS_FIRST_LOSS = {("checkerboard", 23): 231.266}
+"""By name and seed of a preset as it stands, from the authors' code."""
+FIRST_LOSS_TOLERANCE = 2e-5
+"""Relative: sums of floats in different orders."""
+LATER_LOSS_TOLERANCE = 1e-3
+"""Relative, after steps from an engine's own gradients: AdamW makes much of small ones."""
+LARGE = 4 << 20
+"""Values of one CA step, above which the reference only runs forward: its train step takes minutes and gigabytes."""
+
+
+def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
+    """The soft loss of the first epoch or the first two."""
+    work = case.work
+    if work.nodes // case.config.task.steps > LARGE:
+        return [_first_loss(job, state)]
+    model = ReferenceModel(job, state)
+    model.train(2)
+    return [metrics.soft_loss for metrics in model.drain()]
+
+
+def _first_loss(job: Job, state: TrainState) -> float:
+    task, train, channels = job.config.task, job.config.train, job.circuit.channels
+    shape = Shape.of(job.circuit, (train.batch, task.height, task.width, channels), task.steps, task.loss_channels)
+    control = np.zeros(c.WORDS, dtype=np.uint32)
+    control[c.DATA_KEY], control[c.TRAIN_KEY] = state.data_key, state.train_key
+    start = np.zeros((1, channels, shape.cells), dtype=np.float32)
+    seed_grid(shape, control, start)
+    masks = None
+    if train.asynchronous:
+        masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
+        fire_mask(shape, train.fire_rate, control, masks)
+    last = soft_rollout(shape, flat_layout(job.circuit), state.logits, masks, start[0])[-1, : task.loss_channels]
+    targets = np.tile(job.target.reshape(-1, task.loss_channels).T, (1, train.batch))
+    return float(np.square(last - targets, dtype=np.float64).sum())
+
+
+def expected_evaluation(job: Job, state: TrainState) -> Evaluation:
+    """The verdict about the circuit as it starts; exact."""
+    return ReferenceModel(job, state).evaluate()
+
+
+def complaint(case: Case, losses: list[float], expected: list[float]) -> str | None:
+    """What is wrong with an engine's first losses, in one sentence; None where they are right."""
+    authors = AUTHORS_FIRST_LOSS.get((case.config.name, case.config.seed)) if case.name.startswith("train/") else None
+    wanted = [expected[0] if authors is None else authors, *expected[1:]]
+    for epoch, (loss, right) in enumerate(zip(losses, wanted, strict=True), start=1):
+        tolerance = FIRST_LOSS_TOLERANCE if epoch == 1 else LATER_LOSS_TOLERANCE
+        if not abs(loss - right) <= tolerance * right:
+            return f"the soft loss of epoch {epoch} is {loss:.6g} where it should be {right:.6g}"
+    return None

@@ -1,0 +1,67 @@
+"""How much work a case is, by rules that no engine can bend: they follow from circuit and grid alone.
+
+A *gate evaluation* is one gate for one cell and CA step, forward. Perception gates count once per channel.
+A train step's number is that of its forward pass, though the backward pass costs more.
+
+*FLOP* of a soft gate evaluation in training, additions and multiplications one each:
+
+    forward   c0 + ca*a + cb*b + cab*a*b as three fused multiply-adds              6
+    backward  d_a = d*(ca + cab*b), d_b = d*(cb + cab*a)                           6
+              the four moments sum d, sum d*a, sum d*b, sum d*a*b                  7
+              each input's adjoint added to those of its node's other readers      2
+
+Work that an engine does twice, such as a forward pass computed again, counts once. Softmax and AdamW, once per
+gate and step, are left out. Hard evaluation has no FLOP.
+
+*Traffic* is what must outlive a kernel, in bytes, written once and read once: the states, the adjoints of the
+patches, and every node's value where the engine keeps those for the backward pass. What a kernel holds for
+itself is left out, so that a high share of the copy rate means memory-bound, and a low one does not mean slow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from difflogic.config import Config
+from difflogic.wiring import PATCH
+
+FLOP_PER_EVALUATION = 6 + 6 + 7 + 2
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of one model."""
+
+    soft_evaluations: int
+    """Gate evaluations of one train step, forward."""
+    hard_evaluations: int
+    """Of one hard evaluation: probes and the training batch, each sample counted."""
+    states: int
+    """Values of all cells in all steps but the last."""
+    nodes: int
+    """Values of all gate instances and patch entries in all steps."""
+
+    @property
+    def flop(self) -> int:
+        return FLOP_PER_EVALUATION * self.soft_evaluations
+
+    def traffic(self, keeps_nodes: bool) -> int:
+        """Bytes of one train step: see the module's text."""
+        kept = self.nodes if keeps_nodes else 0
+        # a state is read once more in the backward pass by an engine that did not keep the nodes
+        states = self.states * (2 if keeps_nodes else 3)
+        return FLOAT * (states + 2 * PATCH * self.states + 2 * kept)
+
+
+def work_of(config: Config) -> Work:
+    """What a train step and a hard evaluation of this configuration are."""
+    model, task, train = config.model, config.task, config.train
+    instances = model.channels * model.kernels * model.perceive.gates + model.update.gates
+    cells = task.height * task.width * task.steps
+    return Work(
+        soft_evaluations=instances * cells * train.batch,
+        hard_evaluations=instances * cells * (train.probes + train.batch),
+        states=cells * train.batch * model.channels,
+        nodes=cells * train.batch * (instances + PATCH * model.channels),
+    )

@@ -1,0 +1,76 @@
+"""`difflogic profile`: one train step, taken apart."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from difflogic.cli.options import engine_options, engine_selector, json_option
+
+if TYPE_CHECKING:
+    from difflogic.bench.profile import Profile
+
+
+@click.command("profile")
+@engine_options
+@click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
+@click.option("--batch", type=int, help="Start grids per epoch [2].")
+@click.option(
+    "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="The median of so many is shown."
+)
+@json_option
+def command(
+    engine: str | None, gpu: bool, require_hardware: bool, small: bool, batch: int | None, rounds: int, as_json: bool
+) -> int:
+    """Show where the time of one train step goes: per kernel, per phase, and what the host does around it.
+
+    Kernels are timed by the device itself where it can (timestamp queries), else by the host's clock.
+
+    Example: difflogic profile --gpu
+    """
+    from difflogic import presets
+    from difflogic.bench.profile import profile
+    from difflogic.circuit import Circuit
+    from difflogic.engine import TrainState
+    from difflogic.train.placement import place
+    from difflogic.train.summary import describe_engine
+    from difflogic.train.tasks import make_job
+
+    config = presets.checkerboard(small=small)
+    config = config if batch is None else config.with_(train={"batch": batch})
+    placement = place(engine_selector(engine, gpu) or "auto", require_hardware)
+    circuit = Circuit.initial(config.model, config.seed)
+    model = placement.engine.open_model(make_job(config, circuit), TrainState.initial(circuit, config.seed))
+    try:
+        for _ in range(3):
+            model.train(1)
+            model.drain()
+        found = profile(model, rounds)
+    finally:
+        model.close()
+    if as_json:
+        click.echo(json.dumps({"name": config.name, "adapter": model.info.adapter, **found.to_dict()}, indent=1))
+    else:
+        click.echo(f"{config.name}, batch {config.train.batch}, on {describe_engine(model.info)}; {found.how}")
+        _show(found)
+    return 0
+
+
+def _show(found: Profile) -> None:
+    from difflogic.bench.limits import Limits
+    from difflogic.bench.profile import ATTRIBUTED
+    from difflogic.cli import table
+
+    def timed(seconds: float) -> tuple[str, str]:
+        return f"{1e3 * seconds:.3f}", f"{100 * seconds / found.wall:.1f} %"
+
+    parts = [(part.name, part.phase, str(part.count), *timed(part.seconds)) for part in found.parts]
+    table.show(("part", "phase", "times", "ms", "share"), parts)
+    click.echo("")
+    table.show(("phase", "ms", "share"), [(name, *timed(seconds)) for name, seconds in found.phases.items()])
+    click.echo(f"\nOne train step takes {1e3 * found.wall:.3f} ms; the parts account for {found.share:.0%} of it.")
+    if found.share < ATTRIBUTED:
+        click.echo("That is little: the machine was busy with something else, or the driver keeps its work to itself.")
+    click.echo(f"Limited by: {Limits.of(found).line(found)}")
