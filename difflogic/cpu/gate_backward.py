@@ -51,7 +51,8 @@ def gate_backward(
     the last step, with which the pass begins, clears them first and takes its adjoint from the loss.
     """
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
-    slots[: program.accumulators * TILE] = 0
+    for slot in range(program.accumulators):
+        store(slots, slot * TILE, zeros())
     if at == grid.steps - 1:
         partials[tile] = 0
         losses[tile] = loss(program, grid, tile, states[grid.steps], targets, slots)
@@ -98,9 +99,7 @@ def _instance(
     """Send `d*(ca + cab*b)` and `d*(cb + cab*a)` to the inputs' slots, `d` being the sum of the own: `d, a, b`."""
     records = program.records
     first, end = peek(records, record + SLOTS), peek(records, record + SLOTS_END)
-    d = load(slots, first)
-    for slot in range(first + TILE, end, TILE):
-        d = add(d, load(slots, slot))
+    d = _sum(slots, first, end)
     a, b = load(nodes, peek(records, record + A)), load(nodes, peek(records, record + B))
     slot_a, slot_b = peek(records, record + SLOT_A), peek(records, record + SLOT_B)
     if accumulates:
@@ -110,6 +109,18 @@ def _instance(
         store(slots, slot_a, mul(d, fma(cab, b, ca)))
         store(slots, slot_b, mul(d, fma(cab, a, cb)))
     return d, a, b
+
+
+@inner
+def _sum(slots: Array, first: int, end: int) -> Any:
+    """The sum of the rows from `first` to `end`. Most nodes have one or two readers: the loop is for the rest."""
+    total = load(slots, first)
+    if end - first == TILE:
+        return total
+    total = add(total, load(slots, first + TILE))
+    for slot in range(first + 2 * TILE, end, TILE):
+        total = add(total, load(slots, slot))
+    return total
 
 
 @inner

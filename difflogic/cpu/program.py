@@ -36,7 +36,7 @@ class Program(NamedTuple):
     """int64 `[S * SEGMENT]`, in an order in which no gate reads a later one. In a segment that accumulates, every
     input is an accumulator's; in others none is."""
     records: Array
-    """uint32 `[I * RECORD]`: the rows that an instance reads, the slots it sends to, its own slots from first to end."""
+    """uint32 `[I * RECORD]`: the rows that an instance reads, the slots it sends to, its own from first to end."""
     gate_starts: Array
     """uint32 `[G + 1]`: the instances of gate `g` are `[g]` to `[g + 1]`."""
     accumulators: int

@@ -22,6 +22,7 @@ from difflogic.cpu.atomics import fetch_add, wait_for
 from difflogic.cpu.coefficients import coefficients
 from difflogic.cpu.commit import commit
 from difflogic.cpu.compiled import inner, piece
+from difflogic.cpu.denormals import flush_denormals, restore
 from difflogic.cpu.fire_mask import fire_mask
 from difflogic.cpu.gate_backward import gate_backward
 from difflogic.cpu.gate_forward import gate_forward
@@ -92,6 +93,23 @@ def run(
 
     `drawn`: start grids and fire masks come from the keys; else they are as given.
     """
+    before = flush_denormals()
+    _work(thread, first, last, drawn, program, grid, buffers, history, counters)
+    restore(before)
+
+
+@inner
+def _work(
+    thread: int,
+    first: int,
+    last: int,
+    drawn: bool,
+    program: Program,
+    grid: Grid,
+    buffers: Buffers,
+    history: Array,
+    counters: Array,
+) -> None:
     items = grid.tiles
     total = len(history) * (last - first) * items
     while True:

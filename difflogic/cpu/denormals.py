@@ -1,0 +1,77 @@
+"""Numbers too small for a full mantissa count as 0 while compiled work runs.
+
+Through a deep circuit of pass-through gates gradients shrink to such *denormal* numbers by the million, far
+below anything the optimiser could notice, and processors take many times as long for them.
+"""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.cgutils import alloca_once_value, get_or_insert_function
+
+from difflogic.cpu.compiled import intrinsic
+
+_X86_FLUSH = 0x8040
+"""MXCSR: results that would be denormal, and operands that are, count as 0."""
+_ARM_FLUSH = 1 << 24
+"""FPCR: the same."""
+_POINTER = ir.IntType(8).as_pointer()
+
+
+@intrinsic
+def flush_denormals(_: Any) -> Any:
+    """Begin; returns what `restore` needs. The setting belongs to the thread."""
+
+    def build(_context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        before = _get(builder)
+        flush = _X86_FLUSH if _machine() == "x86" else _ARM_FLUSH
+        _set(builder, builder.or_(before, ir.Constant(before.type, flush)))
+        return before
+
+    return types.uint64(), build
+
+
+@intrinsic
+def restore(_: Any, before: Any) -> Any:
+    """End: the thread computes as it did."""
+
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        _set(builder, arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.uint64), build
+
+
+def _machine() -> str:
+    name = platform.machine().lower()
+    return "x86" if name in ("x86_64", "amd64") else "arm" if name in ("aarch64", "arm64") else ""
+
+
+def _get(builder: Any) -> Any:
+    """The control register, as 64 bits; 0 on a processor that we do not know."""
+    word = ir.IntType(64)
+    if _machine() == "x86":
+        place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
+        _call(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
+        return builder.zext(builder.load(place), word)
+    if _machine() == "arm":
+        return _call(builder, "llvm.aarch64.get.fpcr", word)
+    return ir.Constant(word, 0)
+
+
+def _set(builder: Any, value: Any) -> None:
+    if _machine() == "x86":
+        place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
+        builder.store(builder.trunc(value, ir.IntType(32)), place)
+        _call(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))
+    elif _machine() == "arm":
+        _call(builder, "llvm.aarch64.set.fpcr", ir.VoidType(), value)
+
+
+def _call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(get_or_insert_function(builder.module, kind, name), arguments)
