@@ -20,9 +20,10 @@ from difflogic.engine import (
     check_grids,
     check_target,
 )
+from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
-from difflogic.gpu.model import GpuModel
+from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.layout import flat_layout
@@ -113,7 +114,12 @@ class GpuEngine:
         return self.open_population([job], [state])
 
     def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel:
-        return GpuModel.from_cpu(self.device, jobs, states, self._schedule)
+        return GpuModel.from_cpu(self.device, jobs, states, self._schedule or self._tuned(jobs))
+
+    def _tuned(self, jobs: Sequence[Job]) -> Schedule | None:
+        """What `difflogic tune` stored for these jobs on this adapter."""
+        stored = tuned.lookup(self.device.adapter, plan_for(self.device, jobs))
+        return stored.schedule if stored else None
 
     def _prepare(
         self,

@@ -42,10 +42,11 @@ def loop_trips(plan: Plan) -> dict[str, int]:
         "seed_grid": 2 * _SPLIT + _linear(-(-shape.cells * shape.channels // 2), _THREEFRY),
         "fire_mask": _SPLIT + loop(shape.steps, _SPLIT) + _linear(half * shape.steps, 1 + _SPLIT + _THREEFRY),
         "gate_forward": loop(
-            _rounds(plan.models * plan.chunks, plan.schedule.lanes, plan.forward_groups), _forward(plan)
+            _rounds(plan.models * plan.chunks, plan.schedule.lanes, plan.forward_groups), _forward(plan, "gate_forward")
         ),
         "hard_forward": loop(
-            _rounds(plan.models * plan.hard_chunks, plan.schedule.lanes, plan.hard_groups), _forward(plan)
+            _rounds(plan.models * plan.hard_chunks, plan.schedule.lanes, plan.hard_groups),
+            _forward(plan, "hard_forward"),
         ),
         "gate_backward": loop(
             _rounds(plan.models * plan.blocks, plan.schedule.lanes, plan.backward_groups),
@@ -76,45 +77,46 @@ def _rounds(items: int, per_group: int, most_groups: int) -> int:
     return -(-items // (per_group * most_groups))
 
 
-def _share(items: int, plan: Plan) -> int:
+def _share(items: int, workers: int) -> int:
     """Items of a chunk that fall to one of its workers."""
-    return -(-items // plan.schedule.workers)
+    return -(-items // workers)
 
 
-def _forward(plan: Plan) -> int:
+def _forward(plan: Plan, kernel: str) -> int:
     """A chunk in gate_forward or hard_forward."""
-    return _evaluate(plan) + loop(_share(plan.layout.channels * 16, plan))
+    workers = plan.schedule.workers(kernel)
+    return _evaluate(plan, workers) + loop(_share(plan.layout.channels * 16, workers))
 
 
-def _evaluate(plan: Plan) -> int:
+def _evaluate(plan: Plan, workers: int) -> int:
     """All nodes of a chunk: patches, then level after level."""
     layout = plan.layout
-    levels = sum(1 + loop(_share(level.count, plan)) for level in layout.levels) + 1
-    return loop(_share(layout.patch_nodes * 4, plan)) + levels
+    levels = sum(1 + loop(_share(level.count, workers)) for level in layout.levels) + 1
+    return loop(_share(layout.patch_nodes * 4, workers)) + levels
 
 
 def _again(plan: Plan) -> int:
     """What gate_backward computes again where no nodes are kept."""
-    return 0 if plan.schedule.keep else _evaluate(plan)
+    return 0 if plan.schedule.keep else _evaluate(plan, plan.schedule.workers("gate_backward"))
 
 
 def _backward(plan: Plan, layout: Layout) -> int:
     """A chunk in gate_backward: adjoints of the state, of every level, of the patches."""
+    workers = plan.schedule.workers("gate_backward")
     d_states = loop(4, loop(PATCH))
     degree = np.diff(layout.fanout.astype(np.int64), axis=1)[:, 0]
     patches, instances = np.split(degree, [layout.patch_nodes])
     instances[-layout.channels :] = 1  # the slot that the adjoint of the state comes in
-    total = loop(_share(layout.channels * 4, plan), d_states) + 1
+    total = loop(_share(layout.channels * 4, workers), d_states) + 1
     for level in layout.levels:
         own = instances[level.first_instance : level.first_instance + level.count]
-        total += 2 + _worst(own + 2, plan)
+        total += 2 + _worst(own + 2, workers)
     patches += 2 + loop(16)
     patches[CENTRE::PATCH] += loop(4, d_states)
-    return total + 1 + _worst(patches, plan)
+    return total + 1 + _worst(patches, workers)
 
 
-def _worst(costs: npt.NDArray[Any], plan: Plan) -> int:
+def _worst(costs: npt.NDArray[Any], workers: int) -> int:
     """Items that all workers take side by side cost as much as the dearest: software runs them in lockstep."""
-    workers = plan.schedule.workers
     padded = np.concatenate([costs, np.zeros(-len(costs) % workers, dtype=costs.dtype)])
     return int(padded.reshape(-1, workers).max(axis=1).sum())

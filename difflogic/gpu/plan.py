@@ -39,16 +39,29 @@ HISTORY = 64
 
 @dataclass(frozen=True)
 class Schedule:
-    """WG: invocations per workgroup. LANES: chunks per workgroup. Nothing here changes any result."""
+    """How the fused steps are run. Nothing here changes any result."""
 
     wg: int
+    """Invocations per workgroup of gate_backward, and of the others where they have no number of their own."""
     lanes: int
+    """Chunks per workgroup."""
     keep: bool = True
     """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
+    forward_wg: int = 0
+    hard_wg: int = 0
 
-    @property
-    def workers(self) -> int:
-        return self.wg // self.lanes
+    def wg_of(self, kernel: str) -> int:
+        """Invocations per workgroup of a fused step."""
+        own = {"gate_forward": self.forward_wg, "hard_forward": self.hard_wg}
+        return own.get(kernel, 0) or self.wg
+
+    def workers(self, kernel: str) -> int:
+        """Invocations that share a chunk."""
+        return self.wg_of(kernel) // self.lanes
+
+    def is_sound(self) -> bool:
+        """Whether every workgroup divides evenly among its lanes."""
+        return self.lanes > 0 and all(wg > 0 and wg % self.lanes == 0 for wg in map(self.wg_of, TILED))
 
 
 HARDWARE = (Schedule(256, 1), Schedule(128, 1), Schedule(64, 1))
@@ -242,7 +255,7 @@ class Plan:
 
 def wg_size(kernel: str, schedule: Schedule) -> int:
     """Invocations per workgroup of a kernel under a schedule."""
-    return schedule.wg if kernel in TILED else LINEAR_WG
+    return schedule.wg_of(kernel) if kernel in TILED else LINEAR_WG
 
 
 def make_plan(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ import numpy.typing as npt
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import TILED
 from difflogic.gpu.loops import LINEAR_WG
-from difflogic.gpu.plan import CHUNK, Plan
+from difflogic.gpu.plan import CHUNK, Plan, Schedule
 from difflogic.gpu.uniforms import AT_STRIDE, at_bytes, shape_bytes
 from difflogic.layout import Layout
 from difflogic.shape import Hyper
@@ -28,6 +30,10 @@ class Dispatch(NamedTuple):
     bind_group: Any
     x: int
     y: int
+
+
+_OWN = ("device", "plan", "buffers", "_nodes", "_at")
+"""Attributes of a workspace that are not derived from its schedule."""
 
 
 class Workspace:
@@ -151,6 +157,14 @@ class Workspace:
         group = self.device.bind(kernel, self.buffers | renamed | bound)
         y = 1 if kernel in TILED else self.plan.models
         return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule), group, x, y)
+
+    def under(self, schedule: Schedule) -> Workspace:
+        """The same memory under another schedule, of as many lanes: dispatches with other pipelines."""
+        assert (schedule.lanes, schedule.keep) == (self.plan.schedule.lanes, self.plan.schedule.keep)
+        other = copy.copy(self)
+        other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
+        other.plan = replace(self.plan, schedule=schedule)
+        return other
 
     # use ----------------------------------------------------------------------------------------------
 

@@ -85,7 +85,7 @@ def _parity(engine: object) -> Iterator[Check]:
 
     assert isinstance(engine, GpuEngine)
     reference = ReferenceEngine()
-    circuit, x, y = _example()
+    circuit, x, y = example()
     steps = 4
     difference = np.abs(engine.rollout(circuit, x, steps) - reference.rollout(circuit, x, steps)).max()
     yield _told(
@@ -111,7 +111,7 @@ def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, di
     return one[0] == other[0] and all((a == b).all() for a, b in layers)
 
 
-def _example() -> tuple[Circuit, np.ndarray, np.ndarray]:
+def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
     """A small circuit with every kind of layer, far from its start, and a 7x6 batch of three."""
     model = ModelConfig(
         channels=2,

@@ -1,0 +1,71 @@
+"""`difflogic tune`: measure which workgroup sizes are fastest on an adapter, and keep the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from difflogic.cli.options import json_option
+
+if TYPE_CHECKING:
+    from difflogic.train.tuning import Outcome
+
+
+@click.command("tune")
+@click.option("--adapter", metavar="INDEX|NAME", help="The adapter to tune (default: the first).")
+@click.option("--small", is_flag=True, help="For the model of 1496 gates instead of 3040.")
+@click.option("--batch", type=int, help="For so many start grids per epoch [2].")
+@click.option("--dry-run", is_flag=True, help="Say what would be measured, and measure nothing.")
+@click.option("--reset", is_flag=True, help="Forget what was stored for this adapter, and end.")
+@json_option
+def command(adapter: str | None, small: bool, batch: int | None, dry_run: bool, reset: bool, as_json: bool) -> None:
+    """Find the fastest workgroup sizes for training the checkerboard on an adapter.
+
+    Every variant is verified before it is timed; a winner is kept only past 5 % gain, in the user's
+    cache, for this adapter, driver and shape of work. Training uses it from then on. The results of
+    training do not depend on it. A second run measures nothing.
+
+    Example: difflogic tune
+    """
+    from difflogic import presets
+    from difflogic.gpu import tuned
+    from difflogic.gpu.adapter import select_adapter
+    from difflogic.gpu.device import Device
+    from difflogic.train.tuning import Tuner, sizes_of
+
+    chosen = select_adapter(adapter)
+    if reset:
+        click.echo(f"Forgot {tuned.reset(chosen)} result(s) of {chosen.name}.")
+        return
+    config = presets.checkerboard(small)
+    if batch is not None:
+        config = config.with_(train={"batch": batch})
+    say = (lambda _: None) if as_json else click.echo
+    tuner = Tuner(Device(chosen), config, say)
+    say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan)}")
+    if dry_run:
+        for lanes, sizes in tuner.candidates():
+            say(f"would measure lanes {lanes:2}: workgroups of {', '.join(map(str, sizes))}")
+    outcome = tuner.run(dry_run)
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(outcome)))
+    else:
+        click.echo(_verdict(outcome, dry_run))
+
+
+def _verdict(outcome: Outcome, dry_run: bool) -> str:
+    """What was found, in one or two sentences."""
+    stored = outcome.stored
+    if stored is None:
+        return "Nothing is stored yet." if dry_run else "Nothing was found."
+    how = f"{outcome.measured} variants measured" if outcome.measured else "stored before, nothing measured"
+    if stored.schedule == outcome.default:
+        return f"The default schedule stays, {stored.schedule} ({how})."
+    gain = stored.default_ms / stored.tuned_ms
+    return (
+        f"{stored.schedule} is {gain:.2f} times as fast as the default ({stored.default_ms:.2f} -> "
+        f"{stored.tuned_ms:.2f} ms per train step; {how}). Training uses it from now on."
+    )

@@ -1,0 +1,184 @@
+"""Tuning: what is timed was verified, only a clear win is kept, and a second run measures nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.config import Config
+from difflogic.engine import TrainState
+from difflogic.errors import DeviceError
+from difflogic.gpu import tuned
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.plan import Schedule
+from difflogic.gpu.workspace import Dispatch, Workspace
+from difflogic.train import tuning
+from difflogic.train.tuning import Tuner
+from tests.train.tiny import tiny_config
+
+Speed = Callable[[Schedule, str], float]
+
+
+@pytest.fixture(scope="module")
+def device() -> Device:
+    return Device(select_adapter())
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(tuning, "LANES", (2, 8))
+    monkeypatch.setattr(tuning, "WORKGROUP_SIZES", (8, 16, 32))
+    return tmp_path / "cache" / tuned.NAME
+
+
+@pytest.fixture
+def config() -> Config:
+    return tiny_config()
+
+
+def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed: Speed) -> Tuner:
+    """A tuner whose clock says what a schedule's kernels should take."""
+
+    def timed(self: Tuner, work: Workspace, dispatches: list[Dispatch]) -> float:
+        return sum(speed(work.plan.schedule, dispatch.kernel) for dispatch in dispatches)
+
+    monkeypatch.setattr(Tuner, "_time", timed)
+    return Tuner(device, config, lambda _: None)
+
+
+def favours(best: Schedule, gain: float) -> Speed:
+    """Each fused kernel is faster by `gain` under the best lanes and its best workgroup size there."""
+
+    def speed(schedule: Schedule, kernel: str) -> float:
+        right = schedule.lanes == best.lanes and schedule.wg_of(kernel) == best.wg_of(kernel)
+        return 1.0 / gain if right else 1.0
+
+    return speed
+
+
+BEST = Schedule(16, 2, forward_wg=8, hard_wg=32)
+
+
+def test_the_best_of_each_kernel_is_kept(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
+    assert outcome.stored is not None
+    assert outcome.stored.schedule == BEST
+    assert outcome.measured == 3 * (3 + 3)
+
+
+def test_a_second_run_measures_nothing(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
+    again = tuner(device, config, monkeypatch, favours(Schedule(8, 8), 9)).run()
+    assert again == dataclasses.replace(first, measured=0)
+
+
+@pytest.mark.parametrize(("gain", "kept"), [(1.03, False), (1.2, True)])
+def test_only_a_clear_win_is_kept(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, gain: float, kept: bool
+) -> None:
+    outcome = tuner(device, config, monkeypatch, favours(BEST, gain)).run()
+    assert outcome.stored is not None
+    assert outcome.stored.schedule == (BEST if kept else outcome.default)
+
+
+def test_training_uses_what_was_stored_and_its_numbers_stay(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+    state = TrainState.initial(one.circuit, config.seed)
+    engine = GpuEngine(device)
+    after = []
+    for _ in range(2):
+        model = engine.open_model(one.job, state)
+        model.train(3)
+        after.append((model.info.variant, model.to_cpu()))
+        model.close()
+        one.run()
+    (before, plain), (variant, tuned_state) = after
+    assert variant == dataclasses.asdict(BEST) != before
+    assert tuned_state.logits.tobytes() == plain.logits.tobytes()
+
+
+def test_a_variant_that_computes_something_else_is_refused(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+    one._expected = [b"other"]
+    with pytest.raises(DeviceError, match=r"gives other numbers than the default on .*: nothing was stored"):
+        one.run()
+    assert not cache.exists()
+
+
+def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+    monkeypatch.setattr(tuning, "GRADIENT_TOLERANCE", -1.0)
+    with pytest.raises(DeviceError, match="does not agree with the reference: nothing was tuned"):
+        one.run()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": "other", "version": 1, "entries": {}}',
+        '{"format": "difflogic-tuning", "version": 2, "entries": {}}',
+        '{"format": "difflogic-tuning", "version": 1, "entries": {"k": {"adapter": "a", "schedule": {"wg": 9}}}}',
+        json.dumps(
+            {
+                "format": "difflogic-tuning",
+                "version": 1,
+                "entries": {
+                    "k": {"adapter": "a", "schedule": {"wg": 9, "lanes": 2}, "default_ms": 1, "tuned_ms": 1},
+                },
+            }
+        ),
+    ],
+)
+def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
+    content: str, device: Device, config: Config, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text(content)
+    plan = Tuner(device, config, lambda _: None).plan
+    assert tuned.lookup(device.adapter, plan) is None
+    assert f"difflogic: The tuning cache {cache} cannot be used" in capsys.readouterr().err
+
+
+def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: Config) -> None:
+    plan = Tuner(device, config, lambda _: None).plan
+    adapter = device.adapter
+    others = [
+        (dataclasses.replace(adapter, driver="another"), plan),
+        (dataclasses.replace(adapter, name="another"), plan),
+        (adapter, dataclasses.replace(plan, shape=dataclasses.replace(plan.shape, batch=99))),
+        (adapter, dataclasses.replace(plan, probes=99)),
+    ]
+    keys = {tuned.key_of(*other) for other in [(adapter, plan), *others]}
+    assert len(keys) == 5
+
+
+def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
+    from difflogic import presets
+
+    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+    monkeypatch.setattr(Tuner, "_time", lambda self, work, _: 0.5 if work.plan.schedule.lanes == 2 else 1.0)
+    assert main(["tune", "--dry-run"]) == 0
+    assert "would measure lanes  2: workgroups of 8, 16, 32" in capsys.readouterr().out
+    assert main(["tune"]) == 0
+    assert "times as fast as the default" in capsys.readouterr().out
+    assert main(["tune", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["measured"] == 0
+    assert main(["tune", "--reset"]) == 0
+    assert capsys.readouterr().out.startswith("Forgot 1 result(s) of ")
