@@ -3,8 +3,9 @@
 Arrays: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `epoch`, `skipped`, `best` int64 `[]`
 (`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`.
-Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML), and the checksums
-of `difflogic.sealed`.
+A population's file has these arrays with a leading axis M, and `seeds` uint32 `[M]`, `leader` int64 `[]`.
+Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's
+with the first seed), and the checksums of `difflogic.sealed`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _DamagedError(CheckpointError):
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A training run at the end of an epoch. `circuit` holds the wiring and the current logits."""
+    """One model of a run at the end of an epoch. `circuit` holds the wiring and the current logits."""
 
     config: Config
     circuit: Circuit
@@ -44,13 +45,31 @@ class Checkpoint:
     """Seconds of training so far, over all processes."""
 
 
-def save(folder: Path, checkpoint: Checkpoint) -> None:
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What one file holds: every model of a run, at the same epoch. A population is one file, and so never torn."""
+
+    members: tuple[Checkpoint, ...]
+    """One, or a population's: their configurations differ in nothing but the seed."""
+    leader: int = 0
+    """Index of the member that stands best."""
+
+    @property
+    def epoch(self) -> int:
+        return self.members[0].state.epoch
+
+    @property
+    def seeds(self) -> list[int]:
+        return [member.config.seed for member in self.members]
+
+
+def save(folder: Path, snapshot: Snapshot) -> None:
     """Write `folder/NAME`; the one that was there stays as PREVIOUS. Raises OSError, the old one intact.
 
     Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
     """
     path = folder / NAME
-    temporary = write_beside(path, encode(checkpoint))
+    temporary = write_beside(path, encode(snapshot))
     if path.exists():
         path.replace(folder / PREVIOUS)
     temporary.replace(path)
@@ -70,6 +89,12 @@ def locate(path: Path) -> Path:
 
 
 def load(path: Path) -> Checkpoint:
+    """The model that a run folder or a checkpoint file holds, of a population its leader. Raises as `read` does."""
+    snapshot = read(path)
+    return snapshot.members[snapshot.leader]
+
+
+def read(path: Path) -> Snapshot:
     """Read a run folder's checkpoint, or a checkpoint file.
 
     Raises CheckpointError where it is missing, truncated, altered or of another format; the message
@@ -77,13 +102,24 @@ def load(path: Path) -> Checkpoint:
     """
     file = locate(Path(path))
     try:
-        return decode(_read(file), file)
+        return decode(_bytes_of(file), file)
     except _DamagedError as error:
         raise CheckpointError(f"{error} {_advice(file)}") from error
 
 
-def encode(checkpoint: Checkpoint) -> bytes:
+def encode(snapshot: Snapshot) -> bytes:
     """The bytes of a checkpoint file."""
+    columns = [_to_arrays(member) for member in snapshot.members]
+    arrays = columns[0]
+    if len(columns) > 1:
+        arrays = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
+        arrays["seeds"] = np.array(snapshot.seeds, dtype=np.uint32)
+        arrays["leader"] = np.array(snapshot.leader, dtype=np.int64)
+    config = snapshot.members[0].config.to_toml()
+    return sealed.seal(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
+
+
+def _to_arrays(checkpoint: Checkpoint) -> sealed.Arrays:
     state, optimizer = checkpoint.state, checkpoint.state.optimizer
     arrays: sealed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
     for network, layers in checkpoint.circuit.wires.items():
@@ -93,11 +129,10 @@ def encode(checkpoint: Checkpoint) -> bytes:
     counters = {"step": optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": best}
     arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
     arrays["elapsed_s"] = np.array(checkpoint.elapsed_s, dtype=np.float64)
-    config = checkpoint.config.to_toml()
-    return sealed.seal(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
+    return arrays
 
 
-def decode(data: bytes, file: Path) -> Checkpoint:
+def decode(data: bytes, file: Path) -> Snapshot:
     """The inverse of `encode`; `file` is named in errors. Raises CheckpointError."""
     written = sealed.peek(data, "format")
     if written is None:
@@ -111,12 +146,24 @@ def decode(data: bytes, file: Path) -> Checkpoint:
         return _from_arrays(sealed.unseal(data), Config.from_toml(sealed.metadata(data)["config"]))
     except sealed.BrokenSealError as error:
         raise _DamagedError(f"The checkpoint {file} is corrupt: {error}.") from error
-    except (KeyError, ValueError, UsageError) as error:
+    except (KeyError, IndexError, ValueError, UsageError) as error:
         raise CheckpointError(f"The checkpoint {file} holds no usable run: {error}") from error
 
 
-def _from_arrays(arrays: sealed.Arrays, config: Config) -> Checkpoint:
+def _from_arrays(arrays: sealed.Arrays, config: Config) -> Snapshot:
     shapes = Circuit.initial(config.model, config.seed)
+    if "seeds" not in arrays:
+        return Snapshot((_member(arrays, config, shapes),))
+    seeds, leader = arrays.pop("seeds").tolist(), int(arrays.pop("leader"))
+    members = tuple(
+        _member({name: array[index] for name, array in arrays.items()}, config.with_(seed=seed), shapes)
+        for index, seed in enumerate(seeds)
+    )
+    return Snapshot(members, range(len(members))[leader])
+
+
+def _member(arrays: sealed.Arrays, config: Config, shapes: Circuit) -> Checkpoint:
+    """One model; `shapes` is any circuit of its shape."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
         for network, layers in shapes.wires.items()
@@ -140,7 +187,7 @@ def _from_arrays(arrays: sealed.Arrays, config: Config) -> Checkpoint:
     )
 
 
-def _read(file: Path) -> bytes:
+def _bytes_of(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
@@ -152,7 +199,7 @@ def _advice(file: Path) -> str:
     previous = file.with_name(PREVIOUS)
     if file.name == NAME and previous.exists():
         try:
-            epoch = decode(_read(previous), previous).state.epoch
+            epoch = decode(_bytes_of(previous), previous).epoch
             return f"The one before it is intact: continue from epoch {epoch} with --resume {previous}."
         except CheckpointError:
             return f"The one before it, {previous.name}, is not usable either: start a new run."

@@ -13,7 +13,7 @@ import click
 
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run
-from difflogic.train.observer import Beginning, Observer
+from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.summary import describe_engine
 
 RESUME = "difflogic train-checkerboard --resume"
@@ -44,7 +44,7 @@ class Lines(Reporter):
         config, task, train = beginning.config, beginning.config.task, beginning.config.train
         self.say(
             f"{config.name}: {config.model.gates} gates, {task.height}x{task.width} grid, "
-            f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, seed {config.seed}"
+            f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, {seeds(beginning)}"
         )
         self.say(f"Engine {describe_engine(beginning.engine)}; {beginning.reason}")
         self.say(f"Run folder {beginning.path}")
@@ -55,6 +55,13 @@ class Lines(Reporter):
 
     def logged(self, row: Row, accuracy: float) -> None:
         self.say(f"Epoch {row.epoch:4}: soft_loss={row.soft_loss:.4f}, hard_acc={100 * accuracy:.2f}%")
+
+    def compared(self, standing: Standing) -> None:
+        best, median = standing.soft_losses
+        self.say(
+            f"Epoch {standing.epoch:4}: soft_loss={best:.4f} at best, {median:.4f} in the median, "
+            f"solved {standing.solved} of {len(standing.seeds)}"
+        )
 
     def noticed(self, text: str) -> None:
         click.echo(f"Warning: {text}", err=True)
@@ -112,13 +119,23 @@ class JsonLines(Reporter):
     """Events as JSON objects, one per line: begin, epoch, notice, checkpoint, end."""
 
     def began(self, beginning: Beginning) -> None:
+        population = {"population": beginning.population} if beginning.population > 1 else {}
         _emit("begin", path=str(beginning.path), epoch=beginning.epoch, why=beginning.reason,
-              engine=asdict(beginning.engine), config=beginning.config.to_dict())  # fmt: skip
+              engine=asdict(beginning.engine), config=beginning.config.to_dict(), **population)  # fmt: skip
         if warning := software_warning(beginning):
             self.noticed(warning)
 
     def logged(self, row: Row, accuracy: float) -> None:
-        _emit("epoch", **row.to_dict(), hard_acc=None if math.isnan(accuracy) else round(100 * accuracy, 4))
+        _emit("epoch", **row.to_dict(), hard_acc=percent(accuracy))
+
+    def compared(self, standing: Standing) -> None:
+        members = [
+            {"seed": seed, **row.to_dict(), "hard_acc": percent(accuracy)}
+            for seed, row, accuracy in zip(standing.seeds, standing.rows, standing.accuracies, strict=True)
+        ]
+        best, median = (None if math.isnan(loss) else loss for loss in standing.soft_losses)
+        _emit("epoch", epoch=standing.epoch, soft_loss_best=best, soft_loss_median=median, solved=standing.solved,
+              members=members)  # fmt: skip
 
     def noticed(self, text: str) -> None:
         _emit("notice", text=text)
@@ -129,7 +146,30 @@ class JsonLines(Reporter):
     def ended(self, run: Run) -> None:
         interrupted = None if run.interrupted is None else run.interrupted.name
         _emit("end", path=str(run.path), epoch=run.state.epoch, solved=run.solved, skipped=run.state.skipped,
-              interrupted=interrupted, summary=run.summary)  # fmt: skip
+              interrupted=interrupted, **ends(run), summary=run.summary)  # fmt: skip
+
+
+def seeds(beginning: Beginning) -> str:
+    """`seed 23`, or of a population `seeds 23 to 86`."""
+    first = beginning.config.seed
+    last = first + beginning.population - 1
+    return f"seed {first}" if first == last else f"seeds {first} to {last}"
+
+
+def percent(accuracy: float) -> float | None:
+    """None before the first evaluation."""
+    return None if math.isnan(accuracy) else round(100 * accuracy, 4)
+
+
+def ends(run: Run) -> dict[str, Any]:
+    """How each member of a population ended."""
+    if len(run.members) == 1:
+        return {}
+    members = [
+        {"seed": each.seed, "solved": each.solved, "first_solved": each.first_solved, "best": each.best}
+        for each in run.members
+    ]
+    return {"best_seed": run.best.seed, "members": members}
 
 
 def choose(as_json: bool) -> Reporter:

@@ -28,7 +28,15 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
 @click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50].")
-@click.option("--stop-when-solved", is_flag=True, help="Stop at the first evaluation without a wrong value.")
+@click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1].")
+@click.option(
+    "--stop-when-solved",
+    type=int,
+    is_flag=False,
+    flag_value=1,
+    metavar="[N]",
+    help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
+)
 @click.option("--out", type=FOLDER, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=FOLDER, metavar="DIR", help="Continue the run in this folder, bit for bit.")
 @click.option("--init-from", type=FOLDER, metavar="RUN", help="Start from the logits and wiring of another run.")
@@ -38,7 +46,7 @@ def command(
     gpu: bool,
     require_hardware: bool,
     log_interval: int,
-    stop_when_solved: bool,
+    stop_when_solved: int | None,
     resume: Path | None,
     as_json: bool,
     **settings: Any,
@@ -46,7 +54,8 @@ def command(
     """Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
 
     Ends with a run folder: metrics, checkpoint, the hard circuit, pictures and a summary. Ctrl-C stops
-    after the epochs under way and leaves a checkpoint that --resume continues.
+    after the epochs under way and leaves a checkpoint that --resume continues. With --population, the best
+    model's circuit and pictures, and of all models metrics, checkpoint and the rate of success.
 
     Example: difflogic train-checkerboard --gpu --epochs 500
     """
@@ -55,6 +64,8 @@ def command(
     from difflogic.train.loop import Trainer
 
     selector = engine_selector(engine, gpu)
+    if stop_when_solved is not None and stop_when_solved < 1:
+        raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {stop_when_solved}.")
     config = _new_config(settings) if resume is None else _resumed_config(resume, settings)
     out = settings["out"] or (None if resume else default_path(config.name))
     placement = _place(selector, require_hardware, resume)
@@ -63,7 +74,8 @@ def command(
             out=out,
             resume=resume,
             init_from=settings["init_from"],
-            stop_when_solved=stop_when_solved,
+            population=settings["population"],
+            stop_when_solved=stop_when_solved or 0,
             log_interval=log_interval,
             observer=reporter,
         )
@@ -88,7 +100,7 @@ def _resumed_config(resume: Path, settings: dict[str, Any]) -> Config:
     if given:
         options = ", ".join("--" + name.replace("_", "-") for name in given)
         raise UsageError(f"--resume continues a run as it was configured: drop {options}.")
-    config = checkpoint.load(resume).config
+    config = checkpoint.read(resume).members[0].config
     return config if settings["epochs"] is None else config.with_(train={"epochs": settings["epochs"]})
 
 

@@ -1,15 +1,15 @@
 """A run folder: one process at a time writes it, every file in it is whole, and its checkpoint resumes it.
 
 manifest.json  config.toml                       what the run is
-metrics.jsonl  metrics.csv                       one row per epoch
+metrics.jsonl  metrics.csv                       one row per epoch, and model of a population
 checkpoint.safetensors  checkpoint.previous...   the last state and the one before it
-circuit.json  loss.png  rollout.gif  summary.txt the result
+circuit.json  loss.png  rollout.gif  summary.txt the result, of a population the leader's
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,10 +17,10 @@ from pathlib import Path
 import filelock
 
 from difflogic import checkpoint, files
-from difflogic.checkpoint import Checkpoint
+from difflogic.checkpoint import Snapshot
 from difflogic.errors import CheckpointError, RunFolderError
 from difflogic.train import manifest
-from difflogic.train.journal import Journal, Row, read_rows
+from difflogic.train.journal import Journal, Rows, read_rows
 
 LOCK = ".lock"
 
@@ -64,7 +64,7 @@ class RunFolder:
                 ) from None
 
     @classmethod
-    def create(cls, path: Path, first: Checkpoint, manifest_text: str) -> RunFolder:
+    def create(cls, path: Path, first: Snapshot, manifest_text: str) -> RunFolder:
         """A new folder with its first checkpoint and empty metrics; nothing stays where this fails."""
         check_new(path)
         existed = path.exists()
@@ -74,8 +74,8 @@ class RunFolder:
         try:
             check_new(path)  # again, now that nobody else can write
             folder.write(manifest.NAME, manifest_text)
-            folder.write("config.toml", first.config.to_toml())
-            folder.start_journal([])
+            folder.write("config.toml", first.members[0].config.to_toml())
+            folder.start_journal(first.seeds, [[] for _ in first.members])
             folder.save(first)
         except BaseException:
             folder._discard(existed)
@@ -96,27 +96,27 @@ class RunFolder:
             with _guard(self.path, "write to"):
                 file.replace(self.path / checkpoint.NAME)
 
-    def read_rows(self) -> list[Row]:
+    def read_rows(self, seeds: Sequence[int]) -> Rows:
         with _guard(self.path, "read"):
-            return read_rows(self.path)
+            return read_rows(self.path, seeds)
 
-    def start_journal(self, rows: list[Row]) -> None:
-        """Metrics files with these rows, ready for more."""
+    def start_journal(self, seeds: Sequence[int], rows: Rows) -> None:
+        """Metrics files with these rows of each member, ready for more."""
         with self._writing("the metrics"):
-            self._journal = Journal(self.path, rows)
+            self._journal = Journal(self.path, seeds, rows)
 
-    def append(self, rows: list[Row]) -> None:
+    def append(self, rows: Rows) -> None:
         assert self._journal is not None
         with self._writing("the metrics"):
             self._journal.append(rows)
 
-    def save(self, state: Checkpoint) -> None:
+    def save(self, snapshot: Snapshot) -> None:
         """Metrics to the disk, then the checkpoint."""
         assert self._journal is not None
         with self._writing(checkpoint.NAME):
             self._journal.sync()
-            checkpoint.save(self.path, state)
-        self._saved = state.state.epoch
+            checkpoint.save(self.path, snapshot)
+        self._saved = snapshot.epoch
 
     def write(self, name: str, content: str | bytes) -> None:
         with self._writing(name):

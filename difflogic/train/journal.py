@@ -5,15 +5,17 @@ batch; `hard_loss` its wrong values on all probes, `accuracy` its share of right
 the lowest `hard_loss` so far. These four are filled at evaluation epochs only and judge the circuit
 after the epoch's update. `elapsed_s`: seconds of training when the row was read back. Floats are
 written so that they read back equal; a soft loss that is not finite is null, in CSV `nan`.
+A population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,31 +63,50 @@ class Row:
 
     def to_dict(self) -> dict[str, int | float | None]:
         """As JSON holds it: null for what is missing or not finite."""
-        row = dataclasses.asdict(self)
-        return row | {"soft_loss": None if math.isnan(self.soft_loss) else self.soft_loss}
+        return vars(self) | {"soft_loss": None if math.isnan(self.soft_loss) else self.soft_loss}
 
-    def json_line(self) -> str:
-        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
+    def json_line(self, seed: int | None = None) -> str:
+        label = {} if seed is None else {"seed": seed}
+        return _ENCODE(label | self.to_dict()) + "\n"
 
-    def csv_line(self) -> str:
-        values = (getattr(self, name) for name in COLUMNS)
+    def csv_line(self, seed: int | None = None) -> str:
+        values = [*([] if seed is None else [seed]), *(getattr(self, name) for name in COLUMNS)]
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
+
+
+_ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+
+Rows = Sequence[Sequence[Row]]
+"""Of each member of a run its rows, of the same epochs."""
+
+
+def last_evaluated(rows: Sequence[Row]) -> Row | None:
+    """The last row with hard columns."""
+    return next((row for row in reversed(rows) if row.hard_loss is not None), None)
 
 
 class Journal:
     """The two files, open for appending. Its methods raise OSError."""
 
-    def __init__(self, folder: Path, rows: Iterable[Row] = ()) -> None:
+    def __init__(self, folder: Path, seeds: Sequence[int], rows: Rows) -> None:
         """Both files anew, holding `rows` and nothing else: what came after them is cut."""
+        self._seeds = seeds
         self._descriptors: list[int] = []
-        texts = _texts(rows)
-        for name, text in ((JSONL, texts[0]), (CSV, ",".join(COLUMNS) + "\n" + texts[1])):
+        columns = COLUMNS if len(seeds) == 1 else ("seed", *COLUMNS)
+        texts = self._texts(rows)
+        for name, text in ((JSONL, texts[0]), (CSV, ",".join(columns) + "\n" + texts[1])):
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND))
 
-    def append(self, rows: Iterable[Row]) -> None:
-        for descriptor, text in zip(self._descriptors, _texts(rows), strict=True):
+    def append(self, rows: Rows) -> None:
+        for descriptor, text in zip(self._descriptors, self._texts(rows), strict=True):
             write_all(descriptor, text.encode())
+
+    def _texts(self, rows: Rows) -> tuple[str, str]:
+        """JSON lines and CSV lines."""
+        labelled = [line for epoch in zip(*rows, strict=True) for line in zip(_labels(self._seeds), epoch, strict=True)]
+        jsonl = "".join([row.json_line(seed) for seed, row in labelled])
+        return jsonl, "".join([row.csv_line(seed) for seed, row in labelled])
 
     def sync(self) -> None:
         """Flush to the disk: called before each checkpoint, so that none is ahead of its metrics."""
@@ -97,33 +118,41 @@ class Journal:
             os.close(self._descriptors.pop())
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """The rows of `metrics.jsonl` up to the first that is damaged or out of order; [] without the file.
+def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
+    """Each member's rows of `metrics.jsonl`, up to the first line that is damaged or out of order.
 
-    Raises OSError where the file exists and cannot be read.
+    `seeds` are the members'; of a single run any one. Nothing is read without the file. Raises OSError
+    where the file exists and cannot be read.
     """
     path = folder / JSONL
-    rows: list[Row] = []
-    for line in path.read_bytes().splitlines(keepends=True) if path.exists() else []:
-        row = _parse(line)
-        if row is None or row.epoch != len(rows) + 1:
+    labels = _labels(seeds)
+    rows: list[list[Row]] = [[] for _ in labels]
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+    for line, (epoch, member) in zip(lines, _places(len(labels)), strict=False):
+        parsed = _parse(line)
+        if parsed is None or (parsed[0], parsed[1].epoch) != (labels[member], epoch):
             break
-        rows.append(row)
+        rows[member].append(parsed[1])
     return rows
 
 
-def _parse(line: bytes) -> Row | None:
-    """A row, or None for a line that a killed process left unfinished."""
+def _places(members: int) -> Iterator[tuple[int, int]]:
+    """Epoch and member of one line after another, without end."""
+    return ((epoch, member) for epoch in itertools.count(1) for member in range(members))
+
+
+def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
+    """What the lines of each member begin with: nothing in a single run."""
+    return seeds if len(seeds) > 1 else [None]
+
+
+def _parse(line: bytes) -> tuple[int | None, Row] | None:
+    """Seed and row, or None for a line that a killed process left unfinished."""
     if not line.endswith(b"\n"):
         return None
     try:
         values = json.loads(line)
-        return Row(**values | {"soft_loss": math.nan if values["soft_loss"] is None else values["soft_loss"]})
-    except (ValueError, TypeError, KeyError):
+        seed = values.pop("seed", None)
+        return seed, Row(**values | {"soft_loss": math.nan if values["soft_loss"] is None else values["soft_loss"]})
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _texts(rows: Iterable[Row]) -> tuple[str, str]:
-    """JSON lines and CSV lines."""
-    rows = list(rows)
-    return "".join(row.json_line() for row in rows), "".join(row.csv_line() for row in rows)

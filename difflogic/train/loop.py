@@ -2,12 +2,14 @@
 
 run = Trainer(presets.checkerboard(small=True), open_engine("auto")).run(epochs=100, out=Path("runs/first"))
 run.solved, run.metrics[-1].soft_loss, run.circuit
+
+With `population=64` it trains 64 seeds at once: `run` then speaks of the best, `run.members` of each.
 """
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,41 +19,61 @@ from difflogic.config import Config
 from difflogic.engine import Engine, EngineInfo, TrainState
 from difflogic.errors import ConfigError, UsageError
 from difflogic.train import folder as folders
-from difflogic.train import manifest, results, start, tasks
+from difflogic.train import manifest, results, start
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row
+from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
+from difflogic.train.population import open_models
+from difflogic.train.population_summary import summarise_population
 from difflogic.train.session import Session
 from difflogic.train.signals import StopSignals
 from difflogic.train.start import Start
-from difflogic.train.summary import describe_engine, last_evaluated, summarise
+from difflogic.train.summary import describe_engine, summarise
 
 LOG_INTERVAL = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that ended, or was interrupted."""
+    """A run that ended, or was interrupted. `metrics`, `circuit`, `state` and `solved` are the leader's."""
 
     path: Path | None
     """Its folder; None where it was kept in memory."""
     config: Config
+    """A population's with its first seed."""
     engine: EngineInfo
-    metrics: list[Row]
-    """One row per epoch, from the first on."""
-    circuit: Circuit
-    """With the trained logits."""
-    state: TrainState
+    members: Sequence[Member]
+    """One, or a population's, in the order of their seeds."""
+    leader: int
+    """Index of the best: fewest wrong values at the last evaluation, then fewest active gates."""
     interrupted: signal.Signals | None
     """The signal that stopped it early."""
     summary: str
     """The result in words."""
 
     @property
+    def best(self) -> Member:
+        return self.members[self.leader]
+
+    @property
+    def metrics(self) -> list[Row]:
+        """One row per epoch, from the first on."""
+        return self.best.metrics
+
+    @property
+    def circuit(self) -> Circuit:
+        """With the trained logits."""
+        return self.best.circuit
+
+    @property
+    def state(self) -> TrainState:
+        return self.best.state
+
+    @property
     def solved(self) -> bool:
         """True where the last evaluation found no wrong value on any probe."""
-        judged = last_evaluated(self.metrics)
-        return judged is not None and judged.hard_loss == 0
+        return self.best.solved
 
 
 class Trainer:
@@ -69,7 +91,8 @@ class Trainer:
         out: Path | str | None = None,
         resume: Path | str | None = None,
         init_from: Path | str | None = None,
-        stop_when_solved: bool = False,
+        population: int | None = None,
+        stop_when_solved: int = 0,
         log_interval: int = LOG_INTERVAL,
         observer: Observer | None = None,
     ) -> Run:
@@ -77,53 +100,64 @@ class Trainer:
 
         `out`: a new run folder; without it nothing is written. `resume`: a run folder, or a checkpoint file
         in it, to go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint
-        whose circuit to start from, with fresh moments. `stop_when_solved`: end at the first evaluation
-        without a wrong value. The first Ctrl-C or SIGTERM ends the run after the epochs under way, saved.
+        whose circuit to start from, with fresh moments. `population`: how many models to train at once, of the
+        configuration's seed and those after it; each is what it would be alone. `stop_when_solved`: end at the
+        first evaluation that finds so many models without a wrong value (0: never). The first Ctrl-C or SIGTERM
+        ends the run after the epochs under way, saved.
 
         Raises ConfigError, UsageError, CheckpointError, RunFolderError, and the engine's DeviceErrors.
         """
         config = self.config if epochs is None else self.config.with_(train={"epochs": epochs})
         if log_interval < 1:
             raise ConfigError(f"log_interval must be a whole number of at least 1, got {log_interval}.")
-        if resume is not None and (out is not None or init_from is not None):
+        if resume is not None and any(each is not None for each in (out, init_from, population)):
             raise UsageError(
-                "A resumed run keeps its own folder and circuit: give resume alone, not with out or init_from."
+                "A resumed run keeps its own folder, circuit and population: give resume alone, not with out, "
+                "init_from or population."
             )
         observer = observer or Observer()
         if resume is not None:
-            opened = self._resumed(config, Path(resume), observer)
+            opened = self._resumed(config, Path(resume), stop_when_solved, observer)
         else:
-            opened = self._begun(config, _path(out), _path(init_from), observer)
+            population = 1 if population is None else population
+            _check_stop(stop_when_solved, population)
+            opened = self._begun(config, _path(out), _path(init_from), population, observer)
         with StopSignals() as signals, opened as session:
-            session.observer.began(self._beginning(session))
-            session.train(signals, stop_when_solved, log_interval)
-            return self._finish(session, signals)
+            try:
+                session.observer.began(self._beginning(session))
+                session.train(signals, stop_when_solved, log_interval)
+                return self._finish(session, signals)
+            except BaseException as error:
+                session.fail(error)
+                raise
 
     @contextmanager
-    def _begun(self, config: Config, out: Path | None, init_from: Path | None, observer: Observer) -> Iterator[Session]:
+    def _begun(
+        self, config: Config, out: Path | None, init_from: Path | None, population: int, observer: Observer
+    ) -> Iterator[Session]:
         if out is not None:
             folders.check_new(out)
-        begin = start.fresh(config, init_from)
+        begin = start.fresh(config, init_from, population)
         with self._session(begin, observer) as session:  # before the folder: a device that refuses leaves nothing
             if out is None:
                 yield session
                 return
-            record = manifest.begin(config, session.model.info, self.reason, init_from)
-            with _closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record))) as folder:
+            record = manifest.begin(config, session.model.info, self.reason, init_from, begin.snapshot.seeds)
+            with _closing(RunFolder.create(out, begin.snapshot, manifest.to_json(record))) as folder:
                 yield session.keep(folder, record)
 
     @contextmanager
-    def _resumed(self, config: Config, path: Path, observer: Observer) -> Iterator[Session]:
+    def _resumed(self, config: Config, path: Path, stop_when_solved: int, observer: Observer) -> Iterator[Session]:
         folder, file = RunFolder.reopen(path)
         with _closing(folder):
             begin = start.resumed(config, folder, file, path)
+            _check_stop(stop_when_solved, len(begin.members))
             with self._session(begin, observer) as session:
                 folder.promote(file)
-                folder.start_journal(begin.rows)
+                folder.start_journal(begin.snapshot.seeds, [member.metrics for member in begin.members])
                 earlier = manifest.read(folder.path)
                 self._compare(manifest.last_engine(earlier), observer)
-                epoch = begin.checkpoint.state.epoch
-                record = manifest.resume(earlier, config, session.model.info, self.reason, epoch)
+                record = manifest.resume(earlier, config, session.model.info, self.reason, session.epoch)
                 folder.write(manifest.NAME, manifest.to_json(record))
                 folder.write("config.toml", config.to_toml())
                 yield session.keep(folder, record)
@@ -139,35 +173,46 @@ class Trainer:
 
     @contextmanager
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
-        job = tasks.make_job(begin.checkpoint.config, begin.checkpoint.circuit)
-        model = self.engine.open_model(job, begin.checkpoint.state)
+        members = begin.members
+        model = open_models(self.engine, [member.job for member in members], [member.state for member in members])
         try:
-            yield Session(job, model, begin, observer)
+            yield Session(model, begin, observer)
         finally:
             model.close()
 
     def _beginning(self, session: Session) -> Beginning:
         path = None if session.folder is None else session.folder.path
-        return Beginning(session.job.config, self.engine.info, self.reason, path, session.epoch)
+        return Beginning(session.config, self.engine.info, self.reason, path, session.epoch, len(session.members))
 
     def _finish(self, session: Session, signals: StopSignals) -> Run:
-        state, config, rows = session.model.to_cpu(), session.job.config, session.rows
-        summary = summarise(config, state, rows, self.engine.info, session.epochs_here, session.seconds_here)
+        session.bring_home()
+        members, config = session.members, session.config
+        first = leader(members)
+        effort = self.engine.info, session.epochs_here, session.seconds_here
+        if len(members) == 1:
+            summary = summarise(config, members[0].state, members[0].metrics, *effort)
+        else:
+            summary = summarise_population(config, members, first, *effort)
         if session.folder is not None:
-            results.write(session.folder, session.job, self.engine, state, rows, summary)
+            results.write(session.folder, self.engine, members, first, summary)
             status = "complete" if session.complete else "interrupted"
-            session.folder.write(
-                manifest.NAME, manifest.to_json(manifest.end(session.record, status, state.epoch, summary))
-            )
+            ended = manifest.end(session.record, status, session.epoch, summary)
+            session.folder.write(manifest.NAME, manifest.to_json(ended))
         return Run(
             path=None if session.folder is None else session.folder.path,
             config=config,
             engine=self.engine.info,
-            metrics=rows,
-            circuit=session.job.circuit.with_logits(state.logits),
-            state=state,
+            members=members,
+            leader=first,
             interrupted=signals.received,
             summary=summary,
+        )
+
+
+def _check_stop(stop_when_solved: int, models: int) -> None:
+    if not 0 <= stop_when_solved <= max(1, models):
+        raise UsageError(
+            f"stop_when_solved counts solved models: expected at most {models}, the population, got {stop_when_solved}."
         )
 
 

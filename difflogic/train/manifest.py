@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,13 +24,16 @@ FORMAT = 1
 Manifest = dict[str, Any]
 
 
-def begin(config: Config, engine: EngineInfo, reason: str, init_from: Path | None) -> Manifest:
-    """The manifest of a run that starts now."""
+def begin(
+    config: Config, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
+) -> Manifest:
+    """The manifest of a run that starts now; a population lists its seeds."""
     return {
         "format": FORMAT,
         "name": config.name,
         "status": "running",
         "seed": config.seed,
+        **({"seeds": list(seeds)} if len(seeds) > 1 else {}),
         "config": config.to_dict(),
         "init_from": None if init_from is None else str(init_from),
         "started": now(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,31 @@ class Beginning:
     """The run folder; None where the run stays in memory."""
     epoch: int
     """Epochs done already: 0 for a new run."""
+    population: int = 1
+    """Models, with seeds counted up from the configuration's."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How the members of a population stand at an epoch, in the order of their seeds."""
+
+    seeds: tuple[int, ...]
+    rows: tuple[Row, ...]
+    """Each member's row of this epoch."""
+    accuracies: tuple[float, ...]
+    """Each member's, as last measured."""
+    solved: int
+    """Members without a wrong value when they were last evaluated."""
+
+    @property
+    def epoch(self) -> int:
+        return self.rows[0].epoch
+
+    @property
+    def soft_losses(self) -> tuple[float, float]:
+        """The lowest and the median of those that are finite, else NaN."""
+        losses = [row.soft_loss for row in self.rows if not math.isnan(row.soft_loss)] or [math.nan]
+        return min(losses), statistics.median(losses)
 
 
 class Observer:
@@ -34,6 +61,9 @@ class Observer:
 
     def logged(self, row: Row, accuracy: float) -> None:
         """A row at the log interval, at an evaluation or at the end; `accuracy` is the last one measured."""
+
+    def compared(self, standing: Standing) -> None:
+        """What `logged` is to a single run, for a population."""
 
     def noticed(self, text: str) -> None:
         """Something that a person should know, one sentence."""

@@ -14,6 +14,7 @@ from difflogic.train.journal import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 CELL_PIXELS = 8
 FRAME_MS = 120
@@ -22,12 +23,7 @@ LAST_FRAME_MS = 1500
 
 def loss_png(rows: Sequence[Row], title: str) -> bytes:
     """Soft and hard loss of the training batch above, hard loss on the probes below, over epochs."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 6), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    batch, probes = figure.subplots(2, 1, sharex=True)
+    figure, batch, probes = _two_panels(title)
     judged = [row for row in rows if row.hard_loss is not None]
     epochs = [row.epoch for row in judged]
     batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label="soft", linewidth=1)
@@ -37,8 +33,40 @@ def loss_png(rows: Sequence[Row], title: str) -> bytes:
     hard = [row.hard_loss for row in rows if row.hard_loss is not None]
     _label(batch, "loss on the training batch", soft)
     _label(probes, "wrong values on all probes", hard)
-    batch.set_title(title)
-    probes.set_xlabel("epoch")
+    return _png(figure)
+
+
+def population_png(members: Sequence[Sequence[Row]], leader: int, title: str) -> bytes:
+    """Soft loss of every member above, hard loss on the probes below; the leader's stand out."""
+    figure, batch, probes = _two_panels(title)
+    crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
+    order = [index for index in range(len(members)) if index != leader] + [leader]
+    for index in order:
+        rows, style = members[index], {"linewidth": 1.5} if index == leader else crowd
+        label = "the best" if index == leader else "the others" if index == order[0] else None
+        judged = [row for row in rows if row.hard_loss is not None]
+        batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label=label, **style)
+        probes.plot([row.epoch for row in judged], [row.hard_loss for row in judged], label=label, **style)
+    every = [row for rows in members for row in rows]
+    _label(batch, "soft loss on the training batch", [row.soft_loss for row in every if math.isfinite(row.soft_loss)])
+    _label(probes, "wrong values on all probes", [row.hard_loss for row in every if row.hard_loss is not None])
+    return _png(figure)
+
+
+def _two_panels(title: str) -> tuple[Figure, Any, Any]:
+    """Over the same epochs."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 6), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.set_title(title)
+    below.set_xlabel("epoch")
+    return figure, above, below
+
+
+def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png")
     return buffer.getvalue()

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from difflogic.engine import Engine, Job, TrainState
+from collections.abc import Sequence
+
+from difflogic.engine import Engine
 from difflogic.netlist import Netlist
 from difflogic.train import pictures
 from difflogic.train.folder import RunFolder
-from difflogic.train.journal import Row
+from difflogic.train.member import Member
 
 
-def write(folder: RunFolder, job: Job, engine: Engine, state: TrainState, rows: list[Row], summary: str) -> None:
-    """All four, the quick ones first. Raises RunFolderError."""
-    circuit = job.circuit.with_logits(state.logits)
+def write(folder: RunFolder, engine: Engine, members: Sequence[Member], leader: int, summary: str) -> None:
+    """All four, the quick ones first; circuit and rollout are the leader's. Raises RunFolderError."""
+    best = members[leader]
+    job, circuit = best.job, best.circuit
     folder.write("circuit.json", Netlist.from_circuit(circuit).to_json())
     folder.write("summary.txt", summary)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks)
     folder.write("rollout.gif", pictures.rollout_gif(states[:, 0]))
-    folder.write("loss.png", pictures.loss_png(rows, f"{job.config.name}, seed {job.config.seed}"))
+    if len(members) == 1:
+        folder.write("loss.png", pictures.loss_png(best.metrics, f"{job.config.name}, seed {best.seed}"))
+        return
+    title = f"{job.config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {best.seed}"
+    folder.write("loss.png", pictures.population_png([each.metrics for each in members], leader, title))

@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-from difflogic.checkpoint import Checkpoint
-from difflogic.engine import Evaluation, Job, TrainingModel
-from difflogic.train import schedule
+from difflogic.checkpoint import Snapshot
+from difflogic.engine import PopulationModel
+from difflogic.errors import RunFolderError
+from difflogic.train import manifest, schedule
 from difflogic.train.folder import RunFolder
-from difflogic.train.journal import Row
-from difflogic.train.observer import Observer
+from difflogic.train.journal import Row, Rows, last_evaluated
+from difflogic.train.member import leader
+from difflogic.train.observer import Observer, Standing
 from difflogic.train.signals import StopSignals
 from difflogic.train.start import Start
-from difflogic.train.summary import last_evaluated
 
 
 class Session:
-    """Drives a TrainingModel. `rows` grows; `folder`, where there is one, gets rows and checkpoints."""
+    """Drives a PopulationModel, of one model or many. `folder`, where there is one, gets rows and checkpoints."""
 
-    def __init__(self, job: Job, model: TrainingModel, start: Start, observer: Observer) -> None:
-        self.job = job
+    def __init__(self, model: PopulationModel, start: Start, observer: Observer) -> None:
+        first = start.snapshot.members[0]
         self.model = model
+        self.members = start.members
+        self.config = first.config
         self.observer = observer
-        self.rows = list(start.rows)
         self.folder: RunFolder | None = None
         self.record: dict[str, Any] = {}
-        self.epoch = self._first_epoch = start.checkpoint.state.epoch
+        self.epoch = self._first_epoch = start.snapshot.epoch
         self._clock = time.monotonic()
-        self._saved = self.epoch
+        self._reported = self._saved = self.epoch
         self._notices = start.notices
-        self._best = start.checkpoint.best
-        self._seconds_before = start.checkpoint.elapsed_s
+        self._seconds_before = first.elapsed_s
         self.seconds_here = 0.0
         self.complete = False
-        """True where all epochs were done, or a solution ended the run."""
+        """True where all epochs were done, or solutions ended the run."""
 
     def keep(self, folder: RunFolder, record: dict[str, Any]) -> Session:
         """Write into this folder, whose manifest is `record`."""
@@ -47,12 +50,12 @@ class Session:
         """Epochs that this process trained."""
         return self.epoch - self._first_epoch
 
-    def train(self, signals: StopSignals, stop_when_solved: bool, log_interval: int) -> None:
-        """Epochs until the last, a solution if that ends the run, or a signal."""
+    def train(self, signals: StopSignals, stop_when_solved: int, log_interval: int) -> None:
+        """Epochs until the last, as many solutions as end the run (0: none do), or a signal."""
         for notice in self._notices:
             self.observer.noticed(notice)
         self._clock = time.monotonic()
-        total, interval = self.job.config.train.epochs, self.job.config.train.eval_interval
+        total, interval = self.config.train.epochs, self.config.train.eval_interval
         self.complete = self._is_over(stop_when_solved)
         while not self.complete and signals.received is None:
             stop = schedule.next_stop(self.epoch, total, interval, log_interval)
@@ -64,6 +67,22 @@ class Session:
             self._leave()
         self.seconds_here = self._seconds() - self._seconds_before
 
+    def bring_home(self) -> None:
+        """The members' states of this epoch, from the engine."""
+        if self.members[0].state.epoch == self.epoch:
+            return
+        for member, state in zip(self.members, self.model.to_cpu_all(), strict=True):
+            member.state = state
+
+    def fail(self, error: BaseException) -> None:
+        """Leave the reason in the manifest, if the disk still takes it."""
+        if self.folder is None:
+            return
+        status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        ended = manifest.end(self.record, status, self._saved, f"{type(error).__name__}: {error}")
+        with suppress(RunFolderError):
+            self.folder.write(manifest.NAME, manifest.to_json(ended))
+
     def _advance(self, stop: int) -> None:
         """Train towards epoch `stop`, as far as the engine goes at once."""
         epochs = min(stop - self.epoch, self.model.max_epochs_per_call())
@@ -71,20 +90,21 @@ class Session:
         self.epoch += epochs
         self.observer.advanced(self.epoch)
 
-    def _is_over(self, stop_when_solved: bool) -> bool:
-        judged = last_evaluated(self.rows[-1:])
-        solved = judged is not None and judged.hard_loss == 0
-        return self.epoch >= self.job.config.train.epochs or (stop_when_solved and solved)
+    def _is_over(self, stop_when_solved: int) -> bool:
+        solved = sum(row.hard_loss == 0 for member in self.members for row in member.metrics[-1:])
+        return self.epoch >= self.config.train.epochs or 0 < stop_when_solved <= solved
 
     def _report(self, judged: bool) -> None:
         """Bring rows home; where this epoch is judged, evaluate and save."""
-        metrics = self.model.drain()
-        result = self.model.evaluate() if judged else None
+        metrics = self.model.drain_all()
+        results = self.model.evaluate_all() if judged else []
         seconds = self._seconds()
-        rows = [Row.of(epoch, seconds) for epoch in metrics]
-        if result is not None:
-            rows[-1] = self._judge(rows[-1], result)
-        self.rows += rows
+        rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
+        for member, each, result in zip(self.members, rows, results, strict=False):
+            each[-1] = member.judge(each[-1], result)
+        for member, each in zip(self.members, rows, strict=True):
+            member.metrics += each
+        self._reported = self.epoch
         if self.folder is not None:
             self.folder.append(rows)
         self._tell(rows)
@@ -93,38 +113,48 @@ class Session:
 
     def _leave(self) -> None:
         """Save what a signal interrupted, without an evaluation that the schedule does not know."""
-        if len(self.rows) < self.epoch:
+        if self._reported < self.epoch:
             self._report(judged=False)
         if self._saved < self.epoch:
             self._save()
 
-    def _judge(self, row: Row, result: Evaluation) -> Row:
-        """The row with its evaluation. One beyond the schedule leaves no trace in later rows and checkpoints."""
-        best = result.hard_loss if self._best is None else min(self._best, result.hard_loss)
-        if schedule.is_evaluated(row.epoch, self.job.config.train.eval_interval):
-            self._best = best
-        return row.evaluated(result, best)
+    def _tell(self, rows: Rows) -> None:
+        self._tell_skipped(rows)
+        last = [last_evaluated(member.metrics) for member in self.members]
+        accuracies = [math.nan if row is None or row.accuracy is None else row.accuracy for row in last]
+        if len(self.members) == 1:
+            self.observer.logged(rows[0][-1], accuracies[0])
+            return
+        seeds = tuple(member.seed for member in self.members)
+        solved = sum(row is not None and row.hard_loss == 0 for row in last)
+        self.observer.compared(Standing(seeds, tuple(each[-1] for each in rows), tuple(accuracies), solved))
 
-    def _tell(self, rows: list[Row]) -> None:
-        skipped = [row.epoch for row in rows if row.skipped]
+    def _tell_skipped(self, rows: Rows) -> None:
+        skipped = [(row.epoch, member.seed) for member, each in zip(self.members, rows, strict=True)
+                   for row in each if row.skipped]  # fmt: skip
         if skipped:
+            epochs = sorted({epoch for epoch, _ in skipped})
+            of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
             self.observer.noticed(
-                f"The gradient was not finite in {len(skipped)} epoch(s), from {skipped[0]} to {skipped[-1]}: "
+                f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
                 "their steps were skipped, logits and moments are unchanged."
             )
-        judged = last_evaluated(self.rows)
-        accuracy = math.nan if judged is None or judged.accuracy is None else judged.accuracy
-        self.observer.logged(rows[-1], accuracy)
 
     def _save(self) -> None:
         if self.folder is None:
             return
-        state = self.model.to_cpu()
-        circuit = self.job.circuit.with_logits(state.logits)
-        self.folder.save(Checkpoint(self.job.config, circuit, state, self._best, self._seconds()))
-        self._saved = state.epoch
-        self.observer.saved(state.epoch)
+        self.bring_home()
+        seconds = self._seconds()
+        self.folder.save(Snapshot(tuple(each.checkpoint(seconds) for each in self.members), leader(self.members)))
+        self._saved = self.epoch
+        self.observer.saved(self.epoch)
 
     def _seconds(self) -> float:
         """Seconds of training so far, over all processes."""
         return self._seconds_before + time.monotonic() - self._clock
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """The first few by number."""
+    named = ", ".join(map(str, seeds[:5]))
+    return f"seed {named}" + (f" and {len(seeds) - 5} more" if len(seeds) > 5 else "")

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from difflogic import checkpoint
-from difflogic.checkpoint import Checkpoint
+from difflogic.checkpoint import Checkpoint, Snapshot
 from difflogic.circuit import Circuit
 from difflogic.config import Config
 from difflogic.engine import TrainState
 from difflogic.errors import CheckpointError, ConfigError, UsageError
-from difflogic.train import schedule
+from difflogic.train import population as populations
+from difflogic.train import schedule, tasks
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row
+from difflogic.train.member import Member
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A checkpoint and the rows that led to it."""
+    """A snapshot, and the members it holds with the rows that led to it."""
 
-    checkpoint: Checkpoint
-    rows: list[Row] = field(default_factory=list)
+    snapshot: Snapshot
+    members: list[Member]
     notices: tuple[str, ...] = ()
 
 
-def fresh(config: Config, init_from: Path | None) -> Start:
+def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
     """Epoch 0: pass-through gates, or the logits and the wiring they were trained with of another run.
 
-    Raises CheckpointError where that run cannot be read, or has circuits of another shape.
+    Raises ConfigError or LimitError for a population that cannot be, CheckpointError where that other run
+    cannot be read, or has circuits of another shape.
     """
+    configs = populations.configs(config, population)
+    lender = None if init_from is None else checkpoint.load(init_from).circuit
+    snapshot = Snapshot(tuple(_first(each, lender, init_from) for each in configs))
+    return Start(snapshot, _members(snapshot, [[] for _ in configs]))
+
+
+def _first(config: Config, lender: Circuit | None, path: Path | None) -> Checkpoint:
     circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
-    if init_from is not None:
-        circuit = _borrowed(circuit, init_from)
-    return Start(Checkpoint(config, circuit, TrainState.initial(circuit, config.seed)))
+    if lender is not None:
+        circuit = _borrowed(circuit, lender, path)
+    return Checkpoint(config, circuit, TrainState.initial(circuit, config.seed))
 
 
-def _borrowed(expected: Circuit, path: Path) -> Circuit:
-    circuit = checkpoint.load(path).circuit
+def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit:
     for network, layers in expected.logits.items():
         wanted = [list(layer.shape) for layer in layers]
         given = [list(layer.shape) for layer in circuit.logits[network]]
@@ -52,31 +62,41 @@ def _borrowed(expected: Circuit, path: Path) -> Circuit:
 def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start:
     """Where the run in `folder` was left, by its checkpoint `file`. `asked` is what the user named.
 
-    Raises CheckpointError for an unusable file, ConfigError where `config` is another run's,
-    UsageError where the run is already past `config.train.epochs`.
+    `config` is its own, a population's with the first seed. Raises CheckpointError for an unusable file,
+    ConfigError where `config` is another run's, UsageError where the run is already past `config.train.epochs`.
     """
-    found = checkpoint.load(file)
-    if found.config != config.with_(train={"epochs": found.config.train.epochs}):
+    found = checkpoint.read(file)
+    epochs, first = config.train.epochs, found.members[0].config
+    if first != config.with_(train={"epochs": first.train.epochs}):
         raise ConfigError(f"The run in {folder.path} has another configuration: only epochs may change on resume.")
-    if found.state.epoch > config.train.epochs:
+    if found.epoch > epochs:
         raise UsageError(
-            f"The run in {folder.path} is at epoch {found.state.epoch}, past the {config.train.epochs} asked for: "
-            "give a larger --epochs."
+            f"The run in {folder.path} is at epoch {found.epoch}, past the {epochs} asked for: give a larger --epochs."
         )
     notices = []
     if file.name == checkpoint.PREVIOUS and asked.is_dir():
         notices.append(f"{checkpoint.NAME} is missing (a save was cut short): going on from {file.name}.")
-    rows = folder.read_rows()[: found.state.epoch]
-    if len(rows) < found.state.epoch:
+    rows = [each[: found.epoch] for each in folder.read_rows(found.seeds)]
+    complete = min(len(each) for each in rows)
+    if complete < found.epoch:
         raise CheckpointError(
-            f"The metrics in {folder.path} end at epoch {len(rows)}, but its checkpoint is of epoch "
-            f"{found.state.epoch}: restore metrics.jsonl, or start a new run with --init-from {folder.path}."
+            f"The metrics in {folder.path} end at epoch {complete}, but its checkpoint is of epoch "
+            f"{found.epoch}: restore metrics.jsonl, or start a new run with --init-from {folder.path}."
         )
-    if found.state.epoch < config.train.epochs:
-        rows = _scheduled_only(rows, config.train.eval_interval)
-    return Start(replace(found, config=config), rows, tuple(notices))
+    if found.epoch < epochs:
+        rows = [_scheduled_only(each, config.train.eval_interval) for each in rows]
+    members = tuple(replace(each, config=each.config.with_(train={"epochs": epochs})) for each in found.members)
+    snapshot = replace(found, members=members)
+    return Start(snapshot, _members(snapshot, rows), tuple(notices))
 
 
-def _scheduled_only(rows: list[Row], interval: int) -> list[Row]:
+def _members(snapshot: Snapshot, rows: Sequence[Sequence[Row]]) -> list[Member]:
+    return [
+        Member(tasks.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
+        for each, so_far in zip(snapshot.members, rows, strict=True)
+    ]
+
+
+def _scheduled_only(rows: Sequence[Row], interval: int) -> list[Row]:
     """Without the evaluation that only the earlier end called for: a run that never ended there has none."""
     return [row if schedule.is_evaluated(row.epoch, interval) else row.unevaluated() for row in rows]

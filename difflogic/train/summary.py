@@ -8,7 +8,7 @@ import numpy.typing as npt
 from difflogic import gates
 from difflogic.config import Config
 from difflogic.engine import EngineInfo, TrainState
-from difflogic.train.journal import Row
+from difflogic.train.journal import Row, last_evaluated
 
 DECIDED = 0.9
 """A gate is decided where one of the sixteen has at least this probability."""
@@ -72,8 +72,3 @@ def verdict(config: Config, rows: list[Row]) -> str:
     return (
         f"Not solved: at epoch {judged.epoch} the hard circuit has {judged.hard_loss} wrong values on {probes}; {best}."
     )
-
-
-def last_evaluated(rows: list[Row]) -> Row | None:
-    """The last row with hard columns."""
-    return next((row for row in reversed(rows) if row.hard_loss is not None), None)

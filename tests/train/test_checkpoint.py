@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difflogic import checkpoint, sealed
-from difflogic.checkpoint import Checkpoint
+from difflogic.checkpoint import Checkpoint, Snapshot
 from difflogic.circuit import Circuit
 from difflogic.engine import OptimizerState, TrainState
 from difflogic.errors import CheckpointError
@@ -29,13 +29,17 @@ def make(epoch: int = 7, best: int | None = 3) -> Checkpoint:
     return Checkpoint(config, circuit.with_logits(logits), state, best, 1.25)
 
 
-BYTES = checkpoint.encode(make())
+def alone(epoch: int = 7) -> Snapshot:
+    return Snapshot((make(epoch),))
+
+
+BYTES = checkpoint.encode(alone())
 
 
 @pytest.mark.parametrize("best", [None, 0, 3])
 def test_everything_comes_back(best: int | None, tmp_path: Path) -> None:
     before = make(best=best)
-    checkpoint.save(tmp_path, before)
+    checkpoint.save(tmp_path, Snapshot((before,)))
     after = checkpoint.load(tmp_path)
     assert after.config == before.config
     assert (after.best, after.elapsed_s, after.state.skipped) == (best, 1.25, 1)
@@ -55,7 +59,7 @@ def test_everything_comes_back(best: int | None, tmp_path: Path) -> None:
 
 def test_the_one_before_is_kept(tmp_path: Path) -> None:
     for epoch in (1, 2, 3):
-        checkpoint.save(tmp_path, make(epoch))
+        checkpoint.save(tmp_path, alone(epoch))
     assert sorted(path.name for path in tmp_path.iterdir()) == [checkpoint.PREVIOUS, checkpoint.NAME]
     assert checkpoint.load(tmp_path).state.epoch == 3
     assert checkpoint.load(tmp_path / checkpoint.PREVIOUS).state.epoch == 2
@@ -91,7 +95,7 @@ def test_junk_is_refused(junk: bytes) -> None:
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
-    checkpoint.save(tmp_path, make(1))
+    checkpoint.save(tmp_path, alone(1))
     data = bytearray(BYTES)
     data[-1] ^= 1
     (tmp_path / checkpoint.NAME).write_bytes(data)
@@ -108,7 +112,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
 
 def test_both_damaged(tmp_path: Path) -> None:
     for epoch in (1, 2):
-        checkpoint.save(tmp_path, make(epoch))
+        checkpoint.save(tmp_path, alone(epoch))
     for name in (checkpoint.NAME, checkpoint.PREVIOUS):
         (tmp_path / name).write_bytes(b"")
     with pytest.raises(CheckpointError, match="is not usable either: start a new run"):
@@ -150,5 +154,5 @@ def test_arrays_of_sees_differences(tmp_path: Path) -> None:
     paths = [tmp_path / "a", tmp_path / "b"]
     for path, epoch in zip(paths, (1, 2), strict=True):
         path.mkdir()
-        checkpoint.save(path, make(epoch))
+        checkpoint.save(path, alone(epoch))
     assert arrays_of(paths[0]) != arrays_of(paths[1])

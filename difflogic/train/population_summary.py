@@ -1,0 +1,114 @@
+"""The result of a population in words: how many seeds came through, how soon, and with how many gates."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from difflogic.config import Config
+from difflogic.engine import EngineInfo
+from difflogic.train.journal import last_evaluated
+from difflogic.train.member import Member
+from difflogic.train.summary import active_gates, describe_engine, undecided_gates
+
+Z = 1.959963984540054
+"""The standard normal distribution lies within `[-Z, Z]` with a probability of 95 %."""
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """The rates of success that a count does not contradict, at 95 %: unlike the usual formula also near 0 and 1.
+
+    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference (1927).
+    """
+    rate, z2 = successes / trials, Z * Z
+    centre = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z * math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def summarise_population(
+    config: Config, members: Sequence[Member], leader: int, engine: EngineInfo, epochs: int, seconds: float
+) -> str:
+    """Several lines; `epochs` and `seconds` are this process's own."""
+    solved = [member for member in members if member.solved]
+    count, skipped = len(members), sum(member.state.skipped for member in members)
+    lines = [verdict(config, members, leader), ""]
+    lines.append(
+        f"Epochs:          {members[0].state.epoch} of {config.train.epochs}, "
+        f"{skipped} skipped over all models (gradient not finite)"
+    )
+    if last_evaluated(members[0].metrics) is not None:
+        low, high = wilson_interval(len(solved), count)
+        lines.append(
+            f"Success rate:    {100 * len(solved) / count:.1f} % ({len(solved)} of {count}), "
+            f"95 % Wilson interval {100 * low:.1f} % to {100 * high:.1f} %"
+        )
+        lines += _epochs_to_success(members, solved)
+    lines += _losses(members)
+    if epochs and seconds:
+        each = 1000 * seconds / epochs / count
+        lines.append(
+            f"Time:            {seconds:.1f} s for {epochs} epochs of {count} models, {epochs / seconds:.2f} epochs/s, "
+            f"{each:.3g} ms per model and epoch"
+        )
+    lines.append(f"Engine:          {describe_engine(engine)}")
+    if solved:
+        lines += ["", "Solved models:", *map(_line, solved)]
+    return "\n".join(lines) + "\n"
+
+
+def verdict(config: Config, members: Sequence[Member], leader: int) -> str:
+    """How many are solved, and which is the best, in one sentence."""
+    best, count, probes = members[leader], len(members), f"{config.train.probes} probe grids"
+    judged = last_evaluated(best.metrics)
+    if judged is None:
+        return f"Not evaluated yet: the {count} hard circuits were not tried on the {probes}."
+    solved = sum(member.solved for member in members)
+    if solved:
+        gates = active_gates(best.state.logits)
+        return (
+            f"Solved: {solved} of {count} hard circuits are exactly right on all {probes} at epoch {judged.epoch}; "
+            f"the best is that of seed {best.seed}, with {gates} active gates."
+        )
+    return (
+        f"Not solved: none of {count} hard circuits is exactly right on {probes} at epoch {judged.epoch}; "
+        f"the best is that of seed {best.seed}, with {judged.hard_loss} wrong values."
+    )
+
+
+def _epochs_to_success(members: Sequence[Member], solved: Sequence[Member]) -> list[str]:
+    lines = []
+    firsts = [member.first_solved for member in solved if member.first_solved is not None]
+    if firsts:
+        lines.append(
+            f"Epochs to it:    median {statistics.median(firsts):g}, from {min(firsts)} to {max(firsts)} "
+            "(first evaluation without a wrong value)"
+        )
+    lost = [member.seed for member in members if member.first_solved is not None and not member.solved]
+    if lost:
+        lines.append(
+            f"Lost again:      {len(lost)} (solved at an earlier evaluation): seed {', '.join(map(str, lost))}"
+        )
+    return lines
+
+
+def _losses(members: Sequence[Member]) -> list[str]:
+    """Best and median over the members."""
+    lines = []
+    soft = [row.soft_loss for member in members for row in member.metrics[-1:] if not math.isnan(row.soft_loss)]
+    if soft:
+        lines.append(f"Soft loss:       {min(soft):.4f} at best, {statistics.median(soft):.4f} in the median")
+    judged = [last_evaluated(member.metrics) for member in members]
+    hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
+    if hard:
+        lines.append(f"Hard loss:       {min(hard)} at best, {statistics.median(hard):g} in the median, on the probes")
+    return lines
+
+
+def _line(member: Member) -> str:
+    logits = member.state.logits
+    return (
+        f"  seed {member.seed}: first at epoch {member.first_solved}, {active_gates(logits)} active gates, "
+        f"{undecided_gates(logits)} undecided"
+    )
