@@ -14,6 +14,7 @@ from difflogic.errors import DifflogicError
 COMMANDS = {
     "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
     "devices": ("difflogic.cli.devices", "List the GPU adapters."),
+    "plan": ("difflogic.cli.plan", "Print the device memory that training would take."),
     "tune": ("difflogic.cli.tune", "Find the fastest workgroup sizes for an adapter."),
     "doctor": ("difflogic.cli.doctor", "Check the installation and test each adapter."),
     "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),

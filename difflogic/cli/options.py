@@ -32,6 +32,17 @@ def json_option(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")(function)
 
 
+def megabytes(text: str) -> int:
+    """A positive number of MB as bytes: a type for click."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not value > 0:
+        raise click.BadParameter(f"{text!r} is not a positive number of MB.")
+    return round(value * 1e6)
+
+
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
     """The engine asked for, None where none was. Raises UsageError where the two options disagree."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":

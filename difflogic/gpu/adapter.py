@@ -55,6 +55,10 @@ class Adapter:
         """True where the adapter is a program on the CPU (lavapipe, SwiftShader, WARP)."""
         return self.type == "CPU"
 
+    def granted_limits(self, wanted: dict[str, int] | None = None) -> dict[str, int]:
+        """The smaller of the adapter's and the portable (or the wanted) limits: what a device is asked for."""
+        return {name: min(self.limits[name], value) for name, value in (PORTABLE_LIMITS | (wanted or {})).items()}
+
     @property
     def limits_loops(self) -> bool:
         """True for lavapipe of Mesa before 25, which cuts long loops short without an error."""
@@ -122,9 +126,8 @@ def _matches(adapter: Adapter, selector: str) -> bool:
 
 
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
-    """A wgpu device with the smaller of the adapter's and the portable (or the given) limits."""
-    wanted = PORTABLE_LIMITS | (limits or {})
-    granted = {name: min(adapter.limits[name], value) for name, value in wanted.items()}
+    """A wgpu device with `granted_limits`. Raises NoAdapterError where the adapter refuses."""
+    granted = adapter.granted_limits(limits)
     features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []
     try:
         return adapter.handle.request_device_sync(

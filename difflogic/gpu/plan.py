@@ -50,6 +50,10 @@ class Schedule:
     forward_wg: int = 0
     hard_wg: int = 0
 
+    def with_keep(self, keep: bool) -> Schedule:
+        """The same with nodes kept, or computed again."""
+        return replace(self, keep=keep)
+
     def wg_of(self, kernel: str) -> int:
         """Invocations per workgroup of a fused step."""
         own = {"gate_forward": self.forward_wg, "hard_forward": self.hard_wg}

@@ -1,0 +1,98 @@
+"""`difflogic plan`: what a training run would need from a GPU, before anything is allocated."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from difflogic.cli.options import json_option, megabytes
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.config import Config
+    from difflogic.gpu.plan import Plan
+
+
+@click.command("plan")
+@click.option("--adapter", metavar="INDEX|NAME", help="Plan for this adapter (default: the first).")
+@click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
+@click.option("--size", metavar="HEIGHTxWIDTH", help="Another grid, say 256x256 [16x16].")
+@click.option("--batch", type=int, help="Start grids per epoch [2].")
+@click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take.")
+@json_option
+def command(
+    adapter: str | None,
+    small: bool,
+    size: str | None,
+    batch: int | None,
+    population: int,
+    max_memory: int | None,
+    as_json: bool,
+) -> None:
+    """Print the device memory that training the checkerboard would take, by strategy, and which is chosen.
+
+    Kept: the forward pass keeps every gate's value for the backward pass. Recomputed: only the states are
+    kept, and every step is computed again in scratch of a fixed size. The results are the same.
+
+    Example: difflogic plan --size 256x256
+    """
+    from difflogic import presets
+    from difflogic.gpu.adapter import select_adapter
+
+    config = presets.checkerboard(small)
+    if batch is not None:
+        config = config.with_(train={"batch": batch})
+    if size is not None:
+        height, width = _sides(size)
+        config = config.with_(task={"height": height, "width": width})
+    if population < 1:
+        raise UsageError(f"population must be a whole number of at least 1, got {population}.")
+    rows = [_row(plan, chosen) for plan, chosen in _plans(select_adapter(adapter), config, population, max_memory)]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+    else:
+        click.echo("\n".join(map(_line, rows)))
+
+
+def _plans(adapter: Any, config: Config, population: int, max_memory: int | None) -> list[tuple[Plan, bool]]:
+    """Each strategy, and whether it is the one that would be taken. Raises LimitError where none can be."""
+    from difflogic.circuit import Circuit
+    from difflogic.gpu.plan import make_plan
+    from difflogic.layout import flat_layout
+    from difflogic.shape import Shape
+
+    members = [Circuit.initial(config.model, (config.seed + member) % 2**32) for member in range(population)]
+    grid = (config.train.batch, config.task.height, config.task.width, config.model.channels)
+    shape = Shape.of(members[0], grid, config.task.steps, config.task.loss_channels)
+    limits, layouts = adapter.granted_limits(), [flat_layout(circuit) for circuit in members]
+    sizes = (layouts, shape, config.train.probes, config.train.batch)
+    chosen = make_plan(adapter, limits, *sizes, max_memory=max_memory)
+    other = replace(chosen, schedule=chosen.schedule.with_keep(not chosen.schedule.keep))
+    return sorted([(chosen, True), (other, False)], key=lambda each: not each[0].schedule.keep)
+
+
+def _row(plan: Plan, chosen: bool) -> dict[str, Any]:
+    return {
+        "strategy": "kept" if plan.schedule.keep else "recomputed",
+        "chosen": chosen,
+        "total_bytes": plan.total_bytes(),
+        "buffers": plan.buffer_bytes() | {"nodes": plan.buffer_bytes()["nodes"] * plan.node_buffers},
+    }
+
+
+def _line(row: dict[str, Any]) -> str:
+    largest = sorted(row["buffers"].items(), key=lambda item: -item[1])[:4]
+    parts = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in largest)
+    mark = "chosen" if row["chosen"] else "      "
+    return f"{row['strategy']:10} {mark}  {row['total_bytes'] / 1e6:9.1f} MB   ({parts}, ...)"
+
+
+def _sides(size: str) -> tuple[int, int]:
+    sides = size.lower().split("x")
+    if len(sides) != 2 or not all(side.isdigit() for side in sides):
+        raise UsageError(f"--size must be HEIGHTxWIDTH, say 256x256, got {size!r}.")
+    return int(sides[0]), int(sides[1])

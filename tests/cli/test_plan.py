@@ -1,0 +1,65 @@
+"""`difflogic plan`: bytes by strategy, the choice, and what it says where nothing fits."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from difflogic.cli.main import main
+
+Rows = list[dict[str, object]]
+
+
+def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> Rows:
+    assert main(["plan", "--json", *arguments]) == 0
+    rows: Rows = json.loads(capsys.readouterr().out)
+    assert [row["strategy"] for row in rows] == ["kept", "recomputed"]
+    return rows
+
+
+def test_small_work_keeps_its_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    kept, again = planned(capsys)
+    assert (kept["chosen"], again["chosen"]) == (True, False)
+    assert kept["total_bytes"] > again["total_bytes"]
+    for row in (kept, again):
+        assert row["total_bytes"] == sum(row["buffers"].values())
+
+
+def test_big_work_computes_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(capsys, "--size", "256x256")[1]["chosen"]
+    assert planned(capsys, "--batch", "64")[1]["chosen"]
+
+
+def test_a_memory_limit_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(capsys, "--max-memory", "50")[1]["chosen"]
+    assert main(["plan", "--max-memory", "5"]) == 1
+    assert "The smallest plan needs" in capsys.readouterr().err
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--small"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("kept       chosen")
+    assert second.startswith("recomputed")
+    assert " MB " in first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--size", "big"], "--size must be HEIGHTxWIDTH, say 256x256, got 'big'."),
+        (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
+        (["--population", "0"], "population must be a whole number of at least 1, got 0."),
+        (["--batch", "0"], "batch must be a whole number of at least 1, got 0."),
+        (["--max-memory", "none"], "'none' is not a positive number of MB."),
+    ],
+)
+def test_bad_input(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", *arguments]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_work_that_no_plan_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--size", "9999x9999"]) == 1
+    assert "but this device binds at most" in capsys.readouterr().err
