@@ -223,6 +223,14 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class MemoryLimited(Protocol):
+    """An engine that chooses how to work by the memory that it may take."""
+
+    def limit_memory(self, max_memory: int) -> None:
+        """Models opened from now on take at most so many bytes, or are refused with LimitError."""
+
+
+@runtime_checkable
 class PopulationEngine(Protocol):
     """An engine that trains several runs better together than one after another."""
 

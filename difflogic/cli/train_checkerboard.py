@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import engine_options, engine_selector, json_option
+from difflogic.cli.options import engine_options, engine_selector, json_option, megabytes
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ FOLDER = click.Path(path_type=Path)
 @click.option("--out", type=FOLDER, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=FOLDER, metavar="DIR", help="Continue the run in this folder, bit for bit.")
 @click.option("--init-from", type=FOLDER, metavar="RUN", help="Start from the logits and wiring of another run.")
+@click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine).")
 @json_option
 def command(
     engine: str | None,
@@ -48,6 +49,7 @@ def command(
     log_interval: int,
     stop_when_solved: int | None,
     resume: Path | None,
+    max_memory: int | None,
     as_json: bool,
     **settings: Any,
 ) -> int:
@@ -68,7 +70,7 @@ def command(
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {stop_when_solved}.")
     config = _new_config(settings) if resume is None else _resumed_config(resume, settings)
     out = settings["out"] or (None if resume else default_path(config.name))
-    placement = _place(selector, require_hardware, resume)
+    placement = _place(selector, require_hardware, resume).limited(max_memory)
     with reporters.choose(as_json) as reporter:
         run = Trainer(config, placement.engine, placement.reason).run(
             out=out,

@@ -29,6 +29,8 @@ class Device:
         self.limits: dict[str, int] = dict(self.handle.limits)
         self.queue = self.handle.queue
         self.ledger = TransferLedger()
+        self.max_memory: int | None = None
+        """Bytes of storage buffers that one plan may take; None: what is fair, see `plan.KEEP_BYTES`."""
         self._pipelines: dict[tuple[str, Schedule], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}

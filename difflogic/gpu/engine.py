@@ -46,6 +46,10 @@ class GpuEngine:
         """On the adapter of that index or name, else on the first. Raises NoAdapterError."""
         return cls(Device(select_adapter(selector, require_hardware)))
 
+    def limit_memory(self, max_memory: int) -> None:
+        """Models opened from now on take at most so many bytes of device memory, or raise LimitError."""
+        self.device.max_memory = max_memory
+
     def rollout(
         self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
     ) -> Floats:

@@ -247,6 +247,7 @@ def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
         probes=len(job.probes),
         hard_batch=train.batch,
         schedule=schedule,
+        max_memory=device.max_memory,
     )
 
 

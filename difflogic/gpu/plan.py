@@ -293,7 +293,7 @@ def make_plan(
     if smallest is not None and max_memory is not None:
         raise LimitError(
             f"The smallest plan needs {smallest / 1e6:.1f} MB, but --max-memory allows {max_memory / 1e6:.1f} MB: "
-            f"allow at least {math.ceil(smallest / 1e6)} MB, or use a smaller grid, batch or circuit."
+            f"allow at least {math.ceil(smallest / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
         )
     assert failure is not None
     raise failure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from difflogic.engine import Engine, EngineInfo
+from difflogic.engine import Engine, EngineInfo, MemoryLimited
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
@@ -19,6 +19,17 @@ class Placement:
     selector: str
     """What was asked for."""
     reason: str
+
+    def limited(self, max_memory: int | None) -> Placement:
+        """The same, taking at most so many bytes. Raises UsageError where the engine plans no memory."""
+        if max_memory is not None:
+            if not isinstance(self.engine, MemoryLimited):
+                raise UsageError(
+                    f"--max-memory limits what the GPU engine takes, but the {self.engine.info.engine} engine runs: "
+                    "drop it, or ask for --gpu."
+                )
+            self.engine.limit_memory(max_memory)
+        return self
 
 
 def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engine:
