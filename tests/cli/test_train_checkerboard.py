@@ -13,12 +13,17 @@ from difflogic import checkpoint
 from difflogic.cli import reporters
 from difflogic.engine import EngineInfo
 from difflogic.train.observer import Beginning
+from difflogic.train.session import Session
+from difflogic.train.signals import StopSignals
 from tests.cli.conftest import Call
 from tests.train import processes
 from tests.train.tiny import assert_same_run, tiny_config
 
 MAIN = "difflogic.cli.main"
 LOG_LINE = re.compile(r"Epoch [ \d]{4}: soft_loss=\d+\.\d{4}, hard_acc=\d+\.\d\d%")
+POPULATION_LOG_LINE = re.compile(
+    r"Epoch [ \d]{4}: soft_loss=\d+\.\d{4} at best, \d+\.\d{4} in the median, solved \d of 3"
+)
 
 
 def test_a_run_in_lines(call: Call, tmp_path: Path) -> None:
@@ -102,6 +107,66 @@ def test_init_from(call: Call) -> None:
     assert json.loads(Path("second/manifest.json").read_text())["init_from"] == "first"
 
 
+def test_a_population_in_lines(call: Call) -> None:
+    code, out, errors = call("--population", 3, "--log-interval", 4, "--out", "here")
+    assert (code, errors) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "tiny: 54 gates, 5x6 grid, 2 channels, 3 steps, batch 3, seeds 23 to 25"
+    logs = [line for line in lines if line.startswith("Epoch ")]
+    assert all(POPULATION_LOG_LINE.fullmatch(line) for line in logs)
+    assert [int(line[6:10]) for line in logs] == [1, 4, 5, 8, 10, 12]
+    assert Path("here/summary.txt").read_text() in out
+    assert "95 % Wilson interval" in out
+
+
+def test_a_population_in_json(call: Call) -> None:
+    code, out, errors = call("--population", 3, "--json", "--out", "here")
+    assert (code, errors) == (0, "")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert (events[0]["event"], events[0]["population"]) == ("begin", 3)
+    rows = [json.loads(line) for line in Path("here/metrics.jsonl").read_text().splitlines()]
+    epochs = [event for event in events if event["event"] == "epoch"]
+    assert [event["epoch"] for event in epochs] == [1, 5, 10, 12]
+    for event in epochs:
+        members = [dict(member) for member in event["members"]]
+        assert [member.pop("hard_acc") for member in members] == [round(100 * each["accuracy"], 4) for each in members]
+        assert members == [row for row in rows if row["epoch"] == event["epoch"]]
+        losses = sorted(member["soft_loss"] for member in members)
+        assert [event["soft_loss_best"], event["soft_loss_median"]] == losses[:2]
+        assert event["solved"] == sum(member["hard_loss"] == 0 for member in members)
+    assert [member["seed"] for member in events[-1]["members"]] == [23, 24, 25]
+    assert events[-1]["best_seed"] in (23, 24, 25)
+
+
+def test_a_population_resumes(call: Call) -> None:
+    call("--population", 2, "--seed", 30, "--out", "whole")
+    call("--population", 2, "--seed", 30, "--epochs", 5, "--out", "halves")
+    code, out, errors = call("--resume", "halves", "--epochs", 12, engine=None)
+    assert (code, errors) == (0, "")
+    assert "seeds 30 to 31" in out
+    assert "Going on after epoch 5 of 12" in out
+    whole, halves = (checkpoint.read(Path(name)) for name in ("whole", "halves"))
+    assert halves.seeds == [30, 31]
+    for one, two in zip(whole.members, halves.members, strict=True):
+        assert one.state.logits.tobytes() == two.state.logits.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stop"), [([], 0), (["--stop-when-solved"], 1), (["--stop-when-solved", "2"], 2)]
+)
+def test_stop_when_solved_counts(arguments: list[str], stop: int, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    train = Session.train
+
+    def listen(self: Session, signals: StopSignals, stop_when_solved: int, log_interval: int) -> None:
+        asked.append(stop_when_solved)
+        train(self, signals, stop_when_solved, log_interval)
+
+    monkeypatch.setattr(Session, "train", listen)
+    assert call(*arguments, "--population", 2, "--epochs", 1, "--out", "here").code == 0
+    assert asked == [stop]
+
+
 BAD_INPUT = [
     (["--epochs", "0"], 2, "epochs must be a whole number of at least 1, got 0."),
     (["--epochs", "-5"], 2, "epochs must be a whole number of at least 1, got -5."),
@@ -109,6 +174,11 @@ BAD_INPUT = [
     (["--eval-interval", "0"], 2, "eval_interval must be a whole number of at least 1, got 0."),
     (["--log-interval", "0"], 2, "log_interval must be a whole number of at least 1, got 0."),
     (["--seed", "-1"], 2, "seed must be a whole number between 0 and 4294967295, got -1."),
+    (["--population", "0"], 2, "population must be a whole number of at least 1, got 0."),
+    (["--population", "-4"], 2, "population must be a whole number of at least 1, got -4."),
+    (["--stop-when-solved", "0"], 2, "--stop-when-solved counts models: expected at least 1, got 0."),
+    (["--stop-when-solved", "3", "--population", "2"], 2, "stop_when_solved counts solved models: expected at most 2, "
+                                                          "the population, got 3."),
     (["--gpu"], 2, "--gpu means --engine gpu, but --engine reference was given too: give one of them."),
     (["--engine", "cuda"], 2, "Unknown engine 'cuda': expected auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME."),
     (["--require-hardware"], 2, "The reference engine runs on the CPU: drop --require-hardware, "
@@ -118,6 +188,7 @@ BAD_INPUT = [
                                   "expected the folder of an earlier run."),
     (["--resume", "x", "--seed", "3", "--small"], 2, "--resume continues a run as it was configured: "
                                                      "drop --seed, --small."),
+    (["--resume", "x", "--population", "3"], 2, "--resume continues a run as it was configured: drop --population."),
     (["--init-from", "nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
     (["--init-from", "file"], 1, "file is not a difflogic checkpoint, or its header is damaged. "
                                  "Restore the file from a copy, or start a new run."),

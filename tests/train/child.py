@@ -1,5 +1,5 @@
 """A training process to interrupt: `python -m tests.train.child FOLDER [--resume] [--engine E] [--pause S]
-[--kill-at N]`.
+[--kill-at N] [--population M]`.
 
 `--kill-at N`: SIGKILL at the N-th file operation after the run began, in the middle of a write where it is one.
 """
@@ -55,10 +55,11 @@ def main() -> None:
     parser.add_argument("--engine", default="reference")
     parser.add_argument("--pause", type=float, default=0)
     parser.add_argument("--kill-at", type=int, default=0)
+    parser.add_argument("--population", type=int)
     options = parser.parse_args()
     where = {"resume" if options.resume else "out": options.folder}
     trainer = Trainer(tiny_config(), open_engine(options.engine))
-    run = trainer.run(**where, observer=Killer(options.kill_at, options.pause))
+    run = trainer.run(**where, population=options.population, observer=Killer(options.kill_at, options.pause))
     sys.exit(0 if run.interrupted is None else 128 + run.interrupted)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ import pytest
 
 from difflogic import prng
 from difflogic.config import Config
-from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainingModel, TrainState
+from difflogic.engine import Engine, Job, TrainingModel, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
 from difflogic.train import schedule, tasks
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run, Trainer
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.tasks import PROBE_STREAM
+from tests.train.scripted import Scripted
 from tests.train.tiny import tiny_config
 
 
@@ -44,46 +46,6 @@ class Diary(Observer):
 
     def saved(self, epoch: int) -> None:
         self.saves.append(epoch)
-
-
-class Scripted:
-    """An engine and model in one whose losses are written beforehand."""
-
-    def __init__(self, engine: Engine, hard_losses: dict[int, int], skipped: tuple[int, ...] = ()) -> None:
-        self.info = engine.info
-        self.hard_losses, self.skipped = hard_losses, skipped
-        self.calls: list[int] = []
-        self.closed = False
-
-    def open_model(self, job: Job, state: TrainState) -> TrainingModel:
-        self.state = state
-        self.waiting: list[EpochMetrics] = []
-        return self
-
-    def max_epochs_per_call(self) -> int:
-        return 3
-
-    def train(self, epochs: int) -> None:
-        self.calls.append(epochs)
-        for _ in range(epochs):
-            epoch = self.state.epoch + 1
-            self.state = dataclasses.replace(self.state, epoch=epoch)
-            loss = np.inf if epoch in self.skipped else float(epoch)
-            self.waiting.append(EpochMetrics(epoch, loss, epoch in self.skipped))
-
-    def drain(self) -> list[EpochMetrics]:
-        drained, self.waiting = self.waiting, []
-        return drained
-
-    def evaluate(self) -> Evaluation:
-        wrong = self.hard_losses.get(self.state.epoch, 9)
-        return Evaluation(hard_loss=wrong, train_hard_loss=4, values=120, wrong_probes=min(wrong, 4))
-
-    def to_cpu(self) -> TrainState:
-        return self.state
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def test_in_memory(config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,11 +159,15 @@ def test_a_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_pa
     class Fails(Observer):
         def advanced(self, epoch: int) -> None:
             if epoch == 7:
-                raise ZeroDivisionError
+                raise ZeroDivisionError("at epoch 7")
 
     with pytest.raises(ZeroDivisionError):
         Trainer(config, engine).run(out=tmp_path / "run", observer=Fails())
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert (manifest["status"], manifest["epoch"]) == ("failed", 5)
+    assert manifest["result"] == "ZeroDivisionError: at epoch 7"
     assert Trainer(config, engine).run(resume=tmp_path / "run").state.epoch == 12
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["status"] == "complete"
 
 
 @pytest.mark.parametrize("epochs", [0, -3])
@@ -261,5 +227,5 @@ def test_an_asynchronous_run_ends_too(engine: Engine, tmp_path: Path) -> None:
 
 def test_every_field_of_an_observer_has_a_default() -> None:
     observer: Any = Observer()
-    for name in ("began", "advanced", "logged", "noticed", "saved"):
+    for name in ("began", "advanced", "logged", "compared", "noticed", "saved"):
         assert getattr(observer, name).__doc__
