@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from difflogic.errors import LimitError
 from difflogic.gpu.device import Device
-from difflogic.gpu.model import GpuModel
+from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.gpu.plan import Schedule
 from difflogic.layout import flat_layout
-from tests.gpu.jobs import assert_same, make_job, outcome, start, train_alone
+from tests.gpu.jobs import assert_same, assert_same_state, make_job, outcome, start, train_alone
 from tests.gpu.rig import SCHEDULES
 
 SEEDS = (23, 24, 25)
@@ -48,3 +50,53 @@ def test_a_skipped_model_does_not_hold_the_others_back(device: Device) -> None:
     got = outcome(together, 2)
     state, _, evaluation = train_alone(device, jobs[2], states[2], 2)
     assert_same(got, (state, [], evaluation))
+
+
+def test_all_at_once_is_one_after_the_other(device: Device) -> None:
+    jobs = [make_job(seed) for seed in SEEDS]
+    model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    model.train(2)
+    before = model.device.ledger.downloaded["evaluation"]
+    evaluations = model.evaluate_all()
+    assert model.device.ledger.downloaded["evaluation"] - before == model.workspace.buffers["counts"].size
+    assert evaluations == [model.evaluate(index) for index in range(3)]
+    for index, state in enumerate(model.to_cpu_all()):
+        assert_same_state(state, model.to_cpu(index))
+    assert [[row.epoch for row in rows] for rows in model.drain_all()] == [[1, 2]] * 3
+    model.close()
+
+
+def small(device: Device, binding: int) -> Device:
+    """The device with another limit."""
+    smaller = copy.copy(device)
+    smaller.limits = device.limits | {"max-storage-buffer-binding-size": binding}
+    return smaller
+
+
+@pytest.mark.parametrize("fitting", [1, 2, 5])
+def test_what_fits_is_said(device: Device, fitting: int) -> None:
+    jobs = [make_job(seed) for seed in range(6)]
+    largest = max(plan_for(device, jobs[:fitting]).buffer_bytes().values())
+    assert plan_for(small(device, largest), jobs[:fitting]).models == fitting
+    with pytest.raises(
+        LimitError, match=f"Of the 6 models asked for, {fitting} fit at once: use --population {fitting}."
+    ):
+        plan_for(small(device, largest), jobs)
+
+
+def test_nothing_is_said_where_none_fits(device: Device) -> None:
+    with pytest.raises(LimitError) as caught:
+        plan_for(small(device, 1000), [make_job(seed) for seed in SEEDS])
+    assert "fit at once" not in str(caught.value)
+
+
+def test_memory_that_runs_out_names_what_each_model_needs(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise LimitError("The device could not give 1.0 MB.")
+
+    monkeypatch.setattr("difflogic.gpu.model.Workspace", refuse)
+    jobs = [make_job(seed) for seed in SEEDS]
+    with pytest.raises(LimitError, match=r"The 3 models of this population need \d\.\d MB in all, \d\.\d MB each"):
+        GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    with pytest.raises(LimitError, match=r"The device could not give 1\.0 MB\.$"):
+        GpuModel.from_cpu(device, jobs[:1], [start(jobs[0])])
