@@ -23,7 +23,8 @@ from difflogic.engine import (
 from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
-from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.groups import GpuGroups
+from difflogic.gpu.model import GpuModel, most_at_once, plan_for
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.layout import flat_layout
@@ -115,13 +116,19 @@ class GpuEngine:
         return circuit.with_logits(logits), OptimizerState(mu, nu, step), {"soft_loss": loss, "skipped": skipped}
 
     def open_model(self, job: Job, state: TrainState) -> GpuModel:
-        return self.open_population([job], [state])
+        return GpuModel.from_cpu(self.device, [job], [state], self._schedule or self._tuned([job]))
 
-    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel:
-        return GpuModel.from_cpu(self.device, jobs, states, self._schedule or self._tuned(jobs))
+    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel | GpuGroups:
+        schedule = self._schedule or self._tuned(jobs)
+        fitting = most_at_once(self.device, jobs, schedule)
+        if 0 < fitting < len(jobs) and self.device.max_memory is None:
+            return GpuGroups.from_cpu(self.device, jobs, states, fitting, schedule)
+        return GpuModel.from_cpu(self.device, jobs, states, schedule)
 
     def _tuned(self, jobs: Sequence[Job]) -> Schedule | None:
         """What `difflogic tune` stored for these jobs on this adapter."""
+        if most_at_once(self.device, jobs) < len(jobs):
+            return None  # nothing was tuned for work that does not fit
         stored = tuned.lookup(self.device.adapter, plan_for(self.device, jobs))
         return stored.schedule if stored else None
 

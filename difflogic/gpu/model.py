@@ -225,14 +225,22 @@ def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = No
     try:
         return _plan(device, jobs[0], layouts, schedule)
     except LimitError as error:
-        fitting = bisect_left(
-            range(1, len(jobs)), True, key=lambda count: _refused(device, jobs[0], layouts[:count], schedule)
-        )
+        fitting = _most(device, jobs[0], layouts, schedule)
         if not fitting:
             raise
         raise LimitError(
             f"{error} Of the {len(jobs)} models asked for, {fitting} fit at once: use --population {fitting}."
         ) from error
+
+
+def most_at_once(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> int:
+    """How many of these jobs, from the first on, fit into the same dispatches: 0 where not even one does."""
+    return _most(device, jobs[0], [flat_layout(job.circuit) for job in jobs], schedule)
+
+
+def _most(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> int:
+    sizes = range(1, len(layouts) + 1)
+    return bisect_left(sizes, True, key=lambda count: _refused(device, job, layouts[:count], schedule))
 
 
 def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> Plan:

@@ -10,6 +10,8 @@ import pytest
 
 from difflogic.errors import LimitError
 from difflogic.gpu.device import Device
+from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.groups import GpuGroups
 from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.gpu.plan import Schedule
 from difflogic.layout import flat_layout
@@ -100,3 +102,27 @@ def test_memory_that_runs_out_names_what_each_model_needs(device: Device, monkey
         GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
     with pytest.raises(LimitError, match=r"The device could not give 1\.0 MB\.$"):
         GpuModel.from_cpu(device, jobs[:1], [start(jobs[0])])
+
+
+def test_a_population_past_one_binding_trains_in_groups(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [make_job(seed) for seed in (*SEEDS, 26, 27)]
+    states = [start(job) for job in jobs]
+    most = plan_for(device, jobs[:2]).buffer_bytes()
+    monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
+    together = GpuEngine(device).open_population(jobs, states)
+    assert isinstance(together, GpuGroups)
+    assert [group.plan.models for group in together.groups] == [1, 2, 2]
+    together.train(2)
+    metrics, evaluations, after = together.drain_all(), together.evaluate_all(), together.to_cpu_all()
+    together.close()
+    for job, state, *got in zip(jobs, states, after, metrics, evaluations, strict=True):
+        assert_same(tuple(got), train_alone(device, job, state, 2))
+
+
+def test_a_memory_limit_is_not_evaded_by_groups(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [make_job(seed) for seed in SEEDS]
+    two = plan_for(device, jobs[:2])
+    least = replace(two, schedule=two.schedule.with_keep(False)).total_bytes()
+    monkeypatch.setattr(device, "max_memory", least)
+    with pytest.raises(LimitError, match=r"Of the 3 models asked for, 2 fit at once: use --population 2\."):
+        GpuEngine(device).open_population(jobs, [start(job) for job in jobs])
