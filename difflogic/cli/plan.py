@@ -13,6 +13,7 @@ from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.config import Config
+    from difflogic.gpu.adapter import Adapter
     from difflogic.gpu.plan import Plan
 
 
@@ -36,7 +37,8 @@ def command(
     """Print the device memory that training the checkerboard would take, by strategy, and which is chosen.
 
     Kept: the forward pass keeps every gate's value for the backward pass. Recomputed: only the states are
-    kept, and every step is computed again in scratch of a fixed size. The results are the same.
+    kept, and every step is computed again in scratch of a fixed size. The results are the same. A population
+    past the size of one binding is trained in groups, one after another.
 
     Example: difflogic plan --size 256x256
     """
@@ -51,16 +53,23 @@ def command(
         config = config.with_(task={"height": height, "width": width})
     if population < 1:
         raise UsageError(f"population must be a whole number of at least 1, got {population}.")
-    rows = [_row(plan, chosen) for plan, chosen in _plans(select_adapter(adapter), config, population, max_memory)]
+    groups, plans = _plans(select_adapter(adapter), config, population, max_memory)
+    rows = [_row(plan, chosen, groups) for plan, chosen in plans]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     else:
         click.echo("\n".join(map(_line, rows)))
 
 
-def _plans(adapter: Any, config: Config, population: int, max_memory: int | None) -> list[tuple[Plan, bool]]:
-    """Each strategy, and whether it is the one that would be taken. Raises LimitError where none can be."""
+def _plans(
+    adapter: Adapter, config: Config, population: int, max_memory: int | None
+) -> tuple[int, list[tuple[Plan, bool]]]:
+    """The number of groups, and for the largest of them each strategy, and whether it would be taken.
+
+    Raises LimitError where not even one model fits.
+    """
     from difflogic.circuit import Circuit
+    from difflogic.errors import LimitError
     from difflogic.gpu.plan import make_plan
     from difflogic.layout import flat_layout
     from difflogic.shape import Shape
@@ -68,17 +77,35 @@ def _plans(adapter: Any, config: Config, population: int, max_memory: int | None
     members = [Circuit.initial(config.model, (config.seed + member) % 2**32) for member in range(population)]
     grid = (config.train.batch, config.task.height, config.task.width, config.model.channels)
     shape = Shape.of(members[0], grid, config.task.steps, config.task.loss_channels)
-    limits, layouts = adapter.granted_limits(), [flat_layout(circuit) for circuit in members]
-    sizes = (layouts, shape, config.train.probes, config.train.batch)
-    chosen = make_plan(adapter, limits, *sizes, max_memory=max_memory)
+    layouts = [flat_layout(circuit) for circuit in members]
+    groups = 1
+    while True:
+        largest = layouts[: -(-population // groups)]
+        try:
+            chosen = make_plan(
+                adapter,
+                adapter.granted_limits(),
+                largest,
+                shape,
+                config.train.probes,
+                config.train.batch,
+                max_memory=max_memory,
+            )
+            break
+        except LimitError:
+            if len(largest) == 1 or max_memory is not None:
+                raise
+            groups += 1
     other = replace(chosen, schedule=chosen.schedule.with_keep(not chosen.schedule.keep))
-    return sorted([(chosen, True), (other, False)], key=lambda each: not each[0].schedule.keep)
+    return groups, sorted([(chosen, True), (other, False)], key=lambda each: not each[0].schedule.keep)
 
 
-def _row(plan: Plan, chosen: bool) -> dict[str, Any]:
+def _row(plan: Plan, chosen: bool, groups: int) -> dict[str, Any]:
     return {
         "strategy": "kept" if plan.schedule.keep else "recomputed",
         "chosen": chosen,
+        "groups": groups,
+        "models_per_group": plan.models,
         "total_bytes": plan.total_bytes(),
         "buffers": plan.buffer_bytes() | {"nodes": plan.buffer_bytes()["nodes"] * plan.node_buffers},
     }
@@ -88,7 +115,8 @@ def _line(row: dict[str, Any]) -> str:
     largest = sorted(row["buffers"].items(), key=lambda item: -item[1])[:4]
     parts = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in largest)
     mark = "chosen" if row["chosen"] else "      "
-    return f"{row['strategy']:10} {mark}  {row['total_bytes'] / 1e6:9.1f} MB   ({parts}, ...)"
+    each = f" for each of {row['groups']} groups of {row['models_per_group']}" if row["groups"] > 1 else ""
+    return f"{row['strategy']:10} {mark}  {row['total_bytes'] / 1e6:9.1f} MB{each}   ({parts}, ...)"
 
 
 def _sides(size: str) -> tuple[int, int]:

@@ -37,6 +37,14 @@ def test_a_memory_limit_decides(capsys: pytest.CaptureFixture[str]) -> None:
     assert "The smallest plan needs" in capsys.readouterr().err
 
 
+def test_a_population_past_one_binding_is_planned_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert planned(capsys, "--population", "2")[0]["groups"] == 1
+    row = planned(capsys, "--population", "64")[1]
+    assert row["chosen"]
+    assert row["groups"] * row["models_per_group"] >= 64
+    assert row["groups"] > 1
+
+
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--small"]) == 0
     first, second = capsys.readouterr().out.splitlines()
