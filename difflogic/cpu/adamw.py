@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
+from difflogic.cpu.coefficients import KINDS
 from difflogic.cpu.compiled import inner
-from difflogic.cpu.tables import Array
+from difflogic.cpu.kinds import clip, divide, load_kinds, root, splat_kinds
+from difflogic.cpu.program import Array
+from difflogic.cpu.vectors import add, fma, mul, store
 from difflogic.shape import Hyper
 
 
@@ -44,15 +46,21 @@ def power(base: np.float32, exponent: int) -> np.float32:
 def adamw(
     first: int, last: int, optimizer: Optimizer, step: int, gradients: Array, logits: Array, mu: Array, nu: Array
 ) -> None:
-    """The `step`-th step, counted from 1, of gates `first` to `last`, in place; all `[G, 16]`."""
+    """The `step`-th step, counted from 1, of gates `first` to `last`, in place; all `[16*G]`."""
     one = np.float32(1)
-    rest1, rest2 = one - optimizer.beta1, one - optimizer.beta2
-    scale1, scale2 = one - power(optimizer.beta1, step), one - power(optimizer.beta2, step)
-    for gate in range(first, last):
-        for kind in range(logits.shape[1]):
-            clipped = min(max(gradients[gate, kind], -optimizer.clip), optimizer.clip)
-            m = optimizer.beta1 * mu[gate, kind] + rest1 * clipped
-            n = optimizer.beta2 * nu[gate, kind] + rest2 * clipped * clipped
-            mu[gate, kind], nu[gate, kind] = m, n
-            decay = optimizer.weight_decay * logits[gate, kind]
-            logits[gate, kind] -= optimizer.lr * ((m / scale1) / (math.sqrt(n / scale2) + optimizer.epsilon) + decay)
+    beta1, beta2 = splat_kinds(optimizer.beta1), splat_kinds(optimizer.beta2)
+    rest1, rest2 = splat_kinds(one - optimizer.beta1), splat_kinds(one - optimizer.beta2)
+    scale1 = splat_kinds(one - power(optimizer.beta1, step))
+    scale2 = splat_kinds(one - power(optimizer.beta2, step))
+    least, most = splat_kinds(-optimizer.clip), splat_kinds(optimizer.clip)
+    lr, epsilon = splat_kinds(-optimizer.lr), splat_kinds(optimizer.epsilon)
+    weight_decay = splat_kinds(optimizer.weight_decay)
+    for start in range(first * KINDS, last * KINDS, KINDS):
+        g = clip(load_kinds(gradients, start), least, most)
+        m = fma(beta1, load_kinds(mu, start), mul(rest1, g))
+        n = fma(beta2, load_kinds(nu, start), mul(mul(rest2, g), g))
+        store(mu, start, m)
+        store(nu, start, n)
+        p = load_kinds(logits, start)
+        direction = divide(divide(m, scale1), add(root(divide(n, scale2)), epsilon))
+        store(logits, start, fma(lr, fma(weight_decay, p, direction), p))

@@ -11,8 +11,8 @@ from numba.core.cgutils import get_or_insert_function
 
 from difflogic.cpu.compiled import inner, intrinsic
 
-SPINS = 2000
-"""Looks at a counter before a waiting thread offers its processor to others: some ten microseconds."""
+SPINS = 200
+"""Looks at a counter before a waiting thread offers its processor to others: about a microsecond."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
 
 

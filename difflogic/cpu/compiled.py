@@ -92,8 +92,9 @@ def _users_folder() -> Path:
 
 def _fingerprint() -> str:
     """Of everything that goes into the machine code: two processors may share one folder."""
-    parts = [sys.version, numba.__version__, llvmlite.__version__, *target()]
-    parts += [path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parent.glob("*.py"))]
+    here = Path(__file__).parent
+    parts = [str(here), sys.version, numba.__version__, llvmlite.__version__, *target()]
+    parts += [path.read_text(encoding="utf-8") for path in sorted(here.glob("*.py"))]
     parts += [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

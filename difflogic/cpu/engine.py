@@ -56,7 +56,7 @@ class CpuEngine:
         work.set_start(bits.pack(grid))
         if masks is not None:
             work.set_masks(masks)
-        work.run(circuit.flat_logits().astype(np.float32))
+        work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
         return np.stack([bits.unpack(work.state(step), grid.shape) for step in range(steps + 1)])
 
     def loss_and_gradients(
@@ -70,7 +70,7 @@ class CpuEngine:
     ) -> tuple[float, ArraysByNetwork]:
         work = self._training(circuit, x, y, steps, loss_channels, masks, Hyper())
         history = work.run(0, schedule.phases(steps) - 1)
-        return float(history[0, 0]), circuit.unflatten(work.buffers.gradients)
+        return float(history[0, 0]), circuit.unflatten(work.per_gate(work.buffers.gradients))
 
     def train_step(
         self,
@@ -86,10 +86,15 @@ class CpuEngine:
         state = state or OptimizerState.fresh(circuit)
         work = self._training(circuit, x, y, steps, loss_channels, masks, Hyper(lr=lr))
         buffers = work.buffers
-        buffers.mu[:], buffers.nu[:], buffers.control[c.STEP] = state.mu, state.nu, state.step
+        work.set_logits(circuit.flat_logits(), state.mu, state.nu)
+        buffers.control[c.STEP] = state.step
         loss, skipped = work.run(0, schedule.phases(steps))[0]
-        after = OptimizerState(buffers.mu.copy(), buffers.nu.copy(), int(buffers.control[c.STEP]))
-        return circuit.with_logits(buffers.logits), after, {"soft_loss": float(loss), "skipped": bool(skipped)}
+        after = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(buffers.control[c.STEP]))
+        return (
+            circuit.with_logits(work.per_gate(buffers.logits)),
+            after,
+            {"soft_loss": float(loss), "skipped": bool(skipped)},
+        )
 
     def open_model(self, job: Job, state: TrainState) -> CpuModel:
         return CpuModel(job, state, self.info, self.threads)
@@ -122,7 +127,7 @@ class CpuEngine:
     ) -> Workspace:
         shape = Shape.of(circuit, grid.shape, steps, loss_channels)
         work = Workspace(circuit, shape, self.threads, hyper, asynchronous=masks is not None)
-        work.buffers.logits[:] = circuit.flat_logits()
+        work.set_logits(circuit.flat_logits())
         work.set_start(grid)
         if masks is not None:
             work.set_masks(masks)
@@ -131,15 +136,19 @@ class CpuEngine:
 
 @cache
 def _compile() -> None:
-    """Once per process: both pieces on a grid of nine cells, so that no epoch has to wait for the compiler."""
+    """Once per process, so that no epoch has to wait for the compiler."""
     if not compiled.is_cached():
         compiled.tell("compiling the CPU engine for this processor, which takes some 15 seconds, once.")
+    warm_up()
+
+
+def warm_up() -> None:
+    """Both pieces of work, on one gate and a grid of nine cells."""
     logits = np.zeros((1, 1, 16), dtype=np.float32)
     wires = np.zeros((2, 1), dtype=np.int64)
     circuit = Circuit.from_arrays(
         {"perceive": [logits], "update": [logits[0]]}, {"perceive": [wires], "update": [wires]}, channels=1
     )
-    grid = np.zeros((1, 3, 3, 1), dtype=np.float32)
-    shape = Shape.of(circuit, grid.shape, 1)
+    shape = Shape(1, 3, 3, 1, steps=1)
     Workspace(circuit, shape, threads=1).run(0, 1)
-    HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits())
+    HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic import gates
+from difflogic.cpu.coefficients import KINDS
 from difflogic.cpu.compiled import inner
 from difflogic.cpu.program import RECORD, A, Array, B, Program
 from difflogic.cpu.vectors import TILE, WORDS
@@ -31,11 +32,10 @@ def hard_program(
     their number at the end. `aliases`, `rows [N]`, `forms [I, 4]`: scratch; afterwards `rows` holds every
     needed node's row, and `aliases` which node, or constant, a node is equal to.
     """
-    instance = 0
     for node in range(program.patch_nodes):
         aliases[node] = node
-    for gate in range(len(logits)):
-        kind = logits[gate].argmax()
+    for gate in range(logits.size // KINDS):
+        kind = int(logits[gate * KINDS : (gate + 1) * KINDS].argmax())
         for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
             aliases[program.patch_nodes + instance] = _simplify(program, instance, kind, aliases, forms[instance])
     _mark(program, aliases, forms, rows)

@@ -11,9 +11,9 @@ from difflogic.circuit import Circuit
 from difflogic.cpu import hard_forward
 from difflogic.cpu.hard_forward import HardBuffers
 from difflogic.cpu.program import make_program
-from difflogic.cpu.tables import LINE, Array, aligned, neighbours
+from difflogic.cpu.tables import Array, aligned, neighbours
 from difflogic.cpu.threads import together
-from difflogic.cpu.vectors import WORDS
+from difflogic.cpu.vectors import LINE, WORDS
 from difflogic.shape import Shape
 
 OUTSIDE_FIRST = LINE // 8
@@ -58,7 +58,7 @@ class HardWorkspace:
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def run(self, logits: Array) -> None:
-        """All steps, by the argmax gates of `logits [G, 16]`."""
+        """All steps, by the argmax gates of `logits [16*G]`."""
         self._counters[:] = 0
         arguments = (self.shape.steps, self.program, logits, self.buffers, self._counters)
         together(self.threads, lambda thread: hard_forward.run_hard(thread, *arguments))

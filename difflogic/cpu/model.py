@@ -38,8 +38,8 @@ class CpuModel:
         self._upload(state)
 
     def _upload(self, state: TrainState) -> None:
-        buffers, control = self._work.buffers, self._work.buffers.control
-        buffers.logits[:], buffers.mu[:], buffers.nu[:] = state.logits, state.optimizer.mu, state.optimizer.nu
+        control = self._work.buffers.control
+        self._work.set_logits(state.logits, state.optimizer.mu, state.optimizer.nu)
         control[c.DATA_KEY], control[c.TRAIN_KEY] = state.data_key, state.train_key
         control[c.STEP], control[c.EPOCH], control[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
 
@@ -100,10 +100,10 @@ class CpuModel:
     # state --------------------------------------------------------------------------------------------
 
     def to_cpu(self) -> TrainState:
-        buffers, control = self._work.buffers, self._work.buffers.control
-        optimizer = OptimizerState(buffers.mu.copy(), buffers.nu.copy(), int(control[c.STEP]))
+        work, buffers, control = self._work, self._work.buffers, self._work.buffers.control
+        optimizer = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(control[c.STEP]))
         return TrainState(
-            logits=buffers.logits.copy(),
+            logits=work.per_gate(buffers.logits),
             optimizer=optimizer,
             data_key=control[c.DATA_KEY].copy(),
             train_key=control[c.TRAIN_KEY].copy(),

@@ -19,7 +19,7 @@ import numpy as np
 from difflogic import control as c
 from difflogic.cpu.adamw import Optimizer, adamw
 from difflogic.cpu.atomics import fetch_add, wait_for
-from difflogic.cpu.coefficients import coefficients
+from difflogic.cpu.coefficients import KINDS, coefficients
 from difflogic.cpu.commit import commit
 from difflogic.cpu.compiled import inner, piece
 from difflogic.cpu.denormals import flush_denormals, restore
@@ -41,13 +41,16 @@ class Buffers(NamedTuple):
     """All numbers of one training run but those of `Program` and `Grid`."""
 
     logits: Array
-    """float32 `[G, 16]`, as are the next four."""
+    """float32 `[16*G]`, as are the next four."""
     mu: Array
     nu: Array
     probs: Array
     gradients: Array
     coefficients: Array
-    """float32 `[4*G]`."""
+    """float32 `[4*G]`, as is the next."""
+    moments: Array
+    table: Array
+    """float32 `[4*16]`: see `coefficients`."""
     states: Array
     """float32 `[T + 1, C * stride]`."""
     targets: Array
@@ -156,8 +159,8 @@ def _item(
 
 @inner
 def _prepare(item: int, drawn: bool, program: Program, grid: Grid, buffers: Buffers) -> None:
-    first, last = _share(len(buffers.logits), item, grid.tiles)
-    coefficients(first, last, buffers.logits, buffers.probs, buffers.coefficients)
+    first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
+    coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
     if not drawn:
         return
     seed_grid(grid, program.channels, item, grid.tiles, buffers.control, buffers.states[0])
@@ -168,9 +171,11 @@ def _prepare(item: int, drawn: bool, program: Program, grid: Grid, buffers: Buff
 
 @inner
 def _update(phase: int, item: int, grid: Grid, buffers: Buffers, row: Array) -> None:
-    first, last = _share(len(buffers.logits), item, grid.tiles)
+    first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
     if phase == 1:
-        buffers.finite[item] = gradients(first, last, buffers.partials, buffers.probs, buffers.gradients)
+        buffers.finite[item] = gradients(
+            first, last, buffers.table, buffers.partials, buffers.probs, buffers.moments, buffers.gradients
+        )
     elif phase == 2:
         if item == 0:
             row[0] = commit(buffers.losses, buffers.finite, buffers.control)

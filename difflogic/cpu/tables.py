@@ -11,14 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.cpu.vectors import TILE
+from difflogic.cpu.vectors import LINE, TILE
 from difflogic.shape import Shape
 from difflogic.wiring import PATCH
 
 Array = npt.NDArray[Any]
-
-LINE = 64
-"""Bytes of a cache line, and of the widest vector register."""
 
 
 class Grid(NamedTuple):

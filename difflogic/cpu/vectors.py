@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import models, register_model
 
 from difflogic.cpu.compiled import intrinsic
+from difflogic.gates import GATE_COUNT
 
 TILE = 32
 """Cells per tile: enough to pay for a gate's overhead, and a whole step's rows still fit the L2 cache."""
@@ -22,8 +23,8 @@ WORDS = TILE // 2
 """64-bit words in as many bytes."""
 
 _FLOAT, _WORD, _INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
-_ROW_BYTES = 64
-"""Every row begins at a multiple of this; shifted rows do not."""
+LINE = 64
+"""Bytes of a cache line and of the widest register. Every row begins at a multiple of it, but for shifted ones."""
 _FUSE = ("contract",)
 
 
@@ -37,20 +38,36 @@ class _Words(types.Type):
         super().__init__(name=f"Words{WORDS}")
 
 
-floats, words = _Floats(), _Words()
-_VECTOR = {floats: ir.VectorType(_FLOAT, TILE), words: ir.VectorType(_WORD, WORDS)}
+class _Kinds(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name="Kinds")
+
+
+floats, words, kinds = _Floats(), _Words(), _Kinds()
+"""A row of floats; one of words; and sixteen floats, one per kind of gate."""
+VECTOR = {
+    floats: ir.VectorType(_FLOAT, TILE),
+    words: ir.VectorType(_WORD, WORDS),
+    kinds: ir.VectorType(_FLOAT, GATE_COUNT),
+}
 
 
 @register_model(_Floats)
 class _FloatsModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR[floats])
+        super().__init__(manager, kind, VECTOR[floats])
 
 
 @register_model(_Words)
 class _WordsModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR[words])
+        super().__init__(manager, kind, VECTOR[words])
+
+
+@register_model(_Kinds)
+class _KindsModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR[kinds])
 
 
 def _kind(array: Any) -> Any:
@@ -58,7 +75,7 @@ def _kind(array: Any) -> Any:
     return floats if array.dtype == types.float32 else words
 
 
-def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
+def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, vector: Any) -> Any:
     """Where `array[index]` lies, `array` and `index` being the first two arguments."""
     data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
     return builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
@@ -69,7 +86,8 @@ def _shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
     return builder.shuffle_vector(one, two, mask)
 
 
-def _splat(builder: Any, value: Any, vector: Any) -> Any:
+def splatted(builder: Any, value: Any, vector: Any) -> Any:
+    """A vector of equal values, in the compiler's own terms."""
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_INDEX, 0))
     return _shuffled(builder, one, one, [0] * vector.count)
 
@@ -80,7 +98,7 @@ def load(_: Any, array: Any, index: Any) -> Any:
     kind = _kind(array)
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_pointer(context, builder, signature, arguments, _VECTOR[kind]), align=_ROW_BYTES)
+        return builder.load(pointer_to(context, builder, signature, arguments, VECTOR[kind]), align=LINE)
 
     return kind(array, types.intp), build
 
@@ -101,8 +119,8 @@ def store(_: Any, array: Any, index: Any, value: Any) -> Any:
     """`array[index : index + n] = value` at a row's beginning."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = _pointer(context, builder, signature, arguments, _VECTOR[value])
-        builder.store(arguments[2], pointer, align=_ROW_BYTES)
+        pointer = pointer_to(context, builder, signature, arguments, VECTOR[value])
+        builder.store(arguments[2], pointer, align=LINE)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, value), build
@@ -113,8 +131,8 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
     """The floats from `array[index]` on, at any place; 0 where the lane's bit in the uint64 `lanes` is 0."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector = _VECTOR[floats]
-        values = builder.load(_pointer(context, builder, signature, arguments, vector), align=4)
+        vector = VECTOR[floats]
+        values = builder.load(pointer_to(context, builder, signature, arguments, vector), align=4)
         bits = builder.trunc(arguments[2], ir.IntType(TILE)) if TILE < 64 else arguments[2]
         chosen = builder.bitcast(bits, ir.VectorType(ir.IntType(1), TILE))
         return builder.select(chosen, values, ir.Constant(vector, [0.0] * TILE))
@@ -128,7 +146,7 @@ def splat(_: Any, value: Any) -> Any:
     kind: Any = floats if value == types.float32 else words
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return _splat(builder, arguments[0], _VECTOR[kind])
+        return splatted(builder, arguments[0], VECTOR[kind])
 
     return kind(value), build
 
@@ -138,36 +156,36 @@ def zeros(_: Any) -> Any:
     """A vector of floats, all 0."""
 
     def build(*_: Any) -> Any:
-        return ir.Constant(_VECTOR[floats], [0.0] * TILE)
+        return ir.Constant(VECTOR[floats], [0.0] * TILE)
 
     return floats(), build
 
 
-def _operation(build_one: Callable[..., Any], count: int, kind: Any) -> Any:
-    """Signature and builder of an operation on `count` vectors."""
+def operation(build_one: Callable[..., Any], *operands: Any) -> Any:
+    """Signature and builder of an operation on vectors of one type, which gives another of it."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return build_one(builder, *arguments)
 
-    return kind(*[kind] * count), build
+    return operands[0](*operands), build
 
 
 @intrinsic
 def fma(_: Any, x: Any, y: Any, z: Any) -> Any:
     """`x * y + z`."""
-    return _operation(lambda b, x, y, z: b.fadd(b.fmul(x, y, flags=_FUSE), z, flags=_FUSE), 3, floats)
+    return operation(lambda b, x, y, z: b.fadd(b.fmul(x, y, flags=_FUSE), z, flags=_FUSE), x, y, z)
 
 
 @intrinsic
 def mul(_: Any, x: Any, y: Any) -> Any:
     """`x * y`."""
-    return _operation(lambda b, x, y: b.fmul(x, y, flags=_FUSE), 2, floats)
+    return operation(lambda b, x, y: b.fmul(x, y, flags=_FUSE), x, y)
 
 
 @intrinsic
 def add(_: Any, x: Any, y: Any) -> Any:
     """`x + y`."""
-    return _operation(lambda b, x, y: b.fadd(x, y, flags=_FUSE), 2, floats)
+    return operation(lambda b, x, y: b.fadd(x, y, flags=_FUSE), x, y)
 
 
 @intrinsic
@@ -177,19 +195,19 @@ def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
         return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(condition.type, [0.0] * TILE)), x, y)
 
-    return _operation(choose, 3, floats)
+    return operation(choose, condition, x, y)
 
 
 @intrinsic
 def bit_fma(_: Any, x: Any, y: Any, z: Any) -> Any:
     """`x * y + z` of bits, modulo 2: `(x & y) ^ z`."""
-    return _operation(lambda b, x, y, z: b.xor(b.and_(x, y), z), 3, words)
+    return operation(lambda b, x, y, z: b.xor(b.and_(x, y), z), x, y, z)
 
 
 @intrinsic
 def bit_where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where a bit of `condition` is 1, else `y`."""
-    return _operation(lambda b, c, x, y: b.xor(b.and_(b.xor(x, y), c), y), 3, words)
+    return operation(lambda b, c, x, y: b.xor(b.and_(b.xor(x, y), c), y), condition, x, y)
 
 
 @intrinsic
@@ -201,22 +219,44 @@ def add_sums(_: Any, array: Any, index: Any, w: Any, x: Any, y: Any, z: Any) -> 
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        four = [_folded(builder, vector, 16) for vector in arguments[2:]]
-        wx, yz = _paired(builder, four[0], four[1], (0, 1)), _paired(builder, four[2], four[3], (0, 1))
-        total = _folded(builder, _quartered(builder, wx, yz), 4)
-        pointer = _pointer(context, builder, signature, arguments, total.type)
+        total = four_sums(builder, arguments[2:])
+        pointer = pointer_to(context, builder, signature, arguments, total.type)
         builder.store(builder.fadd(builder.load(pointer, align=4), total), pointer, align=4)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, floats, floats, floats, floats), build
+    return types.void(array, types.intp, w, x, y, z), build
 
 
-def _folded(builder: Any, vector: Any, lanes: int) -> Any:
-    """The vector's halves added until `lanes` are left."""
+@intrinsic
+def store_sums(_: Any, array: Any, index: Any, w: Any, x: Any, y: Any, z: Any) -> Any:
+    """`array[index : index + 4] =` the four sums."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        total = four_sums(builder, arguments[2:])
+        builder.store(total, pointer_to(context, builder, signature, arguments, total.type), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, w, x, y, z), build
+
+
+def four_sums(builder: Any, vectors: Sequence[Any]) -> Any:
+    """The sums of four vectors, as a vector of four."""
+    w, x, y, z = (folded(builder, vector, 16) for vector in vectors)
+    wx, yz = _paired(builder, w, x, (0, 1)), _paired(builder, y, z, (0, 1))
+    return folded(builder, _quartered(builder, wx, yz), 4)
+
+
+def add_vectors(builder: Any, x: Any, y: Any) -> Any:
+    """`x + y`, in the compiler's own terms."""
+    return builder.fadd(x, y)
+
+
+def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = add_vectors) -> Any:
+    """The vector's halves added, or otherwise combined, until `lanes` are left."""
     while (count := vector.type.count) > lanes:
         low = _shuffled(builder, vector, vector, range(count // 2))
         high = _shuffled(builder, vector, vector, range(count // 2, count))
-        vector = builder.fadd(low, high)
+        vector = combine(builder, low, high)
     return vector
 
 

@@ -8,6 +8,7 @@ from difflogic import control as c
 from difflogic.circuit import Circuit
 from difflogic.cpu import schedule
 from difflogic.cpu.adamw import Optimizer
+from difflogic.cpu.coefficients import transposed_table
 from difflogic.cpu.program import make_program
 from difflogic.cpu.schedule import Buffers
 from difflogic.cpu.tables import Array, aligned, make_grid
@@ -32,18 +33,21 @@ class Workspace:
         self.program, self.grid = make_program(circuit), make_grid(shape)
         self.threads = min(threads, self.grid.tiles)
         self.buffers = self._buffers(circuit.gates, Optimizer.of(hyper or Hyper()), fire_rate, asynchronous)
+        self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
 
     def _buffers(self, gates: int, optimizer: Optimizer, fire_rate: float, asynchronous: bool) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
         return Buffers(
-            logits=aligned(gates, 16),
-            mu=aligned(gates, 16),
-            nu=aligned(gates, 16),
-            probs=aligned(gates, 16),
-            gradients=aligned(gates, 16),
+            logits=aligned(16 * gates),
+            mu=aligned(16 * gates),
+            nu=aligned(16 * gates),
+            probs=aligned(16 * gates),
+            gradients=aligned(16 * gates),
             coefficients=aligned(4 * gates),
+            moments=aligned(4 * gates),
+            table=aligned(4 * 16),
             states=aligned(shape.steps + 1, channels * grid.stride),
             targets=aligned(shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
@@ -65,6 +69,16 @@ class Workspace:
         arguments = (first, last, drawn, self.program, self.grid, self.buffers, history, self._counters)
         together(self.threads, lambda thread: schedule.run(thread, *arguments))
         return history
+
+    def set_logits(self, logits: Array, mu: Array | None = None, nu: Array | None = None) -> None:
+        """`[G, 16]` each."""
+        self.buffers.logits[:] = logits.reshape(-1)
+        if mu is not None and nu is not None:
+            self.buffers.mu[:], self.buffers.nu[:] = mu.reshape(-1), nu.reshape(-1)
+
+    def per_gate(self, values: Array) -> Array:
+        """A copy of one of the buffers, as `[G, 16]`."""
+        return values.reshape(-1, 16).copy()
 
     def set_start(self, grids: Array) -> None:
         """`[B, H, W, C]` as the first state."""

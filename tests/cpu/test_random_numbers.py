@@ -1,0 +1,67 @@
+"""Random numbers in compiled code, bit for bit those of `difflogic.prng`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic import control as c
+from difflogic import prng
+from difflogic.cpu.fire_mask import fire_mask
+from difflogic.cpu.seed_grid import seed_grid
+from difflogic.cpu.tables import aligned, make_grid
+from difflogic.cpu.threefry import pair_of_bits, split
+from difflogic.cpu.vectors import TILE
+from difflogic.reference import fire_mask as fire_mask_twin
+from difflogic.reference import seed_grid as seed_grid_twin
+from difflogic.shape import Shape
+
+KEYS = [prng.key_from_seed(seed) for seed in (0, 23, 2**32 - 1)] + [np.array([0xDEADBEEF, 0x89ABCDEF], np.uint32)]
+
+SHAPES = [
+    Shape(1, 3, 3, 1, steps=1),
+    Shape(2, 5, 7, 3, steps=4),
+    Shape(3, 4, 11, 2, steps=3, periodic=True),
+    Shape(1, 8, 8, 1, steps=2),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_split(key: prng.Key) -> None:
+    np.testing.assert_array_equal(split(*key), np.concatenate(prng.split(key)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 50])
+def test_bits(count: int) -> None:
+    expected = prng.random_bits(KEYS[3], count)
+    half = (count + 1) // 2
+    pairs = np.array([pair_of_bits(*KEYS[3], index, count) for index in range(half)], dtype=np.uint32)
+    np.testing.assert_array_equal(np.concatenate([pairs[:, 0], pairs[:, 1]])[:count], expected)
+
+
+@pytest.mark.parametrize("parts", [1, 3, 8])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_start_grids(shape: Shape, parts: int) -> None:
+    control = np.zeros(c.WORDS, dtype=np.uint32)
+    control[c.DATA_KEY] = KEYS[3]
+    grid = make_grid(shape)
+    state = np.full((shape.channels, grid.stride), 7, dtype=np.float32)
+    for part in range(parts):
+        seed_grid(grid, shape.channels, part, parts, control, state.reshape(-1))
+    expected = np.empty((1, shape.channels, shape.cells), dtype=np.float32)
+    seed_grid_twin.seed_grid(shape, control, expected)
+    inside = slice(grid.guard, grid.guard + shape.cells)
+    np.testing.assert_array_equal(state[:, inside], expected[0])
+    assert (np.delete(state, np.r_[inside], axis=1) == 7).all()
+
+
+@pytest.mark.parametrize("parts", [1, 3, 8])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("fire_rate", [0.6, 0.1])
+def test_fire_masks(shape: Shape, parts: int, fire_rate: float) -> None:
+    grid = make_grid(shape)
+    masks = aligned(shape.steps, grid.tiles * TILE)
+    for part in range(parts):
+        fire_mask(grid, part, parts, np.float32(fire_rate), *KEYS[3], masks)
+    expected = fire_mask_twin.draw_masks(shape, fire_rate, KEYS[3])
+    np.testing.assert_array_equal(masks[:, : shape.cells], np.tile(expected, shape.batch))
