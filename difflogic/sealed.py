@@ -72,13 +72,14 @@ def _seal_start(data: bytes) -> int:
 def _file_digest(data: bytes, start: int) -> bytes:
     digest = hashlib.sha256(data[:start])
     digest.update(_BLANK)
-    digest.update(data[start + len(_BLANK) :])
+    digest.update(memoryview(data)[start + len(_BLANK) :])  # no copy: a population's file is large
     return digest.hexdigest().encode()
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
-    kind = f"{array.dtype.str}{list(array.shape)}".encode()
-    return hashlib.sha256(kind + array.tobytes()).hexdigest()
+    digest = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    return digest.hexdigest()
 
 
 def _damage(data: bytes) -> str:
