@@ -1,7 +1,7 @@
 """Adapters: what there is, which one is meant, and a device with portable limits.
 
-A device is asked for no more than what every WebGPU implementation grants, so that a kernel that
-outgrows it fails here and not at a user's.
+Of what a kernel is made of (invocations, bindings, workgroup memory) a device is asked for no more than what
+every WebGPU implementation grants, so that a kernel that outgrows it fails here and not at a user's.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ PORTABLE_LIMITS = {
     "max-compute-workgroup-size-x": 256,
     "max-compute-workgroup-storage-size": 16384,
     "max-compute-workgroups-per-dimension": 65535,
-    "max-storage-buffer-binding-size": 128 << 20,
-    "max-buffer-size": 256 << 20,
+    # memory is no matter of portability: large work needs large buffers, and says so where a device lacks them
+    "max-storage-buffer-binding-size": (1 << 31) - 4,
+    "max-buffer-size": (1 << 31) - 4,
     "max-uniform-buffer-binding-size": 16384,
 }
 

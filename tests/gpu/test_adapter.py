@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from difflogic.gpu import adapter as room
 from difflogic.gpu.adapter import PORTABLE_LIMITS, Adapter, list_adapters, open_device, select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.plan import Schedule
 
 
 @pytest.fixture
@@ -96,4 +97,4 @@ def test_the_engine_says_what_it_runs_on(engine: GpuEngine, adapter: Adapter) ->
     info = engine.info
     assert (info.engine, info.adapter, info.driver) == ("gpu", adapter.name, adapter.driver)
     assert (info.adapter_type, info.backend, info.software) == (adapter.type, adapter.backend, adapter.software)
-    assert set(info.variant) == {"wg", "lanes", "keep"}
+    assert set(info.variant) == {field.name for field in fields(Schedule)}
