@@ -15,6 +15,14 @@ settings.register_profile("ci", parent=settings.get_profile("local"), derandomiz
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+@pytest.fixture(autouse=True, scope="session")
+def users_cache_is_untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test keeps is kept for the session, verdicts about adapters included."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def floating_errors_raise() -> Iterator[None]:
     """Underflow is left out: gradients of saturated gates reach it rightly."""

@@ -26,12 +26,13 @@ FAILED = 1
 def command(adapter: str | None, as_json: bool) -> int:
     """Check the installation, and test each GPU adapter against the reference.
 
-    The test runs in a child process, since a broken driver can end it. Exit code 1 where something
-    that training needs does not work.
+    The test runs in a child process, since a broken driver can end it. Its verdict is kept: training uses
+    no adapter that failed. Exit code 1 where something that training needs does not work.
 
     Example: difflogic doctor
     """
     from difflogic.gpu.adapter import NO_ADAPTER, list_adapters, select_adapter
+    from difflogic.train import trust
     from difflogic.train.selftest import self_test
 
     versions = {"difflogic": difflogic.__version__, "python": platform.python_version()}
@@ -44,6 +45,7 @@ def command(adapter: str | None, as_json: bool) -> int:
         if not as_json:
             click.echo(f"\n{tested.index}: {tested.name} ({tested.backend}, {tested.driver})")
         checks = self_test(str(tested.index))
+        trust.keep(tested, checks)
         results.append((tested, checks))
         if not as_json:
             click.echo("\n".join(_line(check) for check in checks))

@@ -34,12 +34,14 @@ def command(adapter: str | None, small: bool, batch: int | None, dry_run: bool, 
     from difflogic.gpu import tuned
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
+    from difflogic.train import trust
     from difflogic.train.tuning import Tuner, sizes_of
 
     chosen = select_adapter(adapter)
     if reset:
         click.echo(f"Forgot {tuned.reset(chosen)} result(s) of {chosen.name}.")
         return
+    trust.require(chosen)
     config = presets.checkerboard(small)
     if batch is not None:
         config = config.with_(train={"batch": batch})

@@ -37,18 +37,19 @@ def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engin
     return place(selector, require_hardware).engine
 
 
-def place(selector: str = "auto", require_hardware: bool = False) -> Placement:
+def place(selector: str = "auto", require_hardware: bool = False, trusted: bool = False) -> Placement:
     """Open an engine: `auto`, `cpu`, `reference`, `gpu`, `gpu:INDEX` or `gpu:NAME`.
 
     `auto` takes a hardware GPU, else the CPU engine; where that cannot be loaded, a software adapter, else the
     reference. Anything else is taken at its word and never replaced. `require_hardware` refuses all but
-    hardware GPUs. Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
+    hardware GPUs. `trusted`, for real training, takes only adapters that passed the self-test, which may run for
+    seconds first. Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
     """
     kind, _, which = selector.partition(":")
     if selector == "auto":
-        return _auto(require_hardware)
+        return _auto(require_hardware, trusted)
     if kind == "gpu" and (which or selector == "gpu"):
-        return Placement(_open_gpu(which or None, require_hardware), selector, f"{selector} was asked for")
+        return Placement(_open_gpu(which or None, require_hardware, trusted), selector, f"{selector} was asked for")
     if selector not in _WITHOUT_GPU:
         raise UsageError(f"Unknown engine {selector!r}: expected {EXPECTED}.")
     if require_hardware:
@@ -56,29 +57,29 @@ def place(selector: str = "auto", require_hardware: bool = False) -> Placement:
     return Placement(_WITHOUT_GPU[selector](), selector, f"{selector} was asked for")
 
 
-def place_again(earlier: EngineInfo | None, require_hardware: bool = False) -> Placement:
+def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
     """The engine that a run was on before, for going on with it; `auto` where that is not known.
 
     Where its adapter is gone, another takes its place: the trainer tells. Raises as `place` does.
     """
     if earlier is None:
-        return place("auto", require_hardware)
+        return place("auto", require_hardware, trusted)
     if earlier.engine != "gpu":
         return replace(place(earlier.engine, require_hardware), reason="the run was on it before")
     try:
-        return replace(place(f"gpu:{earlier.adapter}", require_hardware), reason="the run was on it before")
+        return replace(place(f"gpu:{earlier.adapter}", require_hardware, trusted), reason="the run was on it before")
     except NoAdapterError:
         reason = f"the run was on {earlier.adapter}, which is not here now"
-        return replace(place("gpu", require_hardware), reason=reason)
+        return replace(place("gpu", require_hardware, trusted), reason=reason)
 
 
-def _auto(require_hardware: bool) -> Placement:
+def _auto(require_hardware: bool, trusted: bool) -> Placement:
     try:
-        engine = _open_gpu(None, require_hardware=True)
+        engine = _open_gpu(None, True, trusted)
     except DeviceError as error:
         if require_hardware:
             raise
-        return _auto_without_gpu(_why_not(error))
+        return _auto_without_gpu(_why_not(error), trusted)
     return Placement(engine, "auto", f"auto found the hardware GPU {engine.info.adapter}")
 
 
@@ -88,13 +89,13 @@ def _why_not(error: DeviceError) -> str:
     return f"auto found no usable hardware GPU: {error}"
 
 
-def _auto_without_gpu(why: str) -> Placement:
+def _auto_without_gpu(why: str, trusted: bool) -> Placement:
     try:
         return Placement(_open_cpu(), "auto", why)
     except DeviceError as error:
         why = f"{why}, and no CPU engine: {error}"
     try:
-        return Placement(_open_gpu(None, require_hardware=False), "auto", why)
+        return Placement(_open_gpu(None, False, trusted), "auto", why)
     except DeviceError:
         return Placement(_open_reference(), "auto", why)
 
@@ -116,9 +117,14 @@ def _open_cpu() -> Engine:
 _WITHOUT_GPU: dict[str, Callable[[], Engine]] = {"cpu": _open_cpu, "reference": _open_reference}
 
 
-def _open_gpu(which: str | None, require_hardware: bool) -> Engine:
+def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engine:
     try:
         from difflogic.gpu.engine import GpuEngine
     except ImportError as error:
         raise NoAdapterError(f"The GPU engine needs the package wgpu, which cannot be loaded: {error}.") from error
+    if trusted:  # before a device is opened here: a broken driver may end the process
+        from difflogic.gpu.adapter import select_adapter
+        from difflogic.train import trust
+
+        trust.require(select_adapter(which, require_hardware))
     return GpuEngine.open(which, require_hardware)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,12 @@ from difflogic.train.selftest import Check
 GOOD = [Check("device", True, "opens")]
 WORKED_AROUND = [*GOOD, Check("long loops", False, "cut short", fatal=False)]
 BAD = [*GOOD, Check("gradients", False, "not so")]
+
+
+@pytest.fixture(autouse=True)
+def kept_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The verdicts made up here are not for the tests that train."""
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def test_devices_lists_every_adapter(capsys: pytest.CaptureFixture[str]) -> None:

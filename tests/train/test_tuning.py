@@ -19,7 +19,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.plan import Schedule
 from difflogic.gpu.workspace import Dispatch, Workspace
-from difflogic.train import tuning
+from difflogic.train import trust, tuning
 from difflogic.train.tuning import Tuner
 from tests.train.tiny import tiny_config
 
@@ -173,6 +173,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     from difflogic import presets
 
     monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+    monkeypatch.setattr(trust, "require", lambda adapter: None)
     monkeypatch.setattr(Tuner, "_time", lambda self, work, _: 0.5 if work.plan.schedule.lanes == 2 else 1.0)
     assert main(["tune", "--dry-run"]) == 0
     assert "would measure lanes  2: workgroups of 8, 16, 32" in capsys.readouterr().out

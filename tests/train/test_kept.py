@@ -1,0 +1,63 @@
+"""Answers kept in the user's cache: whole or absent, and never in the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from difflogic.train.kept import Kept, key_of
+
+COLOURS = Kept("colours")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_entries_stand_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert COLOURS.read() == {}
+    COLOURS.write("sky", {"is": "blue"})
+    COLOURS.write("grass", {"is": "green"})
+    COLOURS.write("sky", {"is": "grey"})
+    assert COLOURS.read() == {"sky": {"is": "grey"}, "grass": {"is": "green"}}
+    assert [path.name for path in COLOURS.path.parent.iterdir()] == ["colours.json"]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"format": "difflogic-sounds", "version": 1, "entries": {}}',
+        b'{"format": "difflogic-colours", "version": 2, "entries": {}}',
+        b'{"format": "difflogic-colours", "version": 1, "entries": []}',
+        b'{"format": "difflogic-colours", "version": 1, "entries": {"sky": "blue"}}',
+    ],
+)
+def test_a_corrupt_or_foreign_file_is_ignored_with_a_sentence(
+    content: bytes, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache.mkdir()
+    COLOURS.path.write_bytes(content)
+    assert COLOURS.read() == {}
+    assert f"difflogic: The file {COLOURS.path} cannot be used (" in capsys.readouterr().err
+    COLOURS.write("sky", {"is": "blue"})
+    assert COLOURS.read() == {"sky": {"is": "blue"}}
+
+
+def test_a_cache_that_cannot_be_written_is_told(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache.write_text("a file where the folder should be")
+    COLOURS.write("sky", {"is": "blue"})
+    assert f"difflogic: The file {COLOURS.path} cannot be written (" in capsys.readouterr().err
+
+
+def test_keys_tell_their_parts_apart() -> None:
+    assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("ab", "c", None)}) == 4
+    assert key_of("ab", 1) == key_of("ab", 1)

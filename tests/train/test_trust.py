@@ -1,0 +1,133 @@
+"""Trust: no adapter trains that has not passed the self-test, which runs once per driver and shaders."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.errors import DeviceError
+from difflogic.gpu import adapter as adapters
+from difflogic.gpu.adapter import Adapter, select_adapter
+from difflogic.train import selftest, trust
+from difflogic.train.placement import place, place_again
+from difflogic.train.selftest import Check
+
+GOOD = [Check("device", True, "opens"), Check("long loops", False, "cut short", fatal=False)]
+BAD = [Check("device", True, "opens"), Check("gradients", False, "gradients differ by 0.1 of the layer's largest")]
+REFUSAL = r"failed the self-test and is not trained on, gradients: gradients differ by 0.1.*difflogic doctor"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def answer(monkeypatch: pytest.MonkeyPatch) -> list[Check]:
+    """What the self-test will find."""
+    found: list[Check] = []
+    monkeypatch.setattr(selftest, "self_test", lambda name: list(found))
+    return found
+
+
+@pytest.fixture
+def adapter() -> Adapter:
+    return select_adapter()
+
+
+def forbid_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    def called(name: str) -> list[Check]:
+        raise AssertionError("tested again")
+
+    monkeypatch.setattr(selftest, "self_test", called)
+
+
+def test_one_test_per_driver(
+    adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer += GOOD
+    trust.require(adapter)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"difflogic: checking {adapter.name} against the reference, once per driver ..." in told.err
+    assert f"difflogic: checked {adapter.name}: it can be trusted (0 s)." in told.err
+    forbid_tests(monkeypatch)
+    trust.require(adapter)
+    assert capsys.readouterr().err == ""
+    for other in ({"driver": "another"}, {"name": "another"}, {"backend": "another"}):
+        assert trust.kept(dataclasses.replace(adapter, **other)) is None
+    monkeypatch.setattr(trust, "shader_hash", lambda: "another")
+    assert trust.kept(adapter) is None
+
+
+def test_a_failure_is_kept_too(adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch) -> None:
+    answer += BAD
+    with pytest.raises(DeviceError, match=REFUSAL):
+        trust.require(adapter)
+    forbid_tests(monkeypatch)
+    with pytest.raises(DeviceError, match=REFUSAL):
+        trust.require(adapter)
+
+
+def test_a_test_without_checks_is_no_proof(adapter: Adapter, answer: list[Check]) -> None:
+    with pytest.raises(DeviceError, match="no check was made"):
+        trust.require(adapter)
+
+
+@pytest.mark.parametrize("entry", [{}, {"failures": "none"}, {"failures": [1]}])
+def test_a_strange_entry_counts_as_none(adapter: Adapter, entry: dict[str, object]) -> None:
+    trust.VERDICTS.write(trust._key(adapter), entry)
+    assert trust.kept(adapter) is None
+
+
+def test_doctor_refreshes_the_verdict(adapter: Adapter, answer: list[Check]) -> None:
+    trust.keep(adapter, BAD)
+    answer += GOOD
+    assert main(["doctor", "--adapter", "0"]) == 0
+    trust.require(adapter)
+    answer += BAD
+    assert main(["doctor", "--adapter", "0"]) == 1
+    with pytest.raises(DeviceError, match=REFUSAL):
+        trust.require(adapter)
+
+
+def test_placing_for_training(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    trust.keep(adapter, BAD)
+    info = place("gpu").engine.info
+    for ask in (partial(place, "gpu"), partial(place_again, info)):
+        with pytest.raises(DeviceError, match=REFUSAL):
+            ask(trusted=True)
+    hardware = dataclasses.replace(adapter, type="DiscreteGPU")
+    monkeypatch.setattr(adapters, "list_adapters", lambda: (hardware,))
+    placement = place("auto", trusted=True)
+    assert placement.engine.info.engine == "cpu"
+    assert placement.reason.startswith(f"auto found no usable hardware GPU: {adapter.name} failed the self-test")
+    trust.keep(adapter, GOOD)
+    assert place("auto", trusted=True).engine.info.engine == "gpu"
+
+
+def test_commands_refuse(
+    adapter: Adapter, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trust.keep(adapter, BAD)
+    monkeypatch.chdir(tmp_path)
+    for command in (["train-checkerboard", "--gpu", "--small", "--epochs", "1"], ["tune"]):
+        assert main(command) == 1
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert told.err.count("\n") == 1
+        assert "failed the self-test" in told.err
+        assert "difflogic doctor" in told.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_real_thing(adapter: Adapter) -> None:
+    trust.require(adapter)
+    verdict = trust.kept(adapter)
+    assert verdict is not None
+    assert verdict.passed
