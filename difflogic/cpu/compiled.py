@@ -59,16 +59,26 @@ def is_cached() -> bool:
 def cache_folder() -> Path | None:
     """Where compiled pieces are kept, made on first use; None where that cannot be written, which is said."""
     try:
-        folder = _users_folder() / _fingerprint()
+        users = _users_folder()
+    except RuntimeError:  # no home
+        tell_unkept("in a cache folder", "the user has no home")
+        return None
+    folder = users / _fingerprint()
+    try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError as error:
-        tell(
-            f"Compiled code cannot be kept in {folder} ({error.strerror}): every process compiles it anew. "
-            "NUMBA_CACHE_DIR can name another folder."
-        )
+        tell_unkept(f"in {folder}", error.strerror)
         return None
+
+
+def tell_unkept(where: str, why: str | None) -> None:
+    """Say that the compiled code lasts as long as this process."""
+    tell(
+        f"compiled code cannot be kept {where} ({why}): every process compiles it anew. "
+        "NUMBA_CACHE_DIR can name another folder."
+    )
 
 
 def tell(text: str) -> None:

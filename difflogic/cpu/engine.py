@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cache
 from typing import Any
 
@@ -37,7 +38,7 @@ class CpuEngine:
         """Compiles what is not in the cache folder yet, and says so: 10 to 20 seconds."""
         self.threads = threads or default_threads()
         self.info = processor_info(self.threads)
-        _compile()
+        compile_all()
 
     def rollout(
         self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
@@ -135,11 +136,21 @@ class CpuEngine:
 
 
 @cache
-def _compile() -> None:
+def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
     if not compiled.is_cached():
         compiled.tell("compiling the CPU engine for this processor, which takes some 15 seconds, once.")
-    warm_up()
+    try:
+        warm_up()
+    except OSError as error:  # the disk is full: by then the code is compiled, and in memory
+        compiled.tell_unkept(f"in {error.filename}", error.strerror)
+        _warm_up_unkept()
+
+
+def _warm_up_unkept() -> None:
+    """The second piece, too, may fail to be kept."""
+    with contextlib.suppress(OSError):
+        warm_up()
 
 
 def warm_up() -> None:

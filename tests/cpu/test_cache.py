@@ -1,0 +1,126 @@
+"""Compiled code is kept on the disk, and where it cannot be, that is said and nothing else changes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from difflogic.cpu import compiled
+from difflogic.cpu import engine as engines
+from difflogic.cpu.engine import CpuEngine
+
+OPEN = "from difflogic.cpu.engine import CpuEngine; CpuEngine(); print('open')"
+
+
+def open_engine(**variables: str) -> tuple[str, str]:
+    """What a new process writes to standard output and error."""
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", OPEN], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout, done.stderr
+
+
+def test_the_first_use_announces_the_compiler_and_later_ones_do_not_need_it(tmp_path: Path) -> None:
+    announced = "difflogic: compiling the CPU engine for this processor, which takes some 15 seconds, once.\n"
+    assert open_engine(NUMBA_CACHE_DIR=str(tmp_path)) == ("open\n", announced)
+    assert list(tmp_path.rglob("*.nbc"))
+    assert open_engine(NUMBA_CACHE_DIR=str(tmp_path)) == ("open\n", "")
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Settings of the environment count again."""
+    compiled.cache_folder.cache_clear()
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    return monkeypatch
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    compiled.cache_folder.cache_clear()
+
+
+def test_a_folder_that_cannot_be_written(
+    tmp_path: Path, fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file is where the folder should be: as good as no permission, and the same for every user."""
+    (tmp_path / "file").touch()
+    fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
+    assert compiled.cache_folder() is None
+    said = capsys.readouterr().err
+    assert said.startswith(f"difflogic: compiled code cannot be kept in {tmp_path}/file/difflogic/")
+    assert said.endswith(
+        "(Not a directory): every process compiles it anew. NUMBA_CACHE_DIR can name another folder.\n"
+    )
+    assert compiled.cache_folder() is None
+    assert capsys.readouterr().err == ""
+    assert not compiled.is_cached()
+
+    def double(number: int) -> int:
+        return 2 * number
+
+    assert compiled.piece(double)(21) == 42
+
+
+def test_a_home_that_is_unknown(fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    fresh.setattr(sys, "platform", "linux")
+    fresh.delenv("XDG_CACHE_HOME", raising=False)
+    fresh.setattr(os.path, "expanduser", lambda path: path)
+    assert compiled.cache_folder() is None
+    assert "cannot be kept in a cache folder (the user has no home)" in capsys.readouterr().err
+
+
+def test_a_disk_that_fills_up_while_code_is_written(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    """Numba keeps in memory what it could not write: nothing is compiled twice, and the engine opens."""
+    calls = []
+
+    def full() -> None:
+        calls.append(len(calls))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/full/run.nbc")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engines, "warm_up", full)
+        patch.setattr(compiled, "is_cached", lambda: True)
+        engines.compile_all.cache_clear()
+        CpuEngine()
+    engines.compile_all.cache_clear()
+    assert calls == [0, 1]
+    assert "cannot be kept in /full/run.nbc (No space left on device)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("platform", "variables", "expected"),
+    [
+        ("linux", {}, "HOME/.cache/difflogic/numba"),
+        ("linux", {"XDG_CACHE_HOME": "HOME/elsewhere"}, "HOME/elsewhere/difflogic/numba"),
+        ("darwin", {}, "HOME/Library/Caches/difflogic/numba"),
+        ("win32", {"LOCALAPPDATA": "HOME/local"}, "HOME/local/difflogic/numba"),
+        ("linux", {"NUMBA_CACHE_DIR": "HOME/chosen"}, "HOME/chosen/difflogic"),
+    ],
+)
+def test_the_users_cache_folder(
+    platform: str, variables: dict[str, str], expected: str, tmp_path: Path, fresh: pytest.MonkeyPatch
+) -> None:
+    fresh.setattr(sys, "platform", platform)
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        fresh.delenv(name, raising=False)
+    for name, value in ({"HOME": "HOME"} | variables).items():
+        fresh.setenv(name, value.replace("HOME", str(tmp_path)))
+    folder = compiled.cache_folder()
+    assert folder is not None
+    assert folder.parent == Path(expected.replace("HOME", str(tmp_path)))
+    assert folder.is_dir()
+
+
+def test_other_code_and_processors_have_other_folders(tmp_path: Path, fresh: pytest.MonkeyPatch) -> None:
+    fresh.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    here = compiled.cache_folder()
+    compiled.cache_folder.cache_clear()
+    fresh.setattr(compiled, "target", lambda: ("haswell", "+avx2"))
+    assert compiled.cache_folder() != here
