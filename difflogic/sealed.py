@@ -78,7 +78,7 @@ def _file_digest(data: bytes, start: int) -> bytes:
 
 def _digest(array: npt.NDArray[Any]) -> str:
     digest = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 

@@ -82,7 +82,7 @@ def _epochs_to_success(members: Sequence[Member], solved: Sequence[Member]) -> l
     firsts = [member.first_solved for member in solved if member.first_solved is not None]
     if firsts:
         lines.append(
-            f"Epochs to it:    median {statistics.median(firsts):g}, from {min(firsts)} to {max(firsts)} "
+            f"Epochs to solve: median {statistics.median(firsts):g}, from {min(firsts)} to {max(firsts)} "
             "(first evaluation without a wrong value)"
         )
     lost = [member.seed for member in members if member.first_solved is not None and not member.solved]

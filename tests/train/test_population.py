@@ -223,7 +223,7 @@ def test_the_summary_of_a_population(config: Config, engine: Engine) -> None:
         "the best is that of seed 24, with 0 active gates."
     )
     assert "Success rate:    33.3 % (1 of 3), 95 % Wilson interval 6.1 % to 79.2 %" in lines
-    assert "Epochs to it:    median 10, from 10 to 10 (first evaluation without a wrong value)" in lines
+    assert "Epochs to solve: median 10, from 10 to 10 (first evaluation without a wrong value)" in lines
     assert "Lost again:      1 (solved at an earlier evaluation): seed 23" in lines
     assert "Hard loss:       0 at best, 4 in the median, on the probes" in lines
     assert lines[-2:] == ["Solved models:", "  seed 24: first at epoch 10, 0 active gates, 54 undecided"]
