@@ -37,7 +37,7 @@ RANDOM = np.random.default_rng(0)
 
 PACKED = {
     "AVX-512": (r"vfmadd\d+ps\s[^\n]*%zmm", r"vpternlog[dq]\s[^\n]*%zmm"),
-    "AVX2": (r"vfmadd\d+ps\s[^\n]*%ymm", r"vxorps\s[^\n]*%ymm"),
+    "AVX2": (r"vfmadd\d+ps\s[^\n]*%ymm", r"v\w*xor\w*\s[^\n]*%ymm"),
     "NEON": (r"fml[as]\s[^\n]*(\.4s|v\d+\.4s)", r"eor[^\n]*\.16b"),
 }
 """What a gate on floats and one on bits become."""
