@@ -1,0 +1,1 @@
+"""Numbers that are kept: measured with `difflogic bench` and the rivals, shown in the README."""

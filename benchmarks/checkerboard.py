@@ -19,30 +19,31 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.stamp import RESULTS, stamp
-from difflogic.engine import EngineInfo
+from benchmarks.store import append
+from difflogic.bench.machine import stamp
 
 
 def run_command(engine: str, epochs: int, out: Path) -> dict[str, Any]:
     """Run the command in a child process and read its run folder."""
+    here = stamp()
     idle = _peak_mb([sys.executable, "-c", "pass"])
     start = time.perf_counter()
     arguments = ["train-checkerboard", "--engine", engine, "--epochs", str(epochs), "--out", str(out)]
     peak = _peak_mb([sys.executable, "-m", "difflogic.cli.main", *arguments])
     seconds = time.perf_counter() - start
     rows = list(csv.DictReader((out / "metrics.csv").open()))
-    manifest = json.loads((out / "manifest.json").read_text())
-    info = {key: value for key, value in manifest["engine"].items() if key != "why"}
+    used = json.loads((out / "manifest.json").read_text())["engine"]
     return {
         "case": "checkerboard",
         "epochs": epochs,
         "command_s": round(seconds, 2),
-        "peak_mb_beyond_interpreter": round(peak - idle, 1),
+        "peak_mb": round(peak - idle, 1),
         "first_soft_loss": float(rows[0]["soft_loss"]),
         "first_train_hard_loss": int(rows[0]["train_hard_loss"]),
         "first_solved_epoch": next((int(row["epoch"]) for row in rows if row["hard_loss"] == "0"), None),
         "last_hard_loss": int(rows[-1]["hard_loss"]),
-        **stamp(EngineInfo(**info)),
+        **{key: used[key] for key in ("engine", "adapter", "backend", "driver", "software")},
+        **here,
     }
 
 
@@ -65,8 +66,7 @@ def main() -> None:
         line = run_command(options.engine, options.epochs, Path(folder) / "run")
     print(json.dumps(line))
     if options.save:
-        with (RESULTS / "checkerboard.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append("checkerboard", [line])
 
 
 if __name__ == "__main__":

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from difflogic.bench import verify
 from difflogic.bench.cases import Case
-from difflogic.bench.profile import Profile, profile
+from difflogic.bench.profile import Profile, can_profile, profile
 from difflogic.circuit import Circuit
-from difflogic.engine import Engine, Job, TrainingModel, TrainState
-from difflogic.errors import DifflogicError, LimitError
+from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, PopulationModel, TrainingModel, TrainState
+from difflogic.errors import DifflogicError
+from difflogic.train import population
 from difflogic.train.tasks import make_job
 
 
@@ -49,16 +49,21 @@ class Contender:
             once = self.repeat(max(1, min(10, int(seconds / once))))
         self.per_round = max(1, round(seconds / once))
 
+    @property
+    def held(self) -> TrainingModel | PopulationModel:
+        """What the engine opened."""
+        return self.model.held if isinstance(self.model, Together) else self.model
+
     def take_apart(self) -> Profile | None:
-        """Where a train step's time goes. The model must not be used for anything else afterwards."""
-        return None if self.case.kind == "hard" else profile(self.model, rounds=3)
+        """Where a train step's time goes; None where it is not one step of one piece. Close the model after it."""
+        return profile(self.held, rounds=3) if can_profile(self.held) else None
 
 
 def open_contender(case: Case, name: str, engine: Engine) -> Contender:
     """A contender whose first results are right. Raises WrongResultError, or LimitError where it does not fit."""
     circuit = Circuit.initial(case.config.model, case.config.seed)
     job, state = make_job(case.config, circuit), TrainState.initial(circuit, case.config.seed)
-    model = _open_model(case, engine, job, state)
+    model = engine.open_model(job, state) if case.models == 1 else _open_population(case, engine)
     try:
         return _verified(case, name, model, job, state)
     except BaseException:
@@ -66,13 +71,40 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
         raise
 
 
-def _open_model(case: Case, engine: Engine, job: Job, state: TrainState) -> TrainingModel:
-    if case.models == 1:
-        return engine.open_model(job, state)
-    open_population: Callable[..., Any] | None = getattr(engine, "open_population", None)
-    if open_population is None:
-        raise LimitError("this engine trains one model at a time")
-    raise NotImplementedError
+class Together:
+    """Several models as if they were one: `difflogic.engine.TrainingModel`, seen through the first of them."""
+
+    def __init__(self, held: PopulationModel) -> None:
+        self.held = held
+        self.info = held.info
+
+    def train(self, epochs: int) -> None:
+        self.held.train(epochs)
+
+    def drain(self) -> list[EpochMetrics]:
+        return self.held.drain_all()[0]
+
+    def evaluate(self) -> Evaluation:
+        return self.held.evaluate_all()[0]
+
+    def to_cpu(self) -> TrainState:
+        return self.held.to_cpu_all()[0]
+
+    def max_epochs_per_call(self) -> int:
+        return self.held.max_epochs_per_call()
+
+    def close(self) -> None:
+        self.held.close()
+
+
+def _open_population(case: Case, engine: Engine) -> TrainingModel:
+    """Seeds from the case's own on."""
+    jobs, states = [], []
+    for config in population.configs(case.config, case.models):
+        circuit = Circuit.initial(config.model, config.seed)
+        jobs.append(make_job(config, circuit))
+        states.append(TrainState.initial(circuit, config.seed))
+    return Together(population.open_models(engine, jobs, states))
 
 
 def _verified(case: Case, name: str, model: TrainingModel, job: Job, state: TrainState) -> Contender:
@@ -85,8 +117,9 @@ def _verified(case: Case, name: str, model: TrainingModel, job: Job, state: Trai
     model.train(1)
     losses = [metrics.soft_loss for metrics in model.drain()]
     first_s = time.perf_counter() - begin
-    model.train(len(expected) - 1)
-    losses += [metrics.soft_loss for metrics in model.drain()]
+    for _ in expected[1:]:
+        model.train(1)
+        losses += [metrics.soft_loss for metrics in model.drain()]
     if complaint := verify.complaint(case, losses, expected):
         raise WrongResultError(complaint)
     return Contender(case, name, model, losses[0], first_s)

@@ -6,11 +6,12 @@ import cProfile
 import pstats
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difflogic.engine import TrainingModel
+from difflogic.engine import PopulationModel, TrainingModel
 
 PHASES = {
     "prepare": "start",
@@ -99,9 +100,17 @@ class Profile:
         }
 
 
-def profile(model: TrainingModel, rounds: int = 5) -> Profile:
+def can_profile(model: TrainingModel | PopulationModel) -> bool:
+    """Whether the model does its train steps as one piece of work: a population may be done in groups."""
+    engine = model.info.engine
+    return hasattr(model, "train_step") if engine == "gpu" else hasattr(model, "drain")
+
+
+def profile(model: TrainingModel | PopulationModel, rounds: int = 5) -> Profile:
     """Profile a model that has trained at least once. It trains on, but its metrics are lost: close it after."""
-    how = {"gpu": _profile_gpu, "cpu": _profile_cpu, "reference": _profile_reference}[model.info.engine]
+    how: Callable[[Any], Profile] = {"gpu": _profile_gpu, "cpu": _profile_cpu, "reference": _profile_reference}[
+        model.info.engine
+    ]
     return _middle([how(model) for _ in range(rounds)])
 
 

@@ -105,7 +105,7 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
     traffic = case.models * case.work.traffic(keeps_nodes) / seconds
-    plan = getattr(each.model, "plan", None)
+    plan = getattr(each.held, "plan", None)
     return {
         "gflop_per_s": case.models * case.work.flop / seconds / 1e9,
         "traffic_gb_per_s": traffic / 1e9,
@@ -116,7 +116,7 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
 
 def _transfers(each: Contender) -> Line:
     """Bytes that cross between host and device in one repetition."""
-    device = getattr(each.model, "device", None)
+    device = getattr(each.held, "device", None)
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}
     ledger = device.ledger

@@ -1,0 +1,42 @@
+"""Keep what `difflogic bench` measured: its lines go to results/bench.jsonl.
+
+python -m benchmarks.keep measured.json
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.store import Line, append
+from difflogic.bench.results import Results
+
+LEFT_OUT = ("profile", "variant")
+"""Of a case: long, and to be had again by `difflogic profile`."""
+
+
+def flatten(results: Results) -> list[Line]:
+    """A line per case and engine, each with the machine and the device it was measured on."""
+    here = {name: results.data[name] for name in ("date", "commit", "machine", "versions")}
+    lines = []
+    for case in results.cases:
+        engine = results.engines[case["engine"]]
+        kept = {key: value for key, value in case.items() if key not in LEFT_OUT}
+        device = {key: engine[key] for key in ("adapter", "backend", "driver", "software", "copy_gb_per_s")}
+        lines.append(_rounded({**kept, **device, "variant": case["variant"]}) | here)
+    return lines
+
+
+def _rounded(line: Line) -> Line:
+    """Six digits say more than any of these numbers knows."""
+    return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in line.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    append("bench", flatten(Results.load(parser.parse_args().file)))
+
+
+if __name__ == "__main__":
+    main()

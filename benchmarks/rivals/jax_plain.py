@@ -1,0 +1,71 @@
+"""The model in JAX as a reader of the paper writes it: gathers, `scan` over the steps, gradients by autodiff.
+
+Only one thing is better than the paper's own code: a soft gate is four coefficients, not a mixture of sixteen
+gates for every cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from benchmarks.rivals.table import TABLE
+from difflogic.circuit import Circuit
+
+Logits = dict[str, list[Any]]
+
+
+def coefficients(logits: Any, hard: bool) -> Any:
+    """`[..., out, 16]` -> `[..., out, 4]`."""
+    weights = jax.nn.one_hot(logits.argmax(-1), 16) if hard else jax.nn.softmax(logits)
+    return weights @ TABLE
+
+
+def gates(coef: Any, wires: Any, x: Any) -> Any:
+    """`[out, 4]`, `[2, out]`, `[n_in]` -> `[out]`."""
+    a, b = x[wires[0]], x[wires[1]]
+    return coef[:, 0] + coef[:, 1] * a + coef[:, 2] * b + coef[:, 3] * a * b
+
+
+def make_rollout(circuit: Circuit, steps: int) -> Any:
+    """A function `(logits, x [B, H, W, C], masks [T, H, W, 1], hard) -> [B, H, W, C]`, the last state."""
+    wires = {name: [jnp.asarray(layer) for layer in layers] for name, layers in circuit.wires.items()}
+
+    def perceive_one(coef: list[Any], pairs: list[Any], patch: Any) -> Any:
+        """One perception kernel on one channel's patch `[9]` -> `[S]`."""
+        for layer, pair in zip(coef, pairs, strict=True):
+            patch = gates(layer, pair, patch)
+        return patch
+
+    def cell(coef: dict[str, list[Any]], patch: Any) -> Any:
+        """`[9, C]` -> `[C]`, the cell's new state."""
+        by_kernel = jax.vmap(perceive_one, in_axes=(0, 0, None))
+        by_channel = jax.vmap(by_kernel, in_axes=(None, None, 1))
+        seen = by_channel(coef["perceive"], wires["perceive"], patch)  # [C, K, S]
+        values = jnp.concatenate([patch[4], seen.transpose(0, 2, 1).reshape(-1)])
+        for layer, pair in zip(coef["update"], wires["update"], strict=True):
+            values = gates(layer, pair, values)
+        return values
+
+    cells = jax.vmap(jax.vmap(jax.vmap(cell, in_axes=(None, 0)), in_axes=(None, 0)), in_axes=(None, 0))
+
+    def rollout(logits: Logits, x: Any, masks: Any, hard: bool = False) -> Any:
+        coef = jax.tree.map(lambda layer: coefficients(layer, hard), logits)
+
+        def step(state: Any, mask: Any) -> tuple[Any, None]:
+            new = cells(coef, patches(state, circuit.periodic))
+            return (new if mask is None else jnp.where(mask > 0, new, state)), None
+
+        return jax.lax.scan(step, x, masks, length=steps)[0]
+
+    return rollout
+
+
+def patches(state: Any, periodic: bool) -> Any:
+    """`[B, H, W, C]` -> `[B, H, W, 9, C]`."""
+    height, width = state.shape[1:3]
+    padded = jnp.pad(state, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="wrap" if periodic else "constant")
+    shifted = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
+    return jnp.stack(shifted, axis=3)

@@ -1,0 +1,97 @@
+"""A train step in JAX around either rollout: loss, gradients, clip, AdamW, and the hard loss of the same batch."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.rivals.problem import Problem
+from difflogic.circuit import Circuit
+from difflogic.shape import Hyper
+
+
+def soft_loss(rollout: Any, loss_channels: int, logits: Any, x: Any, y: Any, masks: Any = None) -> Any:
+    return jnp.square(rollout(logits, x, masks)[..., :loss_channels] - y).sum()
+
+
+def gradients(module: ModuleType, circuit: Circuit, work: dict[str, Any]) -> tuple[float, Any]:
+    """Loss and gradients of one piece of work, as `Engine.loss_and_gradients` gives them."""
+    rollout = module.make_rollout(circuit, work["steps"])
+    masks = None if work["masks"] is None else jnp.asarray(work["masks"])
+    y = work["y"][..., : work["loss_channels"]]
+    value = jax.jit(jax.value_and_grad(partial(soft_loss, rollout, work["loss_channels"])))
+    loss, grads = value(_logits(circuit), jnp.asarray(work["x"]), jnp.asarray(y), masks)
+    return float(loss), jax.tree.map(np.asarray, grads)
+
+
+def last_state(module: ModuleType, circuit: Circuit, work: dict[str, Any], hard: bool) -> np.ndarray:
+    """The state after all steps, `[B, H, W, C]`."""
+    rollout = jax.jit(module.make_rollout(circuit, work["steps"]), static_argnums=3)
+    masks = None if work["masks"] is None else jnp.asarray(work["masks"])
+    return np.asarray(rollout(_logits(circuit), jnp.asarray(work["x"]), masks, hard))
+
+
+def _logits(circuit: Circuit) -> Any:
+    return {name: [jnp.asarray(layer, jnp.float32) for layer in layers] for name, layers in circuit.logits.items()}
+
+
+class Training:
+    """A training run; `module` is the one that rolls out."""
+
+    def __init__(self, module: ModuleType, problem: Problem) -> None:
+        config = problem.config
+        rollout = module.make_rollout(problem.circuit, config.task.steps)
+        hyper, channels = problem.hyper, config.task.loss_channels
+        target = jnp.asarray(problem.target())
+        shape = (config.train.batch, config.task.height, config.task.width, config.model.channels)
+
+        def step(state: Any, x: Any) -> Any:
+            logits = state[0]
+            soft, grads = jax.value_and_grad(partial(soft_loss, rollout, channels))(logits, x, target)
+            hard = (rollout(logits, x, None, True)[..., :channels] != target).sum()
+            return _adamw(hyper, state, grads), soft, hard
+
+        def drawn(state: Any, key: Any) -> Any:
+            return step(state, jax.random.bernoulli(key, shape=shape).astype(jnp.float32))
+
+        self._given = jax.jit(step)
+        self._drawn = jax.jit(drawn, donate_argnums=0)
+        logits = _logits(problem.circuit)
+        mu, nu = (jax.tree.map(jnp.zeros_like, logits) for _ in range(2))
+        self._state = (logits, mu, nu, jnp.zeros((), jnp.int32))
+        self._key = jax.random.PRNGKey(0)
+        self.device = f"{jax.devices()[0].device_kind}, jax {jax.__version__}"
+
+    def step(self, x: np.ndarray) -> tuple[float, int]:
+        """A train step from given start grids; the soft and the hard loss before it."""
+        self._state, soft, hard = self._given(self._state, jnp.asarray(x))
+        return float(soft), int(hard)
+
+    def repeat(self, count: int) -> float:
+        """Seconds per train step with fresh grids, over `count` of them, waited for."""
+        begin = time.perf_counter()
+        for _ in range(count):
+            self._key, sub = jax.random.split(self._key)
+            self._state, soft, hard = self._drawn(self._state, sub)
+        jax.block_until_ready((self._state, soft, hard))
+        return (time.perf_counter() - begin) / count
+
+
+def _adamw(hyper: Hyper, state: Any, grads: Any) -> Any:
+    logits, mu, nu, count = state
+    count = count + 1
+    grads = jax.tree.map(lambda g: jnp.clip(g, -hyper.clip, hyper.clip), grads)
+    mu = jax.tree.map(lambda m, g: hyper.beta1 * m + (1 - hyper.beta1) * g, mu, grads)
+    nu = jax.tree.map(lambda v, g: hyper.beta2 * v + (1 - hyper.beta2) * g * g, nu, grads)
+    scale1, scale2 = 1 - hyper.beta1**count, 1 - hyper.beta2**count
+
+    def moved(p: Any, m: Any, v: Any) -> Any:
+        return p - hyper.lr * ((m / scale1) / (jnp.sqrt(v / scale2) + hyper.epsilon) + hyper.weight_decay * p)
+
+    return jax.tree.map(moved, logits, mu, nu), mu, nu, count

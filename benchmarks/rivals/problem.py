@@ -1,0 +1,76 @@
+"""The job that all contenders do, as plain arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from difflogic import presets, prng
+from difflogic.circuit import Circuit
+from difflogic.config import Config
+from difflogic.engine import Job, TrainState
+from difflogic.reference.model import ReferenceModel
+from difflogic.shape import Hyper
+from difflogic.train.tasks import make_job
+
+FIRST_SOFT_LOSS, FIRST_HARD_LOSS = 231.266, 256
+"""Seed 23 of the checkerboard, from the authors' code."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Training a circuit by a configuration."""
+
+    config: Config
+
+    @classmethod
+    def checkerboard(cls) -> Problem:
+        return cls(presets.checkerboard(small=False))
+
+    @cached_property
+    def circuit(self) -> Circuit:
+        return Circuit.initial(self.config.model, self.config.seed)
+
+    @cached_property
+    def job(self) -> Job:
+        return make_job(self.config, self.circuit)
+
+    @property
+    def state(self) -> TrainState:
+        return TrainState.initial(self.circuit, self.config.seed)
+
+    @property
+    def hyper(self) -> Hyper:
+        return Hyper.of(self.config.train)
+
+    def target(self) -> np.ndarray:
+        """`[B, H, W, loss_channels]`"""
+        return np.tile(self.job.target, (self.config.train.batch, 1, 1, 1))
+
+    def starts(self, epochs: int) -> list[np.ndarray]:
+        """The start grids `[B, H, W, C]` of the first epochs, float32."""
+        task, key = self.config.task, prng.key_from_seed(self.config.seed)
+        shape = (self.config.train.batch, task.height, task.width, self.config.model.channels)
+        grids = []
+        for _ in range(epochs):
+            key, sub = prng.split(key)
+            grids.append(prng.randint_power_of_two(sub, shape, 2).astype(np.float32))
+        return grids
+
+    def expected_losses(self) -> list[float]:
+        """The soft losses of the first two epochs; the first is the authors'."""
+        model = ReferenceModel(self.job, self.state)
+        model.train(2)
+        return [FIRST_SOFT_LOSS, model.drain()[1].soft_loss]
+
+
+def complaint(soft: list[float], hard: list[int], expected: list[float]) -> str | None:
+    """What is wrong with the losses of the first two epochs; None where they are right."""
+    for epoch, (got, right, tolerance) in enumerate(zip(soft, expected, (2e-5, 1e-3), strict=True), start=1):
+        if not abs(got - right) <= tolerance * right:
+            return f"the soft loss of epoch {epoch} is {got} where it should be {right}"
+    if hard[0] != FIRST_HARD_LOSS:
+        return f"the first hard loss is {hard[0]} where it should be {FIRST_HARD_LOSS}"
+    return None

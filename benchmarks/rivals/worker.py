@@ -1,0 +1,112 @@
+"""One contender in a process of its own, so that memory is its own and idle threads do not disturb the others.
+
+Run as `python -m benchmarks.rivals.worker NAME cpu|gpu LOSS LOSS`, with the first two soft losses. It says on a line
+of JSON that it is ready (or why not), then for every line `N` how many seconds each of N repetitions took, and at
+the end its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+import time
+from typing import Any, Protocol
+
+from benchmarks.rivals.problem import Problem, complaint
+
+CONTENDERS = {
+    "difflogic": "train step and hard evaluation of the batch and 32 probes",
+    "jax_plain": "train step and hard loss of the batch",
+    "jax_tuned": "train step and hard loss of the batch",
+    "torch_compiled": "train step and hard loss of the batch",
+}
+"""And what each does in one repetition."""
+
+
+class Contender(Protocol):
+    device: str
+
+    def repeat(self, count: int) -> float:
+        """Seconds per repetition, over `count` of them, waited for."""
+
+
+class Ours:
+    """The engine of this place, told to do more than the others: it judges the probes, too."""
+
+    def __init__(self, problem: Problem, on_gpu: bool) -> None:
+        from difflogic.train.placement import open_engine
+
+        engine = open_engine("gpu" if on_gpu else "cpu")
+        self.model = engine.open_model(problem.job, problem.state)
+        self.device = f"{self.model.info.adapter}, {self.model.info.driver}"
+
+    def first_losses(self) -> tuple[list[float], list[int]]:
+        """Soft and hard. The hard loss is that of the circuit after the first step, in which no gate changes yet."""
+        soft, hard = [], []
+        for _ in range(2):
+            self.model.train(1)
+            soft.append(self.model.drain()[0].soft_loss)
+            hard.append(self.model.evaluate().train_hard_loss)
+        return soft, hard
+
+    def repeat(self, count: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(count):
+            self.model.train(1)
+            self.model.evaluate()
+        self.model.drain()
+        return (time.perf_counter() - begin) / count
+
+
+def open_verified(name: str, on_gpu: bool, expected: list[float]) -> tuple[Contender, str | None]:
+    """A contender, and what is wrong with it."""
+    problem = Problem.checkerboard()
+    if name == "difflogic":
+        ours = Ours(problem, on_gpu)
+        return ours, complaint(*ours.first_losses(), expected)
+    training = _training(name, problem, on_gpu)
+    losses = [training.step(x) for x in problem.starts(2)]
+    return training, complaint([soft for soft, _ in losses], [hard for _, hard in losses], expected)
+
+
+def _training(name: str, problem: Problem, on_gpu: bool) -> Any:
+    if name == "torch_compiled":
+        from benchmarks.rivals import torch_compiled
+
+        return torch_compiled.Training(problem, on_gpu)
+    from benchmarks.rivals import jax_plain, jax_training, jax_tuned
+
+    return jax_training.Training({"jax_plain": jax_plain, "jax_tuned": jax_tuned}[name], problem)
+
+
+def _peak_mb() -> float:
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, else KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def _say(**fields: object) -> None:
+    print(json.dumps(fields), flush=True)
+
+
+def main() -> None:
+    name, place, *expected = sys.argv[1:]
+    begin = time.perf_counter()
+    try:
+        contender, wrong = open_verified(name, place == "gpu", [float(loss) for loss in expected])
+    except ImportError as error:
+        _say(failed=f"not installed: {error}")
+        return
+    if wrong:
+        _say(failed=wrong)
+        return
+    _say(device=contender.device, open_s=time.perf_counter() - begin, python=platform.python_version())
+    for line in sys.stdin:
+        _say(seconds=contender.repeat(int(line)))
+    _say(peak_mb=_peak_mb())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""The results files: what was measured and kept, a line of JSON each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+RESULTS = CHECKOUT / "benchmarks" / "results"
+
+Line = dict[str, Any]
+
+
+def load(name: str) -> list[Line]:
+    """The lines of a results file, oldest first; none where there is no such file."""
+    path = RESULTS / f"{name}.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def append(name: str, lines: list[Line]) -> None:
+    """Add lines at the end."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
+        for line in lines:
+            file.write(json.dumps(line) + "\n")
