@@ -17,6 +17,7 @@ COMMANDS = {
     "plan": ("difflogic.cli.plan", "Print the device memory that training would take."),
     "tune": ("difflogic.cli.tune", "Find the fastest workgroup sizes for an adapter."),
     "doctor": ("difflogic.cli.doctor", "Check the installation and test each adapter."),
+    "check-grad": ("difflogic.cli.check_grad", "Compare the gradients of the engines on a run's circuit."),
     "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
     "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
 }

@@ -1,0 +1,111 @@
+"""`difflogic check-grad`: are the gradients right, on the circuit of a run?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from difflogic.cli.options import json_option
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.train.gradients_check import Pair, Subject
+
+FAILED = 1
+
+
+@click.command("check-grad")
+@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.option("--small", is_flag=True, help="Without RUN: the model of 1496 gates instead of 3040.")
+@click.option("--batch", type=int, help="So many start grids instead of the run's own.")
+@click.option(
+    "--engine",
+    "engines",
+    multiple=True,
+    metavar="gpu[:INDEX|:NAME]|cpu",
+    help="Check this engine; may be repeated. Default: cpu and the first GPU, where they are here.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=0),
+    default=8,
+    show_default=True,
+    help="Logits in which finite differences are taken: two rollouts in float64 each.",
+)
+@json_option
+def command(
+    run: Path | None, small: bool, batch: int | None, engines: tuple[str, ...], samples: int, as_json: bool
+) -> int:
+    """Compare the gradients of the engines that are here, on the circuit of RUN and a fresh batch.
+
+    RUN is a run folder or a checkpoint, of a population its best; without it, the checkerboard before its
+    first epoch. Beside the engines stand the reference in float32 and float64, finite differences of the
+    float64 loss in a sample of logits, and the rival in JAX where it is installed. Exit code 1 where two
+    differ by more than 1e-4 of the largest gradient of a layer, and by more than float32 has to give there.
+
+    Example: difflogic check-grad
+    """
+    from difflogic.train import oracles
+    from difflogic.train.gradients_check import compare
+
+    subject = _subject(run, small, batch)
+    if not as_json:
+        click.echo(_describe(subject, run))
+    found = oracles.find(engines or ("cpu", "gpu"))
+    if not as_json:
+        click.echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
+    pairs = compare(subject, found.found, samples)
+    passed = all(pair.passed for pair in pairs)
+    if as_json:
+        rows = [asdict(pair) | {"passed": pair.passed} for pair in pairs]
+        click.echo(json.dumps(_finite({"passed": passed, "epoch": subject.epoch, "pairs": rows,
+                                       "described": found.described, "skipped": found.skipped})))  # fmt: skip
+    else:
+        _show(pairs, found.skipped, passed)
+    return 0 if passed else FAILED
+
+
+def _subject(run: Path | None, small: bool, batch: int | None) -> Subject:
+    from difflogic import checkpoint, presets
+    from difflogic.train.gradients_check import Subject
+
+    if run is not None:
+        if small:
+            raise UsageError("--small says which circuit to start from, but RUN brings its own: give one of them.")
+        return Subject.loaded(checkpoint.load(run), batch)
+    config = presets.checkerboard(small)
+    return Subject.start(config if batch is None else config.with_(train={"batch": batch}))
+
+
+def _describe(subject: Subject, run: Path | None) -> str:
+    where = "before the first epoch" if run is None else f"{run} after epoch {subject.epoch}"
+    return (
+        f"{subject.config.name}, {where}: {subject.circuit.gates} gates, {subject.config.task.steps} steps, "
+        f"batch {subject.config.train.batch}"
+    )
+
+
+def _show(pairs: list[Pair], skipped: dict[str, str], passed: bool) -> None:
+    from difflogic.cli import table
+
+    headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
+    rows = [
+        (pair.one, pair.other, f"{pair.error:.1e}", f"{pair.allowed:.1e}", pair.layer, "ok" if pair.passed else "FAIL")
+        for pair in pairs
+    ]
+    table.show(headers, rows)
+    click.echo("Differences are shares of the layer's largest gradient.")
+    for name, why in skipped.items():
+        click.echo(f"Not compared: {name}. {why}")
+    click.echo("All agree." if passed else "NOT ALL AGREE: do not train on an engine that fails; see difflogic doctor.")
+
+
+def _finite(report: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity: an error that is none becomes null."""
+    for row in report["pairs"]:
+        row["error"] = row["error"] if row["error"] < float("inf") else None
+    return report

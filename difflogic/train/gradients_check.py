@@ -1,0 +1,229 @@
+"""Are the gradients right? Every engine's beside every other's, and beside finite differences.
+
+Errors are shares of the largest entry of a layer, the largest by the float64 reference: most entries lie near 0
+and are pure rounding. A trained circuit can bring whole layers there, where even the reference's float32 is far
+from its float64: nobody is held to more than float32 has to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import prng
+from difflogic.checkpoint import Checkpoint
+from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.config import Config
+from difflogic.engine import Floats, TrainState
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.reference.fire_mask import draw_masks
+from difflogic.shape import Shape
+from difflogic.train import tasks
+
+FLOAT64, FLOAT32, DIFFERENCES = "reference float64", "reference float32", "finite differences"
+
+TOLERANCE = 1e-4
+"""Of the layer's largest gradient."""
+CLEAR = TOLERANCE / 4
+"""A layer where the reference's float32 is no further from its float64 can be held to the tolerance."""
+FLOAT32_SPREAD = 16
+"""In the others, so many times that distance is allowed: another order of sums is another draw of the same rounding,
+up to 7 times as far where it was measured. A layer may be lucky, so its distance counts as the layers' median at
+least."""
+STEP = 1e-5
+"""Half width of a central difference: truncation (its square) and rounding (1e-16 over it) balance."""
+ROUNDING = 64 * 2.0**-53
+"""Rounding of a float64 loss, relative: a sum of hundreds of terms that went through hundreds of layers."""
+WORTH_A_DIFFERENCE = 0.01
+"""Sampled entries have at least this share of their layer's largest gradient: of 0 a difference shows nothing."""
+
+Array = npt.NDArray[np.floating]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A circuit and the batch that its next epoch would see."""
+
+    config: Config
+    circuit: Circuit
+    epoch: int
+    x: Floats
+    """`[B, H, W, C]`, 0 or 1."""
+    y: Floats
+    """`[B, H, W, C]`; channels past the loss's are 0."""
+    masks: Floats | None
+    """`[T, H, W, 1]`, or None for a synchronous automaton."""
+
+    @classmethod
+    def of(cls, config: Config, circuit: Circuit, state: TrainState) -> Subject:
+        """Start grids and fire masks from the state's keys, as training draws them."""
+        task = config.task
+        grid = (config.train.batch, task.height, task.width, config.model.channels)
+        x = prng.randint_power_of_two(prng.split(state.data_key)[1], grid, 2).astype(np.float32)
+        y = np.zeros_like(x)
+        y[..., : task.loss_channels] = tasks.target(task)
+        masks = None
+        if config.train.asynchronous:
+            shape = Shape.of(circuit, grid, task.steps, task.loss_channels)
+            flat = draw_masks(shape, config.train.fire_rate, prng.split(state.train_key)[1])
+            masks = flat.reshape(task.steps, task.height, task.width, 1)
+        return cls(config, circuit.with_logits(state.logits), state.epoch, x, y, masks)
+
+    @classmethod
+    def start(cls, config: Config) -> Subject:
+        """Before the first epoch."""
+        circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
+        return cls.of(config, circuit, TrainState.initial(circuit, config.seed))
+
+    @classmethod
+    def loaded(cls, checkpoint: Checkpoint, batch: int | None = None) -> Subject:
+        """Where a run was saved; `batch` start grids, where it is given."""
+        config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
+        return cls.of(config, checkpoint.circuit, checkpoint.state)
+
+    @property
+    def work(self) -> tuple[Floats, Floats, int, int, Floats | None]:
+        """What `Engine.loss_and_gradients` takes after the circuit."""
+        return self.x, self.y, self.config.task.steps, self.config.task.loss_channels, self.masks
+
+
+Oracle = Callable[[Subject], ArraysByNetwork]
+"""Gradients in the logits' shapes."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How far two lie apart in the layer where that is the most of what is allowed."""
+
+    one: str
+    other: str
+    layer: str
+    """`update 3`, counted from 0."""
+    error: float
+    """Largest difference, as a share of the layer's largest gradient."""
+    allowed: float
+
+    @property
+    def passed(self) -> bool:
+        return self.error <= self.allowed
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """Central differences of the float64 loss in a sample of logits."""
+
+    entries: npt.NDArray[np.int64]
+    """Flat indices into `[G * 16]`."""
+    values: Array
+    loss: float
+
+
+def compare(subject: Subject, oracles: Mapping[str, Oracle], samples: int, seed: int = 0) -> list[Pair]:
+    """Every pair among the reference in both precisions and the oracles, and each beside finite differences.
+
+    `samples` logits, one of a layer in turn, are drawn by `seed`. Raises what the oracles raise.
+    """
+    exact = _gradients(ReferenceEngine(np.float64))
+    answers = {
+        name: _layers(oracle(subject))
+        for name, oracle in {FLOAT64: exact, FLOAT32: _gradients(ReferenceEngine()), **oracles}.items()
+    }
+    judge = _Judge(answers[FLOAT64], answers[FLOAT32])
+    pairs = [judge.pair(one, other, answers[one], answers[other]) for one, other in combinations(answers, 2)]
+    if samples == 0:
+        return pairs
+    differences = finite_differences(subject, answers[FLOAT64], samples, seed)
+    return pairs + [judge.sampled(name, answer, differences) for name, answer in answers.items()]
+
+
+def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: int, seed: int) -> Differences:
+    """At entries of noticeable gradient, spread evenly over the layers' depth."""
+    random, entries = np.random.default_rng(seed), []
+    sizes = [np.abs(layer).ravel() for layer in layers.values()]
+    starts = np.cumsum([0, *map(len, sizes)])
+    for sample in range(samples):
+        layer = sample % len(sizes) if samples >= len(sizes) else sample * len(sizes) // samples
+        noticeable = np.flatnonzero(sizes[layer] >= WORTH_A_DIFFERENCE * sizes[layer].max())
+        entries.append(starts[layer] + random.choice(noticeable))
+    loss = _loss(subject)
+    logits = subject.circuit.flat_logits().astype(np.float64)
+    values = []
+    for entry in entries:
+        step = np.zeros_like(logits)
+        step.flat[entry] = STEP
+        values.append((loss(logits + step) - loss(logits - step)) / (2 * STEP))
+    return Differences(np.array(entries), np.array(values), loss(logits))
+
+
+def _loss(subject: Subject) -> Callable[[Array], float]:
+    """The soft loss in float64 as a function of the flat logits `[G, 16]`."""
+    x, y, steps, channels, masks = subject.work
+    engine = ReferenceEngine(np.float64)
+
+    def loss(logits: Array) -> float:
+        last = engine.rollout(subject.circuit.with_logits(logits), x, steps, masks=masks)[-1]
+        return float(np.sum((last - y)[..., :channels] ** 2))
+
+    return loss
+
+
+class _Judge:
+    def __init__(self, exact: Mapping[str, Array], single: Mapping[str, Array]) -> None:
+        self._largest = {name: float(np.abs(layer).max()) or 1.0 for name, layer in exact.items()}
+        distances = {name: float(np.abs(single[name] - layer).max()) for name, layer in exact.items()}
+        usual = float(np.median(list(distances.values())))
+        self._allowed = {
+            name: _allowed(max(distance, usual) / self._largest[name]) for name, distance in distances.items()
+        }
+
+    def pair(self, one: str, other: str, ours: Mapping[str, Array], theirs: Mapping[str, Array]) -> Pair:
+        """The layer that comes closest to what is allowed, or passes it."""
+        found = []
+        for name, largest in self._largest.items():
+            error = _worst(ours[name].astype(np.float64) - theirs[name]) / largest
+            found.append(Pair(one, other, name, error, self._allowed[name]))
+        return max(found, key=_use)
+
+    def sampled(self, name: str, answer: Mapping[str, Array], differences: Differences) -> Pair:
+        """An oracle beside finite differences, which add rounding of their own."""
+        owners = np.concatenate([np.full(layer.size, index) for index, layer in enumerate(answer.values())])
+        flat, names = np.concatenate([layer.ravel() for layer in answer.values()]), list(answer)
+        rounding, found = ROUNDING * abs(differences.loss) / STEP, []
+        for entry, value in zip(differences.entries, differences.values, strict=True):
+            layer = names[owners[entry]]
+            largest = self._largest[layer]
+            error = _worst(np.array([flat[entry] - value])) / largest
+            tolerance = TOLERANCE if name == FLOAT64 else self._allowed[layer]
+            found.append(Pair(name, DIFFERENCES, layer, error, tolerance + rounding / largest))
+        return max(found, key=_use)
+
+
+def _allowed(distance: float) -> float:
+    """By the distance of float32 from float64, both as shares of the layer's largest."""
+    return TOLERANCE if distance <= CLEAR else FLOAT32_SPREAD * distance
+
+
+def _worst(difference: Array) -> float:
+    """Its largest size; infinity where something is not finite."""
+    return float(np.abs(difference).max()) if np.isfinite(difference).all() else float("inf")
+
+
+def _use(pair: Pair) -> float:
+    return pair.error / pair.allowed
+
+
+def _gradients(engine: ReferenceEngine) -> Oracle:
+    return lambda subject: engine.loss_and_gradients(subject.circuit, *subject.work)[1]
+
+
+def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:
+    """By name, in the order of the flat logits."""
+    return {
+        f"{network} {index}": layer
+        for network in ("perceive", "update")
+        for index, layer in enumerate(gradients[network])
+    }

@@ -1,0 +1,85 @@
+"""`difflogic check-grad`: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic.circuit import ArraysByNetwork
+from difflogic.cli.main import main
+from difflogic.train import oracles
+from difflogic.train.gradients_check import Subject
+from tests.cli.conftest import Call
+
+
+@pytest.fixture(autouse=True)
+def without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "benchmarks.rivals.jax_training", None)
+
+
+@pytest.fixture
+def run(call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A tiny run of two seeds, three epochs long."""
+    assert call("--epochs", 3, "--population", 2, "--out", "here").code == 0
+    capsys.readouterr()
+    return Path("here")
+
+
+def test_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-grad", str(run), "--engine", "cpu", "--samples", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "tiny, here after epoch 3: 54 gates, 3 steps, batch 3"
+    assert lines[1].startswith("cpu: ")
+    assert lines[2].startswith("gradients of")
+    assert sum(line.endswith("ok") for line in lines) == 6
+    assert lines[-1] == "All agree."
+
+
+def test_json_of_a_checkpoint_file(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = run / "checkpoint.safetensors"
+    assert main(["check-grad", str(file), "--engine", "cpu", "--samples", "0", "--batch", "1", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["passed"]
+    assert report["epoch"] == 3
+    assert len(report["pairs"]) == 3
+    assert set(report["pairs"][0]) == {"one", "other", "layer", "error", "allowed", "passed"}
+
+
+def test_without_a_run_it_is_the_start(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-grad", "--engine", "cpu", "--samples", "0", "--batch", "2"]) == 0
+    assert capsys.readouterr().out.startswith("tiny, before the first epoch: 54 gates, 3 steps, batch 2\n")
+
+
+def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(subject: Subject) -> ArraysByNetwork:
+        logits = subject.circuit.logits
+        return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
+
+    monkeypatch.setattr(oracles, "find", lambda _: oracles.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."}))
+    assert main(["check-grad", "--samples", "1"]) == 1
+    out = capsys.readouterr().out
+    assert out.count("FAIL") == 3
+    assert "Not compared: gpu. It is not here.\n" in out
+    assert "NOT ALL AGREE" in out
+    assert main(["check-grad", "--samples", "1", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert not report["passed"]
+    assert [pair["error"] for pair in report["pairs"] if not pair["passed"]] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+        (["here", "--small"], 2, "--small says which circuit to start from, but RUN brings its own"),
+        (["--engine", "abacus"], 2, "Unknown engine 'abacus'"),
+        (["--batch", "0"], 2, "batch must be a whole number of at least 1, got 0."),
+    ],
+)
+def test_bad_input(arguments: list[str], code: int, text: str, call: Call, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-grad", *arguments]) == code
+    assert text in capsys.readouterr().err

@@ -1,0 +1,135 @@
+"""Checking gradients: the right ones pass, a wrong entry in any layer is seen, and so is what cannot be compared."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.circuit import ArraysByNetwork
+from difflogic.errors import UsageError
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train import gradients_check, oracles
+from difflogic.train.gradients_check import DIFFERENCES, FLOAT32, FLOAT64, TOLERANCE, Subject, compare
+from difflogic.train.tasks import make_job
+from tests.train.tiny import tiny_config
+
+LAYERS = [("perceive", 3), ("update", 4)]
+
+
+@pytest.fixture(scope="module", params=["synchronous", "asynchronous"])
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return Subject.start(tiny_config(fire_rate=0.6 if request.param == "asynchronous" else 1.0))
+
+
+def right(subject: Subject) -> ArraysByNetwork:
+    return ReferenceEngine().loss_and_gradients(subject.circuit, *subject.work)[1]
+
+
+def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> gradients_check.Oracle:
+    def oracle(subject: Subject) -> ArraysByNetwork:
+        gradients = right(subject)
+        gradients[network][layer] = gradients[network][layer].copy()
+        change(gradients[network][layer])
+        return gradients
+
+    return oracle
+
+
+def test_every_engine_agrees(subject: Subject) -> None:
+    found = oracles.find()
+    pairs = compare(subject, found.found, samples=9)
+    names = [FLOAT64, FLOAT32, *found.found]
+    count = len(names)
+    assert [(pair.one, pair.other) for pair in pairs[-count:]] == [(name, DIFFERENCES) for name in names]
+    assert len(pairs) == count * (count - 1) // 2 + count
+    assert all(pair.passed for pair in pairs), pairs
+    assert all(pair.allowed < 10 * TOLERANCE for pair in pairs)
+
+
+@pytest.mark.parametrize(("network", "layer"), [(name, layer) for name, count in LAYERS for layer in range(count)])
+def test_a_wrong_entry_is_seen(network: str, layer: int) -> None:
+    def off(gradients: np.ndarray) -> None:
+        gradients.flat[0] += 3 * TOLERANCE * np.abs(gradients).max()
+
+    pairs = compare(Subject.start(tiny_config()), {"wrong": spoiled(network, layer, off)}, samples=0)
+    failed = {pair.one + " | " + pair.other: pair.layer for pair in pairs if not pair.passed}
+    assert failed == {f"{name} | wrong": f"{network} {layer}" for name in (FLOAT64, FLOAT32)}
+
+
+def test_finite_differences_see_a_factor() -> None:
+    def doubled(gradients: np.ndarray) -> None:
+        gradients *= 2
+
+    pairs = compare(Subject.start(tiny_config()), {"wrong": spoiled("update", 2, doubled)}, samples=7)
+    (verdict,) = [pair for pair in pairs if (pair.one, pair.other) == ("wrong", DIFFERENCES)]
+    assert not verdict.passed
+    assert verdict.layer == "update 2"
+
+
+def test_what_is_not_finite_fails() -> None:
+    def broken(gradients: np.ndarray) -> None:
+        gradients.flat[3] = np.nan
+
+    pairs = compare(Subject.start(tiny_config()), {"wrong": spoiled("perceive", 1, broken)}, samples=0)
+    assert [pair.error for pair in pairs if not pair.passed] == [np.inf, np.inf]
+
+
+def test_nobody_is_held_to_more_than_float32_has_to_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A layer that float32 cannot tell is not held to the tolerance; the others are."""
+    exact = {"perceive 0": np.array([1.0, 0.5]), "update 0": np.array([2.0, 1.0]), "update 1": np.array([1.0, 0.0])}
+    single = exact | {"update 1": np.array([1.0, 1e-3])}
+    judge = gradients_check._Judge(exact, single)
+    far = exact | {"update 1": np.array([1.0, 1e-2])}
+    farther = exact | {"update 1": np.array([1.0, 2e-2])}
+    assert judge.pair("one", "other", exact, far).passed
+    assert not judge.pair("one", "other", exact, farther).passed
+    assert not judge.pair("one", "other", exact, exact | {"update 0": np.array([2.0, 1.001])}).passed
+
+
+def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
+    """The loss of the subject's work is what training reports for the epoch."""
+    from difflogic.engine import TrainState
+
+    config = subject.config
+    model = ReferenceEngine().open_model(
+        make_job(config, subject.circuit), TrainState.initial(subject.circuit, config.seed)
+    )
+    model.train(1)
+    loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, *subject.work)
+    assert model.drain()[0].soft_loss == loss
+
+
+def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", None)
+    monkeypatch.setitem(sys.modules, "benchmarks.rivals.jax_training", None)
+    found = oracles.find()
+    assert list(found.found) == ["cpu"]
+    assert "needs the package wgpu" in found.skipped["gpu"]
+    assert "needs the package jax" in found.skipped[oracles.JAX]
+    with pytest.raises(UsageError):
+        oracles.find(("abacus",))
+
+
+def test_the_rival_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    training, plain = ModuleType("benchmarks.rivals.jax_training"), ModuleType("benchmarks.rivals.jax_plain")
+
+    def gradients(module: ModuleType, circuit: Any, work: dict[str, Any]) -> tuple[float, ArraysByNetwork]:
+        assert module is plain
+        assert sorted(work) == ["loss_channels", "masks", "steps", "x", "y"]
+        return ReferenceEngine().loss_and_gradients(circuit, **work)
+
+    training.gradients = gradients  # type: ignore[attr-defined]
+    for name, module in (("benchmarks", None), ("benchmarks.rivals", None)):
+        monkeypatch.setitem(sys.modules, name, module or ModuleType(name))
+    for module in (training, plain):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    found = oracles.find(())
+    pairs = compare(Subject.start(tiny_config()), found.found, samples=0)
+    assert [pair.other for pair in pairs] == [FLOAT32, oracles.JAX, oracles.JAX]
+    assert dataclasses.replace(pairs[-1], layer="").error == 0
