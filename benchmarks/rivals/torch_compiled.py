@@ -78,7 +78,7 @@ def gradients(circuit: Circuit, work: dict[str, Any]) -> tuple[float, dict[str, 
     loss = (last[..., :channels] - torch.tensor(work["y"][..., :channels])).square().sum()
     found = [each.numpy() for each in torch.autograd.grad(loss, logits)]
     count = len(circuit.perceive)
-    return float(loss), {"perceive": found[:count], "update": found[count:]}
+    return float(loss.detach()), {"perceive": found[:count], "update": found[count:]}
 
 
 def _logits(circuit: Circuit, device: str) -> Tensors:

@@ -15,6 +15,9 @@ from difflogic.errors import DifflogicError
 from difflogic.train import population
 from difflogic.train.tasks import make_job
 
+LONG = 1.0
+"""Seconds of a repetition, above which one profile must do."""
+
 
 class WrongResultError(DifflogicError):
     """An engine computes something else: it is not timed."""
@@ -42,12 +45,13 @@ class Contender:
         _REPETITIONS[self.case.kind](self.model, count)
         return (time.perf_counter() - begin) / count
 
-    def warm_up(self, seconds: float) -> None:
-        """Settle the engine, and choose how many repetitions last `seconds`."""
+    def warm_up(self, seconds: float) -> float:
+        """Settle the engine, choose how many repetitions last `seconds`, and say how long a round will take."""
         once = self.repeat(1)
         if once < seconds:
             once = self.repeat(max(1, min(10, int(seconds / once))))
         self.per_round = max(1, round(seconds / once))
+        return once * self.per_round
 
     @property
     def held(self) -> TrainingModel | PopulationModel:
@@ -56,7 +60,8 @@ class Contender:
 
     def take_apart(self) -> Profile | None:
         """Where a train step's time goes; None where it is not one step of one piece. Close the model after it."""
-        return profile(self.held, rounds=3) if can_profile(self.held) else None
+        rounds = 3 if self.seconds[-1] < LONG else 1
+        return profile(self.held, rounds) if can_profile(self.held) else None
 
 
 def open_contender(case: Case, name: str, engine: Engine) -> Contender:

@@ -27,8 +27,14 @@ class Effort:
 
     rounds: int = 7
     round_seconds: float = 0.5
+    case_seconds: float = 15.0
+    """Aim for one engine's rounds; a slow case gets fewer, but at least three."""
     memory: bool = True
     """Whether to measure peak memory too, each in a process of its own."""
+
+    def rounds_for(self, slowest: float) -> int:
+        """Rounds where one takes an engine at most so many seconds."""
+        return min(self.rounds, max(3, int(self.case_seconds / slowest)))
 
 
 QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
@@ -43,9 +49,8 @@ def measure(
     for case in cases:
         say(f"{case.name}: {case.unit}")
         contenders = _open(case, benches, skipped)
-        for each in contenders:
-            each.warm_up(effort.round_seconds)
-        for _ in range(effort.rounds):
+        slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
+        for _ in range(effort.rounds_for(slowest)):
             for each in contenders:
                 each.seconds.append(each.repeat(each.per_round))
         for each in contenders:

@@ -1,0 +1,13 @@
+"""One made-up results file."""
+
+from __future__ import annotations
+
+import pytest
+
+from difflogic.bench.results import Results
+from tests.bench.made_up import make_results
+
+
+@pytest.fixture
+def results() -> Results:
+    return make_results()

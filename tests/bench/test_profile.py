@@ -1,0 +1,85 @@
+"""A train step taken apart: the parts are those of the engine, and the step is a real one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from difflogic.bench.profile import UNKNOWN, Part, Profile, can_profile, profile
+from difflogic.circuit import Circuit
+from difflogic.engine import TrainingModel, TrainState
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.engine import GpuEngine
+from difflogic.train.placement import open_engine
+from difflogic.train.tasks import make_job
+from tests.train.tiny import tiny_config
+
+KERNELS = ["gate_forward", "gate_backward", "gradients", "commit", "adamw"]
+
+
+def open_model(engine: str | GpuEngine) -> TrainingModel:
+    config = tiny_config()
+    circuit = Circuit.initial(config.model, config.seed)
+    opened = open_engine(engine) if isinstance(engine, str) else engine
+    model = opened.open_model(make_job(config, circuit), TrainState.initial(circuit, config.seed))
+    model.train(1)
+    model.drain()
+    return model
+
+
+@pytest.fixture(params=["reference", "cpu", "gpu"])
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def test_parts(name: str) -> None:
+    model = open_model(name)
+    assert can_profile(model)
+    found = profile(model, rounds=2)
+    names = [part.name for part in found.kernels]
+    assert [kernel for kernel in names if kernel in KERNELS] == KERNELS
+    assert {"start", "forward", "backward", "gradients", "update"} <= set(found.phases)
+    assert sum(found.phases.values()) == pytest.approx(sum(part.seconds for part in found.parts))
+    counts = {part.name: part.count for part in found.kernels}
+    assert counts["gate_forward"] == counts["gate_backward"] == 3
+    data = json.loads(json.dumps(found.to_dict()))
+    assert data["dispatches"] == sum(counts.values())
+    model.close()
+
+
+def test_a_profiled_step_trains(name: str) -> None:
+    profiled, plain = open_model(name), open_model(name)
+    profile(profiled, rounds=1)
+    epoch = profiled.to_cpu().epoch
+    assert epoch > 1
+    for _ in range(epoch - 1):
+        plain.train(1)
+        plain.drain()
+    left, right = profiled.to_cpu(), plain.to_cpu()
+    assert np.array_equal(left.logits, right.logits)
+    assert np.array_equal(left.data_key, right.data_key)
+    profiled.close()
+    plain.close()
+
+
+def test_an_adapter_without_timestamps() -> None:
+    adapter = dataclasses.replace(select_adapter(), features=())
+    model = open_model(GpuEngine(Device(adapter)))
+    found = profile(model, rounds=1)
+    assert found.how == "host clock, each kernel submitted alone: no timestamp queries"
+    assert [part.name for part in found.kernels if part.name in KERNELS] == KERNELS
+    assert all(part.seconds > 0 for part in found.kernels)
+    model.close()
+
+
+def test_what_is_not_explained_is_not_counted() -> None:
+    parts = (Part("adamw", "update", 1, 0.5), Part("encode", "host", 1, 0.1), Part("rest", UNKNOWN, 1, 0.4))
+    found = Profile("gpu", "", 1.0, parts)
+    assert found.share == pytest.approx(0.6)
+    assert found.kernel_seconds == 0.5
+    assert found.host_seconds == 0.1
+    assert found.phases == {"update": 0.5, "host": 0.1, UNKNOWN: 0.4}

@@ -1,0 +1,55 @@
+"""The README's tables, from results files made up here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import keep, report, store
+from difflogic.bench.engines import Bench
+from difflogic.bench.runner import Effort, measure
+from difflogic.train.placement import open_engine
+from tests.bench.made_up import TINY
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "RESULTS", tmp_path / "results")
+    return tmp_path / "results"
+
+
+def test_what_was_not_measured_is_open() -> None:
+    rows = [row for row in report.section().splitlines() if report.OPEN in row]
+    assert len(rows) == len(report.SECTIONS) + 3
+    assert all("hardware" in row or "processor" in row for row in rows)
+
+
+def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "SECTIONS", ("train/tiny",))
+    results = measure(TINY[:1], [Bench("reference", open_engine("reference"), 1e9)], Effort(1, 0.0, memory=False))
+    store.append("bench", keep.flatten(results))
+    store.append("bench", keep.flatten(results))
+    (line,) = report.newest(store.load("bench"), "case")
+    assert "profile" not in line
+    assert line["machine"] == results.data["machine"]
+    rows = [row for row in report.section().splitlines() if row.startswith("| train/tiny")]
+    assert len(rows) == 2
+    assert "reference (NumPy)" in rows[0]
+    assert report.OPEN in rows[1]
+
+
+def test_rivals_are_shown_with_their_ratio() -> None:
+    machine = {"machine": {"processor": "Processor 9", "cores": 2}}
+    line = {"contender": "jax_plain", "place": "cpu", "device": "cpu", "median_ms": 850.0, "peak_mb": 1200, **machine}
+    store.append("rivals", [{**line, "ratio_to_ours": 60.04}])
+    assert "| JAX, plain | cpu | Processor 9, 2 cores | 850 ms | 60.0 | 1200 MB |" in report.section()
+
+
+def test_hardware_closes_its_row() -> None:
+    gpu = {"engine": "gpu", "software": False, "adapter": "Card", "driver": "1.2", "backend": "Vulkan"}
+    job = {"command_s": 3.2, "peak_mb": 90.0, "first_solved_epoch": 250, "last_hard_loss": 0}
+    before = report.section().count(report.OPEN)
+    store.append("checkerboard", [{**gpu, **job, "machine": {"processor": "P", "cores": 8}}])
+    assert "gpu on hardware: Card, 1.2" in report.section()
+    assert report.section().count(report.OPEN) == before - 1

@@ -1,0 +1,108 @@
+"""Results files: kept, read, refused; and compared only where that means something."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflogic.bench.compare import compare
+from difflogic.bench.results import Results
+from difflogic.errors import UsageError
+from tests.bench.made_up import line
+
+
+def changed(results: Results, *path: str | int, to: Any) -> Results:
+    """A copy with one value replaced."""
+    data = copy.deepcopy(results.data)
+    inside: Any = data
+    for key in path[:-1]:
+        inside = inside[key]
+    inside[path[-1]] = to
+    return Results(data)
+
+
+def test_saved_and_loaded(results: Results, tmp_path: Path) -> None:
+    results.save(tmp_path / "a.json")
+    assert Results.load(tmp_path / "a.json").data == results.data
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("nonsense", "cannot be read as a results file of difflogic bench: Expecting value"),
+        ("[1]", "is not a results file of difflogic bench: it has no format."),
+        ('{"format": 99}', "has format 99, but this version reads format 1: measure it again."),
+        ('{"format": 1, "cases": []}', "is not a complete results file: engines, machine, skipped missing."),
+    ],
+)
+def test_what_is_no_results_file(text: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        Results.load(path)
+    assert str(caught.value).startswith(f"{path} {sentence}")
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        Results.load(tmp_path / "none.json")
+
+
+def test_ratios(results: Results) -> None:
+    faster = changed(results, "cases", 0, to=line("train/a", 5.0))
+    ratios = compare(results, changed(faster, "cases", 1, to=line("grid/16", 1.05)))
+    assert [(each.case, round(each.ratio, 2), each.clear) for each in ratios] == [
+        ("train/a", 2.0, True),
+        ("grid/16", 0.95, False),
+        ("grid/32", 1.0, False),
+        ("grid/64", 1.0, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "difference"),
+    [
+        (
+            ("machine", "processor"),
+            "Another",
+            "the processor is 'Processor 9' in the first and 'Another' in the second.",
+        ),
+        (("machine", "cores"), 64, "the number of cores is 2 in the first and 64 in the second."),
+        (("machine", "system"), "Darwin", "the system is 'Linux' in the first and 'Darwin' in the second."),
+        (
+            ("engines", "cpu", "adapter"),
+            "Card",
+            "the adapter of engine cpu is 'Processor 9' in the first and 'Card' in the second.",
+        ),
+        (
+            ("engines", "cpu", "driver"),
+            "Numba 2",
+            "the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the second.",
+        ),
+        (
+            ("cases", 0, "gate_evaluations"),
+            7,
+            "train/a is 100 gate evaluations in the first and 7 in the second.",
+        ),
+        (("cases",), [line("train/a", 1.0, "gpu")], "no case was measured on the same engine in both."),
+    ],
+)
+def test_what_cannot_be_compared(results: Results, path: tuple[str | int, ...], value: Any, difference: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        compare(results, changed(results, *path, to=value))
+    assert str(caught.value) == f"The files cannot be compared: {difference}"
+
+
+def test_load_and_date_do_not_matter(results: Results) -> None:
+    busy = changed(results, "machine", "load_1min", to=9.0)
+    assert len(compare(results, changed(busy, "date", to="2030-01-01"))) == 4
+
+
+def test_json_has_no_infinities(results: Results) -> None:
+    json.loads(results.to_json())
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        changed(results, "machine", "load_1min", to=float("inf")).to_json()

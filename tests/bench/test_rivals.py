@@ -1,0 +1,83 @@
+"""The rivals compute what the authors' code computes; skipped where they are not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.rivals.problem import FIRST_HARD_LOSS, FIRST_SOFT_LOSS, Problem, complaint
+from benchmarks.rivals.worker import open_verified
+from difflogic.reference.model import ReferenceModel
+from tests.parity import SMALL_MODELS, SmallModel, small_model
+
+needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+
+@pytest.fixture(params=SMALL_MODELS)
+def model(request: pytest.FixtureRequest) -> SmallModel:
+    return small_model(request.param)
+
+
+def assert_right(model: SmallModel, loss: float, gradients: dict[str, list[np.ndarray]]) -> None:
+    arrays = model.arrays
+    assert loss == pytest.approx(float(arrays["opt0/loss_soft"]), rel=1e-6)
+    for network, layers in gradients.items():
+        for index, layer in enumerate(layers):
+            wanted = arrays[f"opt0/grad/{network}/{index}"]
+            assert np.abs(layer - wanted).max() <= 1e-4 * np.abs(wanted).max()
+
+
+@needs_jax
+@pytest.mark.parametrize("rival", ["jax_plain", "jax_tuned"])
+def test_jax(rival: str, model: SmallModel) -> None:
+    import importlib
+
+    from benchmarks.rivals import jax_training
+
+    module = importlib.import_module(f"benchmarks.rivals.{rival}")
+    assert_right(model, *jax_training.gradients(module, model.circuit, model.work))
+    if "hard/states" in model.arrays:
+        hard = jax_training.last_state(module, model.circuit, model.work, hard=True)
+        assert np.array_equal(hard, model.arrays["hard/states"][-1])
+
+
+@needs_torch
+def test_torch(model: SmallModel) -> None:
+    from benchmarks.rivals import torch_compiled
+
+    assert_right(model, *torch_compiled.gradients(model.circuit, model.work))
+
+
+def test_start_grids_are_those_of_training() -> None:
+    problem = Problem.checkerboard()
+    reference: Any = ReferenceModel(problem.job, problem.state)
+    from difflogic.reference.seed_grid import seed_grid
+
+    seed_grid(reference._shape, reference._control, reference._start)
+    shape = problem.starts(1)[0].shape
+    assert np.array_equal(reference._start[0].T.reshape(shape), problem.starts(1)[0])
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "said"),
+    [
+        ([231.2665, 228.9], [FIRST_HARD_LOSS, 250], None),
+        ([231.3, 228.9], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 1 is 231.3 where it should be 231.266"),
+        ([231.266, 200.0], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 2 is 200.0 where it should be 228.9"),
+        ([231.266, float("nan")], [FIRST_HARD_LOSS, 250], "the soft loss of epoch 2 is nan where it should be 228.9"),
+        ([231.266, 228.9], [255, 250], "the first hard loss is 255 where it should be 256"),
+    ],
+)
+def test_complaints(soft: list[float], hard: list[int], said: str | None) -> None:
+    assert complaint(soft, hard, [231.266, 228.9]) == said
+
+
+def test_our_own_contender_passes_the_same_verification() -> None:
+    _, wrong = open_verified("difflogic", on_gpu=False, expected=[FIRST_SOFT_LOSS, 228.9217])
+    assert wrong is None
+    _, wrong = open_verified("difflogic", on_gpu=False, expected=[FIRST_SOFT_LOSS, 200.0])
+    assert wrong is not None

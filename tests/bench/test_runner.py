@@ -1,0 +1,133 @@
+"""Measuring tiny cases on every engine: shapes of what comes out, never a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.bench import runner, verify
+from difflogic.bench.cases import Case
+from difflogic.bench.contender import Together, WrongResultError, open_contender
+from difflogic.bench.engines import Bench, open_benches
+from difflogic.bench.profile import Part, Profile
+from difflogic.bench.results import Results
+from difflogic.bench.runner import Effort, measure
+from difflogic.circuit import Circuit
+from difflogic.engine import TrainState
+from difflogic.errors import LimitError
+from difflogic.train.placement import open_engine
+from difflogic.train.tasks import make_job
+from tests.bench.made_up import TINY
+
+EFFORT = Effort(rounds=2, round_seconds=0.0, memory=False)
+
+
+@pytest.fixture(scope="module")
+def benches() -> list[Bench]:
+    return [Bench(name, open_engine(name), 1e9, 1e-6, 1e-4, None) for name in ("gpu", "cpu", "reference")]
+
+
+@pytest.fixture(scope="module")
+def measured(benches: list[Bench]) -> Results:
+    return measure(TINY, benches, EFFORT)
+
+
+def test_every_case_on_every_engine(measured: Results) -> None:
+    found = {(line["case"], line["engine"]) for line in measured.cases}
+    assert found == {
+        (case.name, engine)
+        for case in TINY
+        for engine in ("gpu", "cpu", "reference")
+        if case.every_engine or engine != "reference"
+    }
+    assert measured.skipped == []
+    assert not measured.wrong
+
+
+def test_lines_are_plain_and_finite(measured: Results) -> None:
+    json.loads(measured.to_json())
+    for line in measured.cases:
+        assert 0 < line["min_ms"] <= line["median_ms"] <= line["max_ms"]
+        assert line["rounds"] == 2
+        assert line["gate_evaluations_per_s"] > 0
+        assert all(math.isfinite(value) for value in line.values() if isinstance(value, float))
+
+
+def test_train_lines_say_what_limits_them(measured: Results) -> None:
+    lines = [line for line in measured.cases if line["unit"] == "train step" and "profile" in line]
+    assert {line["engine"] for line in lines} == {"gpu", "cpu", "reference"}
+    for line in lines:
+        assert " of the step)" in line["limiter"]
+        assert 0 <= line["transfer_share"] <= 1
+        assert line["gflop_per_s"] > 0
+        assert (line["dispatches"] is not None) == (line["engine"] == "gpu")
+        assert (line["device_mb"] is not None) == (line["engine"] == "gpu")
+
+
+def test_nothing_is_uploaded_and_eight_bytes_come_back(measured: Results) -> None:
+    for line in measured.cases:
+        if line["engine"] == "gpu" and line["case"].startswith(("train/", "logged/")):
+            assert (line["uploaded_bytes"], line["downloaded_bytes"]) == (0, 8)
+
+
+def test_what_does_not_fit_is_told(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: Any) -> None:
+        raise LimitError("Too large.")
+
+    monkeypatch.setattr(runner, "open_contender", refuse)
+    results = measure(TINY[:1], benches[2:], EFFORT)
+    assert results.cases == []
+    assert results.skipped == [
+        {"case": "train/tiny", "engine": "reference", "kind": "does not fit", "why": "Too large."}
+    ]
+
+
+def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "expected_losses", lambda *arguments: [1.0])
+    results = measure(TINY[:1], benches[2:], EFFORT)
+    assert (results.cases, results.wrong) == ([], True)
+    with pytest.raises(WrongResultError, match=r"^the soft loss of epoch 1 is [\d.]+ where it should be 1$"):
+        open_contender(TINY[0], "reference", benches[2].engine)
+
+
+@pytest.mark.parametrize("case", [TINY[0], TINY[2]], ids=["synchronous", "asynchronous"])
+def test_the_forward_check_agrees_with_the_train_step(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    circuit = Circuit.initial(case.config.model, case.config.seed)
+    job, state = make_job(case.config, circuit), TrainState.initial(circuit, case.config.seed)
+    whole = verify.expected_losses(case, job, state)
+    assert len(whole) == 2
+    monkeypatch.setattr(verify, "LARGE", 0)
+    assert verify.expected_losses(case, job, state) == [pytest.approx(whole[0], rel=1e-6)]
+
+
+def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> None:
+    alone, first = (open_contender(case, "cpu", benches[1].engine) for case in (TINY[4], TINY[6]))
+    assert isinstance(first.model, Together)
+    assert first.first_loss == alone.first_loss
+    assert np.array_equal(first.model.to_cpu().logits, alone.model.to_cpu().logits)
+
+
+@pytest.mark.parametrize(
+    ("host", "kernels", "count", "line"),
+    [
+        (0.001, {"gate_backward": 0.7, "loss": 0.2}, 10, "kernel (89% of the step), most of all gate_backward (70%)"),
+        (0.9, {"gate_backward": 0.1}, 10, "host encode (90% of the step)"),
+        (0.0, {"gate_backward": 0.9}, 800, "dispatch gaps (80% of the step)"),
+        (0.1, {"gate_backward": 0.2}, 10, "transfer (60% of the step)"),
+    ],
+)
+def test_the_limiter(host: float, kernels: dict[str, float], count: int, line: str) -> None:
+    from difflogic.bench.limits import Limits
+
+    parts = [Part(name, name, count // len(kernels), seconds) for name, seconds in kernels.items()]
+    profile = Profile("gpu", "", 1.0, (*parts, Part("encode", "host", 1, host)))
+    assert Limits.of(profile, 1e-3, 0.6 if line.startswith("transfer") else 0.0).line(profile) == line
+
+
+def test_engines_that_are_here() -> None:
+    names = [bench.name for bench in open_benches([])]
+    assert names == ["gpu", "cpu", "reference"]

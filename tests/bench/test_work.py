@@ -1,0 +1,51 @@
+"""What counts as work, against the layout and the paper's numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from difflogic import presets
+from difflogic.bench.cases import Case, all_cases
+from difflogic.bench.work import work_of
+from difflogic.circuit import Circuit
+from difflogic.layout import flat_layout
+from tests.train.tiny import tiny_config
+
+
+def test_the_checkerboard() -> None:
+    """4608 gate evaluations per cell and step, 512 cells, 20 steps."""
+    work = work_of(presets.checkerboard(small=False))
+    assert work.soft_evaluations == 4608 * 512 * 20 == 47_185_920
+    assert work.hard_evaluations == 17 * work.soft_evaluations, "34 grids instead of 2"
+
+
+@pytest.mark.parametrize("config", [presets.checkerboard(small=True), tiny_config()], ids=["small", "tiny"])
+def test_instances_are_those_of_the_layout(config) -> None:
+    layout = flat_layout(Circuit.initial(config.model, config.seed))
+    cells = config.task.height * config.task.width * config.train.batch
+    work = work_of(config)
+    assert work.soft_evaluations == layout.instances * cells * config.task.steps
+    assert work.nodes == layout.nodes * cells * config.task.steps
+    assert work.states == config.model.channels * cells * config.task.steps
+
+
+def test_kept_nodes_are_traffic() -> None:
+    work = work_of(tiny_config())
+    assert work.traffic(keeps_nodes=True) - work.traffic(keeps_nodes=False) == 4 * (2 * work.nodes - work.states)
+
+
+@pytest.mark.parametrize("kind", ["train", "logged", "judged", "hard"])
+def test_evaluations_of_a_repetition(kind) -> None:
+    case = Case("x/y", kind, tiny_config(), models=3)
+    soft = 0 if kind == "hard" else case.work.soft_evaluations
+    hard = case.work.hard_evaluations if kind in ("judged", "hard") else 0
+    assert case.evaluations == 3 * (soft + hard)
+
+
+@pytest.mark.parametrize("group", ["grid", "batch", "population"])
+def test_curves_grow_by_four(group: str) -> None:
+    work = [case.evaluations for case in all_cases() if case.group == group]
+    assert len(work) == 3
+    assert all(new == 4 * old for old, new in itertools.pairwise(work))

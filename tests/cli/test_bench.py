@@ -1,0 +1,127 @@
+"""`difflogic bench` and `difflogic profile` as commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from difflogic import presets
+from difflogic.bench import cases
+from difflogic.bench.results import Results
+from difflogic.cli import table
+from difflogic.cli.main import main
+from tests.bench.made_up import TINY, line, make_results
+from tests.train.tiny import tiny_config
+
+QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
+
+
+@pytest.fixture(autouse=True)
+def tiny_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "all_cases", lambda: TINY)
+    monkeypatch.setattr("difflogic.bench.copying.BYTES", 1 << 16)
+
+
+@pytest.fixture
+def results() -> Results:
+    return make_results()
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--list"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split() == ["case", "what", "is", "timed", "million", "gate", "evaluations"]
+    assert [row.split()[0] for row in out.splitlines()[1:]] == [case.name for case in TINY]
+
+
+def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *QUICKLY]) == 0
+    captured = capsys.readouterr()
+    assert "case        engine     median ms" in captured.out
+    assert "train/tiny on reference is limited by: kernel" in captured.out
+    assert "gate_backward" in captured.out
+    assert "reference: NumPy" in captured.out
+    assert "... train/tiny: train step" in captured.err
+
+
+def test_json_is_the_results_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out, picture = tmp_path / "a.json", tmp_path / "a.png"
+    chosen = ("--case", "batch", "--case", "train", "--engine", "cpu")
+    code = main(["bench", *QUICKLY, *chosen, "--json", "--out", str(out), "--picture", str(picture)])
+    captured = capsys.readouterr()
+    assert (code, captured.err) == (0, "")
+    assert captured.out == out.read_text()
+    found = [(each["case"], each["engine"]) for each in json.loads(captured.out)["cases"]]
+    assert found == [("train/tiny", "reference"), ("train/tiny", "cpu"), ("batch/3", "cpu"), ("batch/12", "cpu")]
+    assert picture.stat().st_size > 1000
+
+
+def test_a_terminal_gets_a_drawn_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    table.show(("what", "ms"), [("[a]", "1.0")], "title")
+    out = capsys.readouterr().out
+    assert "[a]" in out
+    assert "━" in out or "─" in out
+
+
+def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--case", "no/such"]) == 2
+    assert capsys.readouterr().err.startswith("Error: No case 'no/such': expected one of train/tiny")
+    assert main(["bench", "--engine", "abacus"]) == 2
+    assert "Unknown engine 'abacus'" in capsys.readouterr().err
+
+
+def test_a_wrong_engine_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("difflogic.bench.verify.expected_losses", lambda *arguments: [1.0])
+    assert main(["bench", *QUICKLY, "--case", "train"]) == 1
+    assert "Not measured: train/tiny on reference (wrong): the soft loss" in capsys.readouterr().err
+
+
+def test_compare(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    results.save(old)
+    results.cases[0].update(line("train/a", 5.0))
+    results.save(new)
+    assert main(["bench", "compare", str(old), str(new)]) == 0
+    rows = [row.split() for row in capsys.readouterr().out.splitlines()]
+    assert rows[1] == ["train/a", "cpu", "10.0", "5", "2.00"]
+    assert rows[2] == ["grid/16", "cpu", "1", "1", "1.00", "within", "the", "spread"]
+    assert main(["bench", "compare", str(old), str(new), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["ratio"] == 2.0
+
+
+def test_incomparable(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    results.save(old)
+    results.engines["cpu"]["driver"] = "Numba 2"
+    results.save(new)
+    assert main(["bench", "compare", str(old), str(new)]) == 2
+    assert capsys.readouterr().err == (
+        "Error: The files cannot be compared: the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the "
+        "second.\n"
+    )
+
+
+@pytest.fixture
+def tiny_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_config()
+    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+
+
+@pytest.mark.parametrize("engine", ["gpu", "cpu", "reference"])
+def test_profile(engine: str, tiny_board: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "--engine", engine, "--rounds", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"tiny, batch 3, on {engine}: ")
+    for word in ("gate_forward", "gate_backward", "adamw", "update", "Limited by: ", "One train step takes"):
+        assert word in out
+
+
+def test_profile_as_json(tiny_board: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "--engine", "reference", "--rounds", "1", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["engine"] == "reference"
+    assert {"forward", "loss", "backward"} <= set(data["phases_ms"])

@@ -1,0 +1,45 @@
+"""Timestamps around kernels, and what bounds a device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from difflogic.gpu.adapter import TIMESTAMPS, Adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.timing import MOST_QUERIES, Timer, measure_rates
+from tests.gpu.jobs import make_job, start
+
+
+@pytest.fixture(scope="module", params=["timestamps", "host clock"])
+def timed(request: pytest.FixtureRequest, adapter: Adapter) -> Device:
+    return Device(adapter if request.param == "timestamps" else replace(adapter, features=()))
+
+
+@pytest.mark.parametrize("repeat", [1, 3, 10**6])
+def test_every_kernel_is_timed(timed: Device, repeat: int) -> None:
+    job = make_job(0, steps=3)
+    model = GpuModel.from_cpu(timed, [job], [start(job)])
+    timer = Timer(timed, model.train_step, repeat)
+    times = timer.measure()
+    assert times.counts == Counter(dispatch.kernel for dispatch in model.train_step)
+    assert set(times.kernels) == set(times.counts)
+    assert all(seconds >= 0 for seconds in times.kernels.values())
+    assert times.wall == times.encode + times.submit + times.wait
+    assert times.timestamps == (TIMESTAMPS in timed.adapter.features)
+    # without timestamps each step is done twice: whole, and kernel by kernel
+    kernels = len(times.kernels)
+    steps = min(repeat, MOST_QUERIES // (2 * kernels)) + (0 if times.timestamps else 1)
+    assert model.to_cpu().epoch == steps
+    timer.close()
+    model.close()
+
+
+def test_rates(timed: Device) -> None:
+    rates = measure_rates(timed)
+    assert rates.copy_bytes_per_s > 0
+    assert rates.round_trip_s > 0
+    assert rates.dispatch_s >= 0
