@@ -139,7 +139,8 @@ class CpuEngine:
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
     if not compiled.is_cached():
-        compiled.tell("compiling the CPU engine for this processor, which takes some 15 seconds, once.")
+        once = ", once" if compiled.cache_folder() else ""
+        compiled.tell(f"compiling the CPU engine for this processor, which takes some 15 seconds{once}.")
     try:
         warm_up()
     except OSError as error:  # the disk is full: by then the code is compiled, and in memory
