@@ -32,6 +32,26 @@ def json_option(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")(function)
 
 
+def policy_option(function: Function) -> Function:
+    """`--policy`, None where it is not given; `checked_policy` reads it."""
+    return click.option(
+        "--policy",
+        type=click.Choice(["auto", "gpu", "cpu", "sticky"]),
+        help="How --engine auto chooses. auto (the default): where there is a hardware GPU, by measuring the first "
+        "epochs on it and on the CPU engine, or as found before; gpu, cpu: that one, unmeasured; sticky: where the "
+        "last run of this shape was.",
+    )(function)
+
+
+def checked_policy(policy: str | None, selector: str | None, resume: bool) -> Any:
+    """The policy, `auto` where none was given. Raises UsageError where there is nothing to choose."""
+    if policy is not None and selector not in (None, "auto"):
+        raise UsageError(f"--policy says how --engine auto chooses, but {selector} was asked for: give one of them.")
+    if policy is not None and resume:
+        raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --policy.")
+    return policy or "auto"
+
+
 def megabytes(text: str) -> int:
     """A positive number of MB as bytes: a type for click."""
     try:

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from difflogic.engine import EngineInfo
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run
 from difflogic.train.observer import Beginning, Observer, Standing
@@ -62,6 +63,9 @@ class Lines(Reporter):
             f"Epoch {standing.epoch:4}: soft_loss={best:.4f} at best, {median:.4f} in the median, "
             f"solved {standing.solved} of {len(standing.seeds)}"
         )
+
+    def placed(self, engine: EngineInfo, reason: str) -> None:
+        self.say(f"Engine {describe_engine(engine)}; {reason}")
 
     def noticed(self, text: str) -> None:
         click.echo(f"Warning: {text}", err=True)
@@ -116,7 +120,7 @@ class Bar(Lines):
 
 
 class JsonLines(Reporter):
-    """Events as JSON objects, one per line: begin, epoch, notice, checkpoint, end."""
+    """Events as JSON objects, one per line: begin, placed, epoch, notice, checkpoint, end."""
 
     def began(self, beginning: Beginning) -> None:
         population = {"population": beginning.population} if beginning.population > 1 else {}
@@ -136,6 +140,9 @@ class JsonLines(Reporter):
         best, median = (None if math.isnan(loss) else loss for loss in standing.soft_losses)
         _emit("epoch", epoch=standing.epoch, soft_loss_best=best, soft_loss_median=median, solved=standing.solved,
               members=members)  # fmt: skip
+
+    def placed(self, engine: EngineInfo, reason: str) -> None:
+        _emit("placed", why=reason, engine=asdict(engine))
 
     def noticed(self, text: str) -> None:
         _emit("notice", text=text)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import engine_options, engine_selector, json_option, megabytes
+from difflogic.cli.options import (
+    checked_policy,
+    engine_options,
+    engine_selector,
+    json_option,
+    megabytes,
+    policy_option,
+)
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +29,7 @@ FOLDER = click.Path(path_type=Path)
 
 @click.command("train-checkerboard")
 @engine_options
+@policy_option
 @click.option("--epochs", type=int, help="Epochs in all, those before --resume included [500].")
 @click.option("--seed", type=int, help="Wiring, start grids and probes come from it [23].")
 @click.option("--batch", type=int, help="Start grids per epoch [2].")
@@ -46,6 +54,7 @@ def command(
     engine: str | None,
     gpu: bool,
     require_hardware: bool,
+    policy: str | None,
     log_interval: int,
     stop_when_solved: int | None,
     resume: Path | None,
@@ -64,13 +73,20 @@ def command(
     from difflogic.cli import reporters
     from difflogic.train.folder import default_path
     from difflogic.train.loop import Trainer
+    from difflogic.train.placement_memory import keep_last
+    from difflogic.train.policy import place_run
 
     selector = engine_selector(engine, gpu)
+    chosen = checked_policy(policy, selector, resume is not None)
     if stop_when_solved is not None and stop_when_solved < 1:
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {stop_when_solved}.")
     config = _new_config(settings) if resume is None else _resumed_config(resume, settings)
     out = settings["out"] or (None if resume else default_path(config.name))
-    placement = _place(selector, require_hardware, resume).limited(max_memory)
+    if resume is None and selector in (None, "auto"):
+        placement = place_run(config, settings["population"] or 1, chosen, require_hardware)
+    else:
+        placement = _place(selector, require_hardware, resume)
+    placement = placement.limited(max_memory)
     with reporters.choose(as_json) as reporter:
         run = Trainer(config, placement.engine, placement.reason).run(
             out=out,
@@ -82,6 +98,7 @@ def command(
             observer=reporter,
         )
         reporter.ended(run)
+    keep_last(run.config, len(run.members), run.engine)
     return 0 if run.interrupted is None else SIGNAL_BASE + run.interrupted
 
 

@@ -20,6 +20,7 @@ from difflogic.engine import Engine, EngineInfo, TrainState
 from difflogic.errors import ConfigError, UsageError
 from difflogic.train import folder as folders
 from difflogic.train import manifest, results, start
+from difflogic.train.contest import ContestModel
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row
 from difflogic.train.member import Member, leader
@@ -175,8 +176,11 @@ class Trainer:
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
         members = begin.members
         model = open_models(self.engine, [member.job for member in members], [member.state for member in members])
+        session = Session(model, begin, observer)
+        if isinstance(model, ContestModel):
+            model.decided = session.placed
         try:
-            yield Session(model, begin, observer)
+            yield session
         finally:
             model.close()
 

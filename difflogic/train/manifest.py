@@ -52,6 +52,11 @@ def resume(earlier: Manifest, config: Config, engine: EngineInfo, reason: str, e
     return {**earlier, "config": config.to_dict(), "status": "running", "ended": None, "resumes": resumes}
 
 
+def placed(manifest: Manifest, engine: EngineInfo, reason: str, measured: Sequence[dict[str, Any]]) -> Manifest:
+    """The manifest of a run whose engine was chosen by its first epochs; `measured` says which ran them."""
+    return {**manifest, "engine": {**asdict(engine), "why": reason}, "measured": list(measured)}
+
+
 def end(manifest: Manifest, status: str, epoch: int, summary: str) -> Manifest:
     """The manifest of a run that ends now."""
     return {**manifest, "status": status, "ended": now(), "epoch": epoch, "result": summary.splitlines()[0]}

@@ -65,6 +65,9 @@ class Observer:
     def compared(self, standing: Standing) -> None:
         """What `logged` is to a single run, for a population."""
 
+    def placed(self, engine: EngineInfo, reason: str) -> None:
+        """The rest of the run is on this engine, by what the first epochs took."""
+
     def noticed(self, text: str) -> None:
         """Something that a person should know, one sentence."""
 

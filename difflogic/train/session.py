@@ -12,6 +12,7 @@ from difflogic.checkpoint import Snapshot
 from difflogic.engine import PopulationModel
 from difflogic.errors import RunFolderError
 from difflogic.train import manifest, schedule
+from difflogic.train.contest import Decision
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row, Rows, last_evaluated
 from difflogic.train.member import leader
@@ -44,6 +45,14 @@ class Session:
         """Write into this folder, whose manifest is `record`."""
         self.folder, self.record = folder, record
         return self
+
+    def placed(self, decision: Decision) -> None:
+        """The first epochs showed where the rest is to be trained."""
+        self.observer.placed(decision.engine, decision.reason)
+        if self.folder is not None:
+            measured = [heat.to_dict() for heat in decision.heats]
+            self.record = manifest.placed(self.record, decision.engine, decision.reason, measured)
+            self.folder.write(manifest.NAME, manifest.to_json(self.record))
 
     @property
     def epochs_here(self) -> int:

@@ -1,0 +1,87 @@
+"""`--policy`, and what is printed where the engine is found by measuring."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from difflogic.engine import EngineInfo
+from difflogic.train import policy
+from difflogic.train.contest import Challenger, Contest
+from difflogic.train.placement import Placement, open_engine
+from tests.cli.conftest import Call
+
+AUTO = None
+
+
+@pytest.fixture
+def contest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """auto finds two engines; time stands still, so that the first one stays."""
+
+    def place_run(*given: object) -> Placement:
+        challenger = Challenger("the CPU engine", lambda: open_engine("cpu"))
+        return Placement(Contest(open_engine("reference"), challenger, clock=lambda: 0.0), "auto", "to be measured")
+
+    monkeypatch.setattr(policy, "place_run", place_run)
+
+
+REASON = "auto measured 0 ms per epoch on reference, 0 ms on cpu"
+
+
+def test_a_contest_in_lines(call: Call, contest: None) -> None:
+    result = call("--log-interval", 1, "--out", "here", engine=AUTO)
+    assert (result.code, result.errors) == (0, "")
+    lines = result.out.splitlines()
+    assert lines[1].startswith("Engine reference: NumPy (")
+    assert lines[1].endswith("; to be measured")
+    placed = next(number for number, line in enumerate(lines) if line.endswith(REASON))
+    assert lines[placed].startswith("Engine reference: NumPy (")
+    assert lines[placed - 1].startswith("Epoch    8:")
+    kept = json.loads(Path("here/manifest.json").read_text())
+    assert kept["engine"]["why"] == REASON
+    assert [heat["engine"]["engine"] for heat in kept["measured"]] == ["reference", "cpu"]
+
+
+def test_a_contest_in_json(call: Call, contest: None) -> None:
+    result = call("--json", "--out", "here", engine=AUTO)
+    events = [json.loads(line) for line in result.out.splitlines()]
+    (placed,) = [event for event in events if event["event"] == "placed"]
+    assert placed["why"] == REASON
+    assert placed["engine"]["engine"] == "reference"
+
+
+def test_a_resumed_run_is_not_measured_again(call: Call, contest: None) -> None:
+    call("--epochs", 5, "--out", "here", engine=AUTO)
+    result = call("--resume", "here", "--epochs", 12, "--json", engine=AUTO)
+    assert result.code == 0
+    assert "placed" not in [json.loads(line)["event"] for line in result.out.splitlines()]
+
+
+def test_policy_cpu_and_sticky(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
+    first = call("--policy", "cpu", "--epochs", 1, "--out", "one", engine=AUTO)
+    assert "; the policy is cpu\n" in first.out
+    call("--epochs", 1, "--out", "two", engine="reference")
+    last = call("--policy", "sticky", "--epochs", 1, "--out", "three", engine=AUTO)
+    assert "Engine reference" in last.out
+    assert "; the last run of this shape was on it\n" in last.out
+    kept = json.loads(Path("three/manifest.json").read_text())["engine"]
+    assert EngineInfo(**{name: value for name, value in kept.items() if name != "why"}).engine == "reference"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "engine", "text"),
+    [
+        (["--policy", "gpu"], "cpu", "--policy says how --engine auto chooses, but cpu was asked for: give one"),
+        (["--policy", "auto", "--gpu"], AUTO, "--policy says how --engine auto chooses, but gpu was asked for"),
+        (["--policy", "sticky", "--resume", "here"], AUTO, "--resume stays on the run's engine, or takes the --engine"),
+        (["--policy", "cpu", "--require-hardware"], AUTO, "--policy cpu means the CPU engine, but --require-hardware"),
+        (["--policy", "best"], AUTO, "'best' is not one of 'auto', 'gpu', 'cpu', 'sticky'"),
+    ],
+)
+def test_refused(arguments: list[str], engine: str | None, text: str, call: Call) -> None:
+    result = call(*arguments, engine=engine)
+    assert result.code == 2
+    assert text in result.errors

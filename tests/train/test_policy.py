@@ -1,0 +1,190 @@
+"""Policies: what is measured, what is remembered, what is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from difflogic.config import Config
+from difflogic.engine import EngineInfo
+from difflogic.errors import DeviceError, NoAdapterError, UsageError
+from difflogic.gpu import adapter as adapters
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train import placement_memory as memory
+from difflogic.train import policy, trust
+from difflogic.train.contest import Contest, Decision, Heat
+from difflogic.train.placement import open_engine
+from difflogic.train.policy import place_run
+from tests.train.tiny import tiny_config
+
+HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
+CPU = EngineInfo("cpu", "Abacus")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo]:
+    """The adapters of a machine with one hardware GPU, which really is the reference, and can be trusted."""
+    found = [HARDWARE]
+
+    class GpuEngine:
+        @staticmethod
+        def open(selector: str | None, require_hardware: bool = False) -> ReferenceEngine:
+            for info in found:
+                if (selector is None or selector in info.adapter) and not (require_hardware and info.software):
+                    engine = ReferenceEngine()
+                    engine.info = info
+                    return engine
+            raise NoAdapterError(f"No adapter for {selector}.")
+
+    module = ModuleType("difflogic.gpu.engine")
+    module.GpuEngine = GpuEngine  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", module)
+    monkeypatch.setattr(adapters, "select_adapter", lambda *_: None)
+    monkeypatch.setattr(trust, "require", lambda adapter: None)
+    return found
+
+
+@pytest.fixture
+def config() -> Config:
+    return tiny_config()
+
+
+def measured(engine: EngineInfo, paces: tuple[float, ...] = (1.0, 2.0)) -> Decision:
+    return Decision(engine, "auto measured", tuple(Heat(HARDWARE, 1, [9.0, pace]) for pace in paces))
+
+
+def test_a_gpu_and_a_processor_are_measured(gpu: list[EngineInfo], config: Config) -> None:
+    placement = place_run(config, 1)
+    contest = placement.engine
+    assert isinstance(contest, Contest)
+    assert contest.info is HARDWARE
+    assert contest.challenger.open().info.engine == "cpu"
+    assert contest.challenger.opening_seconds() in (policy.COMPILED_SECONDS, policy.COMPILING_SECONDS)
+    assert placement.reason == (
+        "auto found the hardware GPU Quick 9000, and measures the first epochs on it and on the CPU engine"
+    )
+
+
+def test_what_was_found_is_remembered(gpu: list[EngineInfo], config: Config) -> None:
+    contest = place_run(config, 1).engine
+    assert isinstance(contest, Contest)
+    for winner, engine in ((CPU, "cpu"), (HARDWARE, "gpu")):
+        contest.decided(measured(winner))
+        placement = place_run(config, 1)
+        assert placement.engine.info.engine == engine
+        assert not isinstance(placement.engine, Contest)
+        assert placement.reason == "found on an earlier run of this shape: auto measured"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda config: (config.with_(train={"batch": 7}), 1),
+        lambda config: (config.with_(task={"height": 7}), 1),
+        lambda config: (config, 2),
+    ],
+)
+def test_another_shape_is_measured_again(
+    other: Callable[[Config], tuple[Config, int]], gpu: list[EngineInfo], config: Config
+) -> None:
+    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    assert isinstance(place_run(*other(config)).engine, Contest)
+    same = config.with_(seed=9, train={"epochs": 999, "lr": 0.1})
+    assert place_run(same, 1).engine.info.engine == "cpu"
+
+
+@pytest.mark.parametrize("change", [{"adapter": "Quick 9001"}, {"driver": "1.1"}])
+def test_another_gpu_or_driver_is_measured_again(change: dict[str, str], gpu: list[EngineInfo], config: Config) -> None:
+    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    gpu[:] = [replace(HARDWARE, **change)]
+    assert isinstance(place_run(config, 1).engine, Contest)
+
+
+def test_another_processor_is_measured_again(
+    gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    monkeypatch.setattr(memory, "_machine", lambda: ("Slide rule", 2))
+    assert isinstance(place_run(config, 1).engine, Contest)
+
+
+@pytest.mark.parametrize("paces", [(1.0,), ()])
+def test_only_what_was_compared_is_remembered(paces: tuple[float, ...], gpu: list[EngineInfo], config: Config) -> None:
+    memory.keep_measured(HARDWARE, config, 1, measured(HARDWARE, paces))
+    assert memory.measured(HARDWARE, config, 1) is None
+
+
+def test_policies_that_measure_nothing(gpu: list[EngineInfo], config: Config) -> None:
+    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    found = place_run(config, 1, "gpu")
+    assert (found.engine.info, found.reason) == (HARDWARE, "auto found the hardware GPU Quick 9000")
+    found = place_run(config, 1, "cpu")
+    assert (found.engine.info.engine, found.reason) == ("cpu", "the policy is cpu")
+    assert place_run(config, 1, "sticky").engine.info is HARDWARE
+
+
+def test_sticky_stays_where_the_last_run_was(gpu: list[EngineInfo], config: Config) -> None:
+    for info in (CPU, HARDWARE, ReferenceEngine().info):
+        memory.keep_last(config, 1, info)
+        placement = place_run(config, 1, "sticky")
+        assert placement.engine.info.engine == info.engine
+        assert placement.reason == "the last run of this shape was on it"
+    assert place_run(config, 1, "sticky", require_hardware=True).engine.info is HARDWARE
+    memory.keep_last(config, 1, EngineInfo("gpu", "Sold 1000"))
+    assert place_run(config, 1, "sticky").reason == "auto found the hardware GPU Quick 9000"
+
+
+def test_required_hardware_is_not_measured_against_the_processor(gpu: list[EngineInfo], config: Config) -> None:
+    assert place_run(config, 1, require_hardware=True).engine.info is HARDWARE
+    with pytest.raises(UsageError, match="--policy cpu means the CPU engine, but --require-hardware was given too"):
+        place_run(config, 1, "cpu", require_hardware=True)
+
+
+@pytest.mark.parametrize("how", ["auto", "gpu", "sticky"])
+def test_a_software_adapter_is_no_rival_of_the_processor(
+    how: policy.Policy, gpu: list[EngineInfo], config: Config
+) -> None:
+    gpu[:] = [replace(HARDWARE, adapter_type="CPU", software=True)]
+    assert place_run(config, 1, how).engine.info.engine == "cpu"
+
+
+def test_where_numba_is_missing_the_gpu_stays(
+    gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
+    monkeypatch.setitem(sys.modules, "difflogic.cpu.compiled", None)
+    contest = place_run(config, 1).engine
+    assert isinstance(contest, Contest)
+    assert contest.challenger.opening_seconds() == 0
+    with pytest.raises(DeviceError, match="needs the package numba"):
+        contest.challenger.open()
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"engine": "abacus", "adapter": "", "why": ""}, {"engine": "gpu", "adapter": "", "why": ""},
+              {"engine": "cpu", "adapter": 1, "why": ""}, {"engine": [], "adapter": "", "why": ""}]
+)  # fmt: skip
+def test_a_strange_entry_counts_as_none(entry: dict[str, Any], config: Config) -> None:
+    memory.PLACES.write(memory._last_key(config, 1), entry)
+    assert memory.last(config, 1) is None
+
+
+def test_the_last_place_is_written_once(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = open_engine("reference").info
+    memory.keep_last(config, 1, info)
+    before = memory.PLACES.path.stat().st_mtime_ns
+    memory.keep_last(config, 1, info)
+    assert memory.PLACES.path.stat().st_mtime_ns == before
