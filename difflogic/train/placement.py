@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from difflogic.engine import Engine, EngineInfo, MemoryLimited
@@ -75,12 +76,29 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
 
 def _auto(require_hardware: bool, trusted: bool) -> Placement:
     try:
-        engine = _open_gpu(None, True, trusted)
+        engine, passed_over = _open_gpu(None, True, trusted), ""
     except DeviceError as error:
-        if require_hardware:
+        other = _another_gpu(trusted)
+        if other is None and require_hardware:
             raise
-        return _auto_without_gpu(_why_not(error), trusted)
-    return Placement(engine, "auto", f"auto found the hardware GPU {engine.info.adapter}")
+        if other is None:
+            return _auto_without_gpu(_why_not(error), trusted)
+        engine, passed_over = other, f", since {error}"
+    return Placement(engine, "auto", f"auto found the hardware GPU {engine.info.adapter}{passed_over}")
+
+
+def _another_gpu(trusted: bool) -> Engine | None:
+    """The first hardware GPU after the first that can be used."""
+    try:
+        from difflogic.gpu.adapter import list_adapters
+
+        hardware = [adapter for adapter in list_adapters() if not adapter.software]
+    except ImportError:
+        return None
+    for adapter in hardware[1:]:
+        with suppress(DeviceError):
+            return _open_gpu(str(adapter.index), True, trusted)
+    return None
 
 
 def _why_not(error: DeviceError) -> str:

@@ -111,6 +111,17 @@ def test_placing_for_training(adapter: Adapter, monkeypatch: pytest.MonkeyPatch)
     assert place("auto", trusted=True).engine.info.engine == "gpu"
 
 
+def test_auto_passes_over_the_gpu_that_failed(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = dataclasses.replace(adapter, name="Broken 1000", type="DiscreteGPU")
+    sound = dataclasses.replace(adapter, index=1, name="Quick 9000", type="DiscreteGPU")
+    monkeypatch.setattr(adapters, "list_adapters", lambda: (broken, sound))
+    trust.keep(broken, BAD)
+    trust.keep(sound, GOOD)
+    placement = place("auto", trusted=True)
+    assert placement.engine.info.adapter == "Quick 9000"
+    assert placement.reason.startswith("auto found the hardware GPU Quick 9000, since Broken 1000 failed the self-test")
+
+
 def test_commands_refuse(
     adapter: Adapter, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
