@@ -14,6 +14,7 @@ import time
 from typing import Any, Protocol
 
 from benchmarks.rivals.problem import Problem, complaint
+from difflogic.bench.memory import own_peak_bytes
 
 CONTENDERS = {
     "difflogic": "train step and hard evaluation of the batch and 32 probes",
@@ -80,13 +81,6 @@ def _training(name: str, problem: Problem, on_gpu: bool) -> Any:
     return jax_training.Training({"jax_plain": jax_plain, "jax_tuned": jax_tuned}[name], problem)
 
 
-def _peak_mb() -> float:
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, else KiB
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
-
-
 def _say(**fields: object) -> None:
     print(json.dumps(fields), flush=True)
 
@@ -105,7 +99,7 @@ def main() -> None:
     _say(device=contender.device, open_s=time.perf_counter() - begin, python=platform.python_version())
     for line in sys.stdin:
         _say(seconds=contender.repeat(int(line)))
-    _say(peak_mb=_peak_mb())
+    _say(peak_mb=(own_peak_bytes() or 0) / 1e6)
 
 
 if __name__ == "__main__":

@@ -5,41 +5,46 @@ Run as `python -m difflogic.bench.memory CASE ENGINE`, the child prints its peak
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 from difflogic.bench.cases import select
 
 
-def peak_bytes(case: str, engine: str) -> int | None:
-    """Peak resident memory of opening the case and two train steps; None where the system does not tell."""
+def own_peak_bytes() -> int | None:
+    """Peak resident memory of this process; None where the system does not tell."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would also count what the parent had when this process was started
+        match = re.search(r"VmHWM:\s+(\d+) kB", status.read_text(encoding="utf-8"))
+        return int(match.group(1)) * 1024 if match else None
     if sys.platform == "win32":
         return None
-    idle = _child(f"import resource; print({_PEAK})")
-    peak = _child("from difflogic.bench.memory import main; main()", case, engine)
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, else KiB
-    return None if idle is None or peak is None else (peak - idle) * unit
-
-
-_PEAK = "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
-
-
-def _child(code: str, *arguments: str) -> int | None:
-    run = subprocess.run([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True, check=False)
-    last = run.stdout.split()[-1:]
-    return int(last[0]) if run.returncode == 0 and last else None
-
-
-def main() -> None:
-    """The child: open, train, evaluate, and say how much it took."""
     import resource
 
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def peak_bytes(case: str, engine: str) -> int | None:
+    """Peak of opening the case, two train steps and an evaluation, less that of doing nothing."""
+    idle, peak = _child(), _child(case, engine)
+    return None if idle is None or peak is None else peak - idle
+
+
+def _child(*arguments: str) -> int | None:
+    command = [sys.executable, "-m", "difflogic.bench.memory", *arguments]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    last = run.stdout.split()[-1:]
+    return int(last[0]) if run.returncode == 0 and last and last[0].isdigit() else None
+
+
+def _work(name: str, engine: str) -> None:
     from difflogic.circuit import Circuit
     from difflogic.engine import TrainState
     from difflogic.train.placement import open_engine
     from difflogic.train.tasks import make_job
 
-    name, engine = sys.argv[1:3]
     config = select([name], quick=False)[0].config
     circuit = Circuit.initial(config.model, config.seed)
     model = open_engine(engine).open_model(make_job(config, circuit), TrainState.initial(circuit, config.seed))
@@ -47,4 +52,14 @@ def main() -> None:
     model.drain()
     model.evaluate()
     model.close()
-    sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}\n")
+
+
+def main(arguments: list[str]) -> None:
+    """The child: open, train, evaluate, and say how much it took; without arguments, do nothing."""
+    if arguments:
+        _work(*arguments)
+    sys.stdout.write(f"{own_peak_bytes()}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

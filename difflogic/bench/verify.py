@@ -16,8 +16,11 @@ from difflogic.shape import Shape
 
 AUTHORS_FIRST_LOSS = {("checkerboard", 23): 231.266}
 """By name and seed of a preset as it stands, from the authors' code."""
-FIRST_LOSS_TOLERANCE = 2e-5
-"""Relative: sums of floats in different orders."""
+AUTHORS_TOLERANCE = 2e-5
+"""Relative, for the authors' first loss."""
+FIRST_LOSS_TOLERANCE = 1e-4
+"""Relative, for the reference's: a driver's `exp` shifts the coefficients of all gates alike by some units in the last
+place, and a state passes through hundreds of gates; on large grids it does not average out."""
 LATER_LOSS_TOLERANCE = 1e-3
 """Relative, after steps from an engine's own gradients: AdamW makes much of small ones."""
 LARGE = 4 << 20
@@ -60,7 +63,8 @@ def complaint(case: Case, losses: list[float], expected: list[float]) -> str | N
     authors = AUTHORS_FIRST_LOSS.get((case.config.name, case.config.seed)) if case.name.startswith("train/") else None
     wanted = [expected[0] if authors is None else authors, *expected[1:]]
     for epoch, (loss, right) in enumerate(zip(losses, wanted, strict=True), start=1):
-        tolerance = FIRST_LOSS_TOLERANCE if epoch == 1 else LATER_LOSS_TOLERANCE
+        first = FIRST_LOSS_TOLERANCE if authors is None else AUTHORS_TOLERANCE
+        tolerance = first if epoch == 1 else LATER_LOSS_TOLERANCE
         if not abs(loss - right) <= tolerance * right:
             return f"the soft loss of epoch {epoch} is {loss:.6g} where it should be {right:.6g}"
     return None

@@ -13,6 +13,7 @@ from difflogic.bench import runner, verify
 from difflogic.bench.cases import Case
 from difflogic.bench.contender import Together, WrongResultError, open_contender
 from difflogic.bench.engines import Bench, open_benches
+from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Part, Profile
 from difflogic.bench.results import Results
 from difflogic.bench.runner import Effort, measure
@@ -131,3 +132,10 @@ def test_the_limiter(host: float, kernels: dict[str, float], count: int, line: s
 def test_engines_that_are_here() -> None:
     names = [bench.name for bench in open_benches([])]
     assert names == ["gpu", "cpu", "reference"]
+
+
+def test_memory_is_that_of_the_case_alone() -> None:
+    """Not of this process, which started the child: what it holds here would show."""
+    ballast = np.ones(400 << 17)
+    peak = peak_bytes("train/checkerboard-small", "cpu")
+    assert peak is None or 10e6 < peak < ballast.nbytes
