@@ -21,6 +21,8 @@ from llvmlite import binding
 from numba import extending, njit
 from numba.core import config
 
+from difflogic.tell import tell
+
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -79,12 +81,6 @@ def tell_unkept(where: str, why: str | None) -> None:
         f"compiled code cannot be kept {where} ({why}): every process compiles it anew. "
         "NUMBA_CACHE_DIR can name another folder."
     )
-
-
-def tell(text: str) -> None:
-    """One line for whoever watches; never on standard output, which may carry JSON."""
-    sys.stderr.write(f"difflogic: {text}\n")
-    sys.stderr.flush()
 
 
 def _users_folder() -> Path:

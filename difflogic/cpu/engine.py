@@ -29,6 +29,7 @@ from difflogic.engine import (
     check_target,
 )
 from difflogic.shape import Hyper, Shape
+from difflogic.tell import tell
 
 
 class CpuEngine:
@@ -140,7 +141,7 @@ def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
     if not compiled.is_cached():
         once = ", once" if compiled.cache_folder() else ""
-        compiled.tell(f"compiling the CPU engine for this processor, which takes some 15 seconds{once}.")
+        tell(f"compiling the CPU engine for this processor, which takes some 15 seconds{once}.")
     try:
         warm_up()
     except OSError as error:  # the disk is full: by then the code is compiled, and in memory

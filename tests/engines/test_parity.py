@@ -1,11 +1,11 @@
-"""The CPU engine against what the authors' own code computed."""
+"""Every fast engine against what the authors' own code computed."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from difflogic.cpu.engine import CpuEngine
+from difflogic.engine import Engine
 from tests import parity, tolerances
 from tests.gpu.closeness import STATES, assert_gradients_close
 from tests.parity import SmallModel
@@ -16,7 +16,7 @@ def model(request: pytest.FixtureRequest) -> SmallModel:
     return parity.small_model(request.param)
 
 
-def test_soft_states(engine: CpuEngine, model: SmallModel) -> None:
+def test_soft_states(engine: Engine, model: SmallModel) -> None:
     states = engine.rollout(model.circuit, model.x, model.steps, masks=model.masks)
     assert states.dtype == np.float32
     np.testing.assert_array_equal(states[0], model.x)
@@ -26,7 +26,7 @@ def test_soft_states(engine: CpuEngine, model: SmallModel) -> None:
         np.testing.assert_allclose(states[1:], model.arrays["soft/states"], **STATES)
 
 
-def test_hard_states_exactly(engine: CpuEngine, model: SmallModel) -> None:
+def test_hard_states_exactly(engine: Engine, model: SmallModel) -> None:
     states = engine.rollout(model.circuit, model.x, model.steps, "hard", model.masks)
     assert states.dtype == np.float32
     np.testing.assert_array_equal(states[0], model.x)
@@ -36,14 +36,14 @@ def test_hard_states_exactly(engine: CpuEngine, model: SmallModel) -> None:
         np.testing.assert_array_equal(states[1:], model.arrays["hard/states"])
 
 
-def test_loss_and_gradients(engine: CpuEngine, model: SmallModel) -> None:
+def test_loss_and_gradients(engine: Engine, model: SmallModel) -> None:
     loss, gradients = engine.loss_and_gradients(model.circuit, **model.work)
     assert loss == pytest.approx(float(model.arrays["opt0/loss_soft"]), rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, parity.layers(model.arrays, "opt0/grad/"))
     assert_gradients_close(gradients, parity.layers(model.arrays, "f64/grad/"))
 
 
-def test_three_steps(engine: CpuEngine, model: SmallModel) -> None:
+def test_three_steps(engine: Engine, model: SmallModel) -> None:
     circuit, state = model.circuit, None
     for step in range(3):
         circuit, state, metrics = engine.train_step(circuit, state, **model.work)
