@@ -68,7 +68,8 @@ def _steps() -> str:
         slowest = max((line["median_ms"] for line in here), default=0)
         for line in here:
             times = f"{slowest / line['median_ms']:.1f}"
-            rate = f"{line['gate_evaluations_per_s'] / 1e9:.2g}"
+            billions = line["gate_evaluations_per_s"] / 1e9
+            rate = f"{billions:.0f}" if billions >= 10 else f"{billions:.2g}"
             rows.append([case, engine(line), machine(line), milliseconds(line["median_ms"]), times, rate])
         if not any(line["engine"].startswith("gpu") and not line["software"] for line in here):
             rows.append([case, "gpu on hardware", OPEN, "", "", ""])
