@@ -44,6 +44,8 @@ class CpuModel:
         control[c.STEP], control[c.EPOCH], control[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
 
     def train(self, epochs: int) -> None:
+        if epochs < 1:
+            return
         first = int(self._work.buffers.control[c.EPOCH]) + 1
         begin = time.perf_counter()
         history = self._work.run(0, schedule.phases(self._work.shape.steps), epochs, drawn=True)
