@@ -14,7 +14,7 @@ import numpy.typing as npt
 from difflogic import bits
 from difflogic import control as c
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
-from difflogic.errors import LimitError
+from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import HISTORY, Plan, Schedule, make_plan
 from difflogic.gpu.workspace import Dispatch, Workspace, to_chunks
@@ -80,7 +80,13 @@ class GpuModel:
         return model
 
     def upload(self, states: Sequence[TrainState]) -> None:
-        """Replace the whole training state: logits, moments, counters, keys."""
+        """Replace the whole training state: logits, moments, counters, keys.
+
+        Raises DataError unless all states are of one epoch: the ring of metrics is read for all models at once.
+        """
+        epochs = sorted({state.epoch for state in states})
+        if len(epochs) > 1:
+            raise DataError(f"The models of a population must be at the same epoch, these are at {epochs}.")
         workspace = self.workspace
         workspace.upload("logits", np.stack([state.logits for state in states]), "state")
         workspace.upload("mu", np.stack([state.optimizer.mu for state in states]), "state")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic.errors import LimitError
+from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.groups import GpuGroups
@@ -126,3 +126,10 @@ def test_a_memory_limit_is_not_evaded_by_groups(device: Device, monkeypatch: pyt
     monkeypatch.setattr(device, "max_memory", least)
     with pytest.raises(LimitError, match=r"Of the 3 models asked for, 2 fit at once: use --population 2\."):
         GpuEngine(device).open_population(jobs, [start(job) for job in jobs])
+
+
+def test_models_at_different_epochs_are_refused(device: Device) -> None:
+    jobs = [make_job(seed) for seed in SEEDS]
+    states = [replace(start(job), epoch=epoch) for job, epoch in zip(jobs, (4, 4, 7), strict=True)]
+    with pytest.raises(DataError, match=r"must be at the same epoch, these are at \[4, 7\]"):
+        GpuModel.from_cpu(device, jobs, states)
