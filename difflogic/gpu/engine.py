@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,8 +130,12 @@ class GpuEngine:
         """What `difflogic tune` stored for these jobs on this adapter."""
         if most_at_once(self.device, jobs) < len(jobs):
             return None  # nothing was tuned for work that does not fit
-        stored = tuned.lookup(self.device.adapter, plan_for(self.device, jobs))
-        return stored.schedule if stored else None
+        plan = plan_for(self.device, jobs)
+        stored = tuned.lookup(self.device.adapter, plan)
+        if stored is None or stored.schedule.keep != plan.schedule.keep:
+            return None  # another memory plan was tuned than the one that memory allows now
+        fits = replace(plan, schedule=stored.schedule).total_bytes() <= plan.affordable(self.device.max_memory)
+        return stored.schedule if fits else None
 
     def _prepare(
         self,

@@ -107,6 +107,18 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(
     assert tuned_state.logits.tobytes() == plain.logits.tobytes()
 
 
+def test_a_memory_limit_goes_before_what_was_tuned(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+    one.run()
+    least = dataclasses.replace(one.plan, schedule=one.plan.schedule.with_keep(False)).total_bytes()
+    monkeypatch.setattr(device, "max_memory", least)
+    model = GpuEngine(device).open_model(one.job, TrainState.initial(one.circuit, config.seed))
+    assert model.info.variant == dataclasses.asdict(one.plan.schedule.with_keep(False))
+    model.close()
+
+
 def test_a_variant_that_computes_something_else_is_refused(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
