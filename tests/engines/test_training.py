@@ -1,21 +1,52 @@
-"""What a training model does at the edges, on every engine."""
+"""What a training model does, on every engine."""
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from difflogic import presets
 from difflogic.circuit import Circuit
-from difflogic.engine import Engine, TrainState
-from difflogic.train.tasks import make_job
-from tests.train.tiny import tiny_config
+from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainState
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train import tasks
+from tests import tolerances
+from tests.gpu.jobs import make_job, start
+
+
+def train(
+    engine: Engine, job: Job, state: TrainState, epochs: int
+) -> tuple[TrainState, list[EpochMetrics], Evaluation]:
+    """A run of `epochs`, and what it leaves."""
+    model = engine.open_model(job, state)
+    model.train(epochs)
+    outcome = model.to_cpu(), model.drain(), model.evaluate()
+    model.close()
+    return outcome
 
 
 def test_no_epochs_change_nothing(engine: Engine) -> None:
-    config = tiny_config()
-    circuit = Circuit.initial(config.model, config.seed)
-    before = TrainState.initial(circuit, config.seed)
-    model = engine.open_model(make_job(config, circuit), before)
-    model.train(0)
-    assert model.drain() == []
-    after = model.to_cpu()
-    model.close()
-    assert after.epoch == 0
+    job = make_job()
+    before = start(job)
+    after, rows, _ = train(engine, job, before, 0)
+    assert rows == []
+    assert after.epoch == before.epoch
     assert after.logits.tobytes() == before.logits.tobytes()
+
+
+def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
+    """All its numbers unlike the usual ones, over three epochs."""
+    job = make_job(lr=0.2, weight_decay=0.3, beta1=0.1, beta2=0.2, epsilon=1e-3, clip=0.01)
+    state, *_ = train(engine, job, start(job), 3)
+    expected, *_ = train(ReferenceEngine(), job, start(job), 3)
+    np.testing.assert_allclose(state.logits, expected.logits, rtol=0, atol=3e-3)
+
+
+def test_the_checkerboards_first_losses(engine: Engine) -> None:
+    """The paper's experiment at seed 23: 231.266 soft, 256 hard."""
+    config = presets.checkerboard()
+    circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
+    job = tasks.make_job(config, circuit)
+    _, (row,), evaluation = train(engine, job, TrainState.initial(circuit, config.seed), 1)
+    assert row.soft_loss == pytest.approx(231.266, rel=tolerances.LOSS_RTOL)
+    assert evaluation.train_hard_loss == 256

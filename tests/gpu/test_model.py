@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic import presets, prng
+from difflogic import prng
 from difflogic.circuit import Circuit
-from difflogic.engine import Job, TrainState
+from difflogic.engine import Job
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
-from tests.experiments import checkerboard_target
 from tests.gpu.closeness import assert_first_step_close
 from tests.gpu.jobs import C, assert_same, assert_same_state, make_job, midway, outcome, start, train_alone
 
@@ -124,26 +123,6 @@ def test_an_epoch_is_the_references(device: Device, job: Job) -> None:
     same = replace(theirs, logits=ours.logits, optimizer=replace(ours.optimizer, step=theirs.optimizer.step))
     assert_same_state(ours, same)
     model.close()
-
-
-def test_the_configurations_optimiser_is_used(device: Device) -> None:
-    """All its numbers unlike the usual ones, over three epochs."""
-    job = make_job(lr=0.2, weight_decay=0.3, beta1=0.1, beta2=0.2, epsilon=1e-3, clip=0.01)
-    reference = ReferenceEngine().open_model(job, start(job))
-    reference.train(3)
-    state, *_ = train_alone(device, job, start(job), 3)
-    np.testing.assert_allclose(state.logits, reference.to_cpu().logits, rtol=0, atol=3e-3)
-
-
-def test_the_checkerboards_first_losses(device: Device) -> None:
-    """The paper's experiment at seed 23: 231.266 soft, 256 hard."""
-    config = presets.checkerboard()
-    circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
-    probes = np.zeros((1, 16, 16, 8), dtype=np.uint8)
-    job = Job(config, circuit, checkerboard_target(16, 16), probes)
-    _, (row,), evaluation = train_alone(device, job, TrainState.initial(circuit, config.seed), 1)
-    assert row.soft_loss == pytest.approx(231.266, rel=tolerances.LOSS_RTOL)
-    assert evaluation.train_hard_loss == 256
 
 
 @pytest.mark.parametrize(
