@@ -13,7 +13,8 @@ from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.config import Config
-    from difflogic.gpu.adapter import Adapter
+    from difflogic.engine import Job
+    from difflogic.gpu.device import Device
     from difflogic.gpu.plan import Plan
 
 
@@ -44,6 +45,7 @@ def command(
     """
     from difflogic import presets
     from difflogic.gpu.adapter import select_adapter
+    from difflogic.gpu.device import Device
 
     config = presets.checkerboard(small)
     if batch is not None:
@@ -51,9 +53,9 @@ def command(
     if size is not None:
         height, width = _sides(size)
         config = config.with_(task={"height": height, "width": width})
-    if population < 1:
-        raise UsageError(f"population must be a whole number of at least 1, got {population}.")
-    groups, plans = _plans(select_adapter(adapter), config, population, max_memory)
+    device = Device(select_adapter(adapter))
+    device.max_memory = max_memory
+    groups, plans = _plans(device, config, population)
     rows = [_row(plan, chosen, groups) for plan, chosen in plans]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
@@ -61,43 +63,34 @@ def command(
         click.echo("\n".join(map(_line, rows)))
 
 
-def _plans(
-    adapter: Adapter, config: Config, population: int, max_memory: int | None
-) -> tuple[int, list[tuple[Plan, bool]]]:
+def _plans(device: Device, config: Config, population: int) -> tuple[int, list[tuple[Plan, bool]]]:
     """The number of groups, and for the largest of them each strategy, and whether it would be taken.
 
-    Raises LimitError where not even one model fits.
+    Raises LimitError where nothing that may be allocated holds the work.
     """
-    from difflogic.circuit import Circuit
-    from difflogic.errors import LimitError
-    from difflogic.gpu.plan import make_plan
-    from difflogic.layout import flat_layout
-    from difflogic.shape import Shape
+    from difflogic.gpu.model import most_at_once, plan_for
+    from difflogic.train.population import configs
 
-    members = [Circuit.initial(config.model, (config.seed + member) % 2**32) for member in range(population)]
-    grid = (config.train.batch, config.task.height, config.task.width, config.model.channels)
-    shape = Shape.of(members[0], grid, config.task.steps, config.task.loss_channels)
-    layouts = [flat_layout(circuit) for circuit in members]
-    groups = 1
-    while True:
-        largest = layouts[: -(-population // groups)]
-        try:
-            chosen = make_plan(
-                adapter,
-                adapter.granted_limits(),
-                largest,
-                shape,
-                config.train.probes,
-                config.train.batch,
-                max_memory=max_memory,
-            )
-            break
-        except LimitError:
-            if len(largest) == 1 or max_memory is not None:
-                raise
-            groups += 1
+    jobs = [_sizes(member) for member in configs(config, population)]
+    fitting = most_at_once(device, jobs)
+    together = fitting in (0, population) or device.max_memory is not None  # else plan_for says what is wrong
+    groups = 1 if together else -(-population // fitting)
+    chosen = plan_for(device, jobs[: -(-population // groups)])
     other = replace(chosen, schedule=chosen.schedule.with_keep(not chosen.schedule.keep))
     return groups, sorted([(chosen, True), (other, False)], key=lambda each: not each[0].schedule.keep)
+
+
+def _sizes(config: Config) -> Job:
+    """A job whose grids take no memory, however large they are: only their shapes count here."""
+    import numpy as np
+
+    from difflogic.circuit import Circuit
+    from difflogic.engine import Job
+
+    sides = (config.task.height, config.task.width)
+    target = np.broadcast_to(np.float32(0), (*sides, config.task.loss_channels))
+    probes = np.broadcast_to(np.uint8(0), (config.train.probes, *sides, config.model.channels))
+    return Job(config, Circuit.initial(config.model, config.seed), target, probes)
 
 
 def _row(plan: Plan, chosen: bool, groups: int) -> dict[str, Any]:

@@ -41,11 +41,17 @@ def _check_memory(config: Config, population: int) -> None:
     task, memory = config.task, _physical_memory()
     probes = config.train.probes * task.height * task.width * config.model.channels
     each = ARRAYS * config.model.gates * 16 * 4 + probes
-    if memory is not None and each * population > memory:
+    if memory is None or each * population <= memory:
+        return
+    if each > memory:
         raise LimitError(
-            f"A population of {population} needs at least {each * population / 1e9:.1f} GB, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: at most {memory // each} such models fit."
+            f"One model needs at least {each / 1e9:.1f} GB, but this machine has {memory / 1e9:.1f} GB of memory: use "
+            "a smaller grid, batch or circuit."
         )
+    raise LimitError(
+        f"A population of {population} needs at least {each * population / 1e9:.1f} GB, but this machine has "
+        f"{memory / 1e9:.1f} GB of memory: at most {memory // each} such models fit."
+    )
 
 
 def _physical_memory() -> int | None:

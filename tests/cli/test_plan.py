@@ -7,6 +7,7 @@ import json
 import pytest
 
 from difflogic.cli.main import main
+from difflogic.train import population
 
 Rows = list[dict[str, object]]
 
@@ -69,5 +70,11 @@ def test_bad_input(arguments: list[str], text: str, capsys: pytest.CaptureFixtur
 
 
 def test_work_that_no_plan_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--size", "9999x9999"]) == 1
+    assert main(["plan", "--size", "2000x2000"]) == 1
     assert "but this device binds at most" in capsys.readouterr().err
+
+
+def test_a_grid_past_the_machines_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(population, "_physical_memory", lambda: 10**9)
+    assert main(["plan", "--size", "2000x2000"]) == 1
+    assert "One model needs at least 1.0 GB, but this machine has 1.0 GB of memory" in capsys.readouterr().err
