@@ -1,30 +1,23 @@
 """Schedules that were measured to be faster than the default, kept in the user's cache.
 
-A schedule holds for one adapter, driver, set of shaders and shape of work. The file, version 1:
+A schedule holds for one adapter, driver, set of shaders and shape of work. An entry of `tuning.json`:
 
-    {"format": "difflogic-tuning", "version": 1,
-     "entries": {KEY: {"adapter": NAME, "schedule": {"wg": 8, ...}, "default_ms": 190.1, "tuned_ms": 171.0}}}
+    {"adapter": NAME, "schedule": {"wg": 8, ...}, "default_ms": 190.1, "tuned_ms": 171.0}
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
 
-from difflogic import files
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.plan import Plan, Schedule
 from difflogic.gpu.shaders import shader_hash
+from difflogic.kept import Entry, Kept
+from difflogic.kept import key_of as kept_key
 from difflogic.tell import tell
-from difflogic.user_cache import user_cache
 
-FORMAT = "difflogic-tuning"
-VERSION = 1
-NAME = "tuning.json"
+TUNING = Kept("tuning")
 
 
 @dataclass(frozen=True)
@@ -41,64 +34,35 @@ def key_of(adapter: Adapter, plan: Plan) -> str:
     """What a schedule holds for: adapter, backend, driver, shaders, and everything that sizes the work."""
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
-    parts = [adapter.name, adapter.backend, adapter.driver, shader_hash(), json.dumps(work)]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return kept_key(adapter.name, adapter.backend, adapter.driver, shader_hash(), work)
 
 
 def lookup(adapter: Adapter, plan: Plan) -> Tuned | None:
-    """The stored result for this work, if any."""
-    return _read().get(key_of(adapter, plan))
+    """The stored result for this work; None, with a sentence, where it is no schedule."""
+    entry = TUNING.read().get(key_of(adapter, plan))
+    try:
+        return None if entry is None else _tuned(entry)
+    except (ValueError, TypeError, KeyError) as error:
+        tell(f"The entry of {adapter.name} in {TUNING.path} cannot be used ({error}) and is ignored.")
+        return None
 
 
-def store(adapter: Adapter, plan: Plan, result: Tuned) -> Path:
-    """Keep a result; returns the file. Raises OSError where the cache cannot be written."""
-    return _write(_read() | {key_of(adapter, plan): result})
+def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
+    """Keep a result; a cache that cannot be written is told."""
+    TUNING.write(key_of(adapter, plan), asdict(result))
 
 
 def reset(adapter: Adapter) -> int:
-    """Forget every result of this adapter; returns how many there were. Raises OSError."""
-    entries = _read()
-    kept = {key: entry for key, entry in entries.items() if entry.adapter != adapter.name}
-    if len(kept) < len(entries):
-        _write(kept)
-    return len(entries) - len(kept)
+    """Forget every result of this adapter; returns how many there were."""
+    return TUNING.forget(lambda entry: entry.get("adapter") == adapter.name)
 
 
-def _path() -> Path:
-    return user_cache() / NAME
-
-
-def _read() -> dict[str, Tuned]:
-    path = _path()
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if (data["format"], data["version"]) != (FORMAT, VERSION):
-            raise ValueError("it has another format or version")
-        return {key: _entry(value) for key, value in data["entries"].items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        tell(
-            f"The tuning cache {path} cannot be used ({type(error).__name__}: {error}) and is ignored: delete it, or "
-            "measure anew with difflogic tune."
-        )
-        return {}
-
-
-def _entry(value: dict[str, Any]) -> Tuned:
-    schedule = Schedule(**value["schedule"])
+def _tuned(entry: Entry) -> Tuned:
+    schedule = Schedule(**entry["schedule"])
     for field in dataclasses.fields(schedule):
         number = getattr(schedule, field.name)
         if not isinstance(number, int) or not 0 <= number <= 1024:
             raise ValueError(f"{field.name} is {number!r}")
     if not schedule.is_sound():
         raise ValueError(f"no schedule: {schedule}")
-    return Tuned(str(value["adapter"]), schedule, float(value["default_ms"]), float(value["tuned_ms"]))
-
-
-def _write(entries: dict[str, Tuned]) -> Path:
-    path = _path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    data = {"format": FORMAT, "version": VERSION, "entries": {key: asdict(entry) for key, entry in entries.items()}}
-    files.write_atomically(path, (json.dumps(data, indent=1) + "\n").encode())
-    return path
+    return Tuned(str(entry["adapter"]), schedule, float(entry["default_ms"]), float(entry["tuned_ms"]))

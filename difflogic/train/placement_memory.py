@@ -15,8 +15,8 @@ from pathlib import Path
 import difflogic
 from difflogic.config import Config
 from difflogic.engine import EngineInfo
+from difflogic.kept import Kept, key_of
 from difflogic.train.contest import Decision
-from difflogic.train.kept import Kept, key_of
 
 PLACES = Kept("placement")
 

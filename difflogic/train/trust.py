@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from difflogic.errors import DeviceError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.shaders import shader_hash
+from difflogic.kept import Kept, key_of
 from difflogic.tell import tell
 from difflogic.train import selftest
-from difflogic.train.kept import Kept, key_of
 from difflogic.train.selftest import Check
 
 VERDICTS = Kept("selftest")

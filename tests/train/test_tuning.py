@@ -36,7 +36,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(tuning, "LANES", (2, 8))
     monkeypatch.setattr(tuning, "WORKGROUP_SIZES", (8, 16, 32))
-    return tmp_path / "cache" / tuned.NAME
+    return tuned.TUNING.path
 
 
 @pytest.fixture
@@ -146,16 +146,6 @@ def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
         "{}",
         '{"format": "other", "version": 1, "entries": {}}',
         '{"format": "difflogic-tuning", "version": 2, "entries": {}}',
-        '{"format": "difflogic-tuning", "version": 1, "entries": {"k": {"adapter": "a", "schedule": {"wg": 9}}}}',
-        json.dumps(
-            {
-                "format": "difflogic-tuning",
-                "version": 1,
-                "entries": {
-                    "k": {"adapter": "a", "schedule": {"wg": 9, "lanes": 2}, "default_ms": 1, "tuned_ms": 1},
-                },
-            }
-        ),
     ],
 )
 def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
@@ -165,7 +155,18 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
     cache.write_text(content)
     plan = Tuner(device, config, lambda _: None).plan
     assert tuned.lookup(device.adapter, plan) is None
-    assert f"difflogic: The tuning cache {cache} cannot be used" in capsys.readouterr().err
+    assert f"difflogic: The file {cache} cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("schedule", [{"wg": 9}, {"wg": 9, "lanes": 2}, {"wg": "8", "lanes": 8}, {"lanes": 0, "wg": 8}])
+def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
+    schedule: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Tuner(device, config, lambda _: None).plan
+    entry = {"adapter": device.adapter.name, "schedule": schedule, "default_ms": 1, "tuned_ms": 1}
+    tuned.TUNING.write(tuned.key_of(device.adapter, plan), entry)
+    assert tuned.lookup(device.adapter, plan) is None
+    assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
 
 def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: Config) -> None:

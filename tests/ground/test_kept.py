@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.train.kept import Kept, key_of
+from difflogic.kept import Kept, key_of
 
 COLOURS = Kept("colours")
 
@@ -61,3 +61,13 @@ def test_a_cache_that_cannot_be_written_is_told(cache: Path, capsys: pytest.Capt
 def test_keys_tell_their_parts_apart() -> None:
     assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("ab", "c", None)}) == 4
     assert key_of("ab", 1) == key_of("ab", 1)
+
+
+def test_entries_are_forgotten_by_what_they_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
+    some = Kept("some")
+    for key, name in (("1", "a"), ("2", "b"), ("3", "a")):
+        some.write(key, {"adapter": name})
+    assert some.forget(lambda entry: entry["adapter"] == "a") == 2
+    assert some.read() == {"2": {"adapter": "b"}}
+    assert some.forget(lambda entry: entry["adapter"] == "a") == 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,18 @@ class Kept:
 
     def write(self, key: str, entry: Entry) -> None:
         """Keep one entry beside the others; where that cannot be, say so and go on."""
-        data = {"format": self._format, "version": self.version, "entries": self.read() | {key: entry}}
+        self._write(self.read() | {key: entry})
+
+    def forget(self, which: Callable[[Entry], bool]) -> int:
+        """Drop the entries that `which` names; returns how many."""
+        entries = self.read()
+        left = {key: entry for key, entry in entries.items() if not which(entry)}
+        if len(left) < len(entries):
+            self._write(left)
+        return len(entries) - len(left)
+
+    def _write(self, entries: dict[str, Entry]) -> None:
+        data = {"format": self._format, "version": self.version, "entries": entries}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
