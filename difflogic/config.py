@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import math
 import tomllib
 import types
@@ -18,8 +19,8 @@ from typing import Any
 
 import tomli_w
 
-from difflogic import wiring
-from difflogic.errors import ConfigError
+from difflogic import raster, rules, wiring
+from difflogic.errors import ConfigError, DataError
 
 MIN_SIDE = 3
 """A grid is at least 3x3: below that a neighbourhood would meet the same cell twice."""
@@ -94,28 +95,117 @@ class ModelConfig:
         return self.kernels * self.perceive.gates + self.update.gates
 
 
+TARGETS = ("checkerboard", "picture", "rule")
+STARTS = ("random", "boards", "seed", "zeros", "picture")
+MAX_BOARD_CELLS = 16
+"""`boards` draws from all boards of so many cells at most."""
+
+
 @dataclass(frozen=True)
 class TaskConfig:
-    """What the automaton should do: start state, grid, and the target after T steps."""
+    """What the automaton should do: start state, grid, what happens on the way, and the target after T steps."""
 
     target: str
-    """`checkerboard`: `((col//2) + (row//2)) % 2` in channel 0."""
+    """`checkerboard`: `((col//2) + (row//2)) % 2` in channel 0. `picture`: `picture`. `rule`: one generation
+    of `rule` from the start, in channel 0."""
     height: int
     width: int
     steps: int
     start: str = "random"
-    """`random`: fair bits in every channel, fresh each epoch."""
+    """`random`: fair bits in every channel, fresh each epoch. `boards`: drawn with replacement from all boards of
+    the grid's size, in channel 0. `seed`: the cell at (H//2, W//2) is 1 in every channel. `zeros`.
+    `picture`: `start_picture`, its bits in the first channels."""
     loss_channels: int = 1
+    picture: tuple[str, ...] = ()
+    """Rows of text, one character a cell, as in `difflogic.raster`."""
+    start_picture: tuple[str, ...] = ()
+    rule: str = ""
+    """As `difflogic.rules.table` reads it: `B3/S23`, or the 512 entries as 128 hexadecimal digits."""
+    loss_steps: tuple[int, ...] = ()
+    """CA steps after which the loss is taken, ascending, the last one T; their sum counts. Empty: T alone."""
+    damage_side: int = 0
+    """A square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the grid's
+    cells for each sample and clipped at the border (0: no damage)."""
+    damage_steps: tuple[int, ...] = ()
+    """CA steps before which the damage is done: 0 is the start itself, at most T-1."""
 
     def __post_init__(self) -> None:
-        _require(self.target in ("checkerboard",), f"Unknown target {self.target!r}: expected checkerboard.")
-        _require(self.start in ("random",), f"Unknown start {self.start!r}: expected random.")
+        _require_one_of("target", self.target, TARGETS)
+        _require_one_of("start", self.start, STARTS)
         for name in ("steps", "loss_channels"):
             _require_whole(name, getattr(self, name))
         _require(
             all(type(side) is int and side >= MIN_SIDE for side in (self.height, self.width)),
             f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.height}x{self.width}.",
         )
+        for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
+            given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
+            _require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
+            _require(needed or not given, f"{name} is given, but only {_user_of(name)} uses it.")
+        self._check_pictures()
+        self._check_rule()
+        self._check_steps()
+
+    def _check_pictures(self) -> None:
+        for name, bits in (("picture", self.loss_channels), ("start_picture", raster.MAX_BITS)):
+            rows = getattr(self, name)
+            if not rows:
+                continue
+            try:
+                height, width, _ = raster.decode(rows, bits).shape
+            except DataError as error:
+                raise ConfigError(f"{name}: {error}") from error
+            _require(
+                (height, width) == (self.height, self.width),
+                f"{name} has {height}x{width} cells, but the grid has {self.height}x{self.width}.",
+            )
+
+    def _check_rule(self) -> None:
+        if self.target == "rule":
+            rules.table(self.rule)
+            _require(
+                self.loss_channels == 1, f"A rule speaks of channel 0 alone, but loss_channels is {self.loss_channels}."
+            )
+        if self.start == "boards":
+            cells = self.height * self.width
+            _require(
+                cells <= MAX_BOARD_CELLS,
+                f'start "boards" draws from all boards of at most {MAX_BOARD_CELLS} cells, the grid has {cells}.',
+            )
+
+    def _check_steps(self) -> None:
+        _require_ascending("loss_steps", self.loss_steps, 1, self.steps)
+        _require(
+            not self.loss_steps or self.loss_steps[-1] == self.steps,
+            f"The last of loss_steps must be steps, {self.steps}, got {list(self.loss_steps)}.",
+        )
+        _require_ascending("damage_steps", self.damage_steps, 0, self.steps - 1)
+        _require_whole("damage_side", self.damage_side, least=0)
+        _require(
+            bool(self.damage_side) == bool(self.damage_steps),
+            f"Damage needs both damage_side and damage_steps, got {self.damage_side} and {list(self.damage_steps)}.",
+        )
+
+    @property
+    def judged_steps(self) -> tuple[int, ...]:
+        """CA steps after which the loss is taken."""
+        return self.loss_steps or (self.steps,)
+
+
+def _user_of(name: str) -> str:
+    return {"picture": 'target "picture"', "rule": 'target "rule"', "start_picture": 'start "picture"'}[name]
+
+
+def _require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    _require(value in known, f"Unknown {name} {value!r}: expected one of {', '.join(known)}.")
+
+
+def _require_ascending(name: str, steps: tuple[int, ...], least: int, most: int) -> None:
+    ascending = all(a < b for a, b in itertools.pairwise(steps))
+    _require(
+        ascending and all(least <= step <= most for step in steps),
+        f"{name} must be ascending CA steps between {least} and {most}, got {list(steps)}.",
+    )
 
 
 @dataclass(frozen=True)
@@ -137,7 +227,13 @@ class TrainConfig:
     """Below 1, a cell takes its new state with this probability in each step (asynchronous)."""
     eval_interval: int = 50
     probes: int = 32
-    """Fixed fresh grids on which hard accuracy is measured; training never sees them."""
+    """Fixed fresh grids on which hard accuracy is measured; training never sees them. The start `boards` is judged
+    on all boards, and a start that is always the same on itself, whatever this says."""
+    pool: int = 0
+    """Grids that the sample pool holds (0: every epoch starts afresh). Sample `b` of a batch is drawn from the
+    pool's `b`-th part of `pool / batch` grids, a power of two, and its last state is written back there."""
+    pool_reset: int = 1
+    """So many samples of each batch, those with the largest loss, go back into the pool as fresh starts."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "eval_interval", "probes"):
@@ -148,6 +244,21 @@ class TrainConfig:
         for name in ("beta1", "beta2"):
             _require(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1), got {getattr(self, name)}.")
         _require(0 < self.fire_rate <= 1, f"fire_rate must be in (0, 1], got {self.fire_rate}.")
+        self._check_pool()
+
+    def _check_pool(self) -> None:
+        for name in ("pool", "pool_reset"):
+            _require_whole(name, getattr(self, name), least=0)
+        if self.pool:
+            part, rest = divmod(self.pool, self.batch)
+            _require(
+                rest == 0 and part.bit_count() == 1,
+                f"pool must be batch times a power of two, got {self.pool} for a batch of {self.batch}.",
+            )
+            _require(
+                self.pool_reset <= self.batch,
+                f"pool_reset must be at most the batch, {self.batch}, got {self.pool_reset}.",
+            )
 
     @property
     def asynchronous(self) -> bool:
@@ -173,6 +284,10 @@ class Config:
         _require(
             self.task.loss_channels <= self.model.channels,
             f"loss_channels is {self.task.loss_channels}, but a cell has {self.model.channels} channels.",
+        )
+        _require(
+            self.task.start != "boards" or self.model.channels == 1,
+            f'start "boards" fills one channel, but a cell has {self.model.channels}.',
         )
 
     def with_(self, **sections: Any) -> Config:

@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng
+from difflogic import prng, rules
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.config import MIN_SIDE, Config
 from difflogic.errors import DataError
@@ -88,15 +88,41 @@ class Job:
     config: Config
     circuit: Circuit
     """Gives the wiring; the logits come from the TrainState."""
-    target: Floats
-    """`[H, W, loss_channels]`, 0 or 1: what the loss compares the last state with."""
+    target: Floats | None
+    """`[H, W, loss_channels]`, 0 or 1: what states should be; None where `rule` makes it from the start."""
     probes: npt.NDArray[np.uint8]
     """`[P, H, W, C]`, 0 or 1: start grids for hard evaluation, which training never sees."""
     probe_masks: Floats | None = None
     """`[T, H, W, 1]`, 0 or 1: the fire masks of every hard evaluation; None for a synchronous automaton."""
+    start: npt.NDArray[np.uint8] | None = None
+    """`[H, W, C]`, 0 or 1: every fresh start; None where each epoch draws (`random`, `boards`)."""
+    rule: npt.NDArray[np.uint8] | None = None
+    """`[512]`, 0 or 1, as in `difflogic.rules`: the target is one generation from channel 0 of the start."""
+    probe_damage: npt.NDArray[np.int64] | None = None
+    """`[len(damage_steps), P, 2]`: row and column of each probe's damage; None without damage."""
 
     def __post_init__(self) -> None:
         assert (self.probe_masks is not None) == self.config.train.asynchronous
+        assert (self.target is None) == (self.rule is not None)
+        assert (self.probe_damage is not None) == bool(self.config.task.damage_steps)
+
+    def targets(self, starts: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """`[B, H, W, loss_channels]`: what each of `starts [B, H, W, C]` should become."""
+        if self.rule is not None:
+            return rules.apply(self.rule, starts[..., 0], self.circuit.periodic)[..., None]
+        target = self.fixed_target
+        return np.broadcast_to(target.astype(np.uint8), (len(starts), *target.shape))
+
+    @property
+    def fixed_target(self) -> Floats:
+        """`target`, where it is the same for every start."""
+        assert self.target is not None
+        return self.target
+
+    @property
+    def values(self) -> int:
+        """Values that one hard evaluation compares: `P * H * W * loss_channels`."""
+        return self.probes[..., : self.config.task.loss_channels].size
 
 
 @dataclass(frozen=True)

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.config import ModelConfig, NetworkConfig
+from difflogic import presets
 
-
-def _model(
-    channels: int, kernels: int, perceive: tuple[int, ...], update: tuple[int, ...], periodic: bool
-) -> ModelConfig:
-    return ModelConfig(
-        channels,
-        kernels,
-        NetworkConfig(perceive, ("first_kernel",) + ("unique",) * (len(perceive) - 2)),
-        NetworkConfig(update, ("unique",) * (len(update) - 1)),
-        periodic=periodic,
-    )
-
-
+BLANK = {side: ("." * side,) * side for side in (16, 20)}
+"""Pictures do not change a circuit."""
 MODELS = {
-    "gol": _model(1, 16, (9, 8, 4, 2, 1), (17, *(128,) * 17, 64, 32, 16, 8, 4, 2, 1), periodic=True),
-    "checkerboard": _model(8, 16, (9, 8, 4, 2), (264, *(256,) * 10, 128, 64, 32, 16, 8, 8), periodic=False),
-    "checkerboard_async": _model(8, 16, (9, 8, 4, 2), (264, *(256,) * 14, 128, 64, 32, 16, 8, 8), periodic=False),
-    "lizard": _model(128, 4, (9, 8, 4, 2, 1), (640, *(512,) * 8, 256, 128), periodic=True),
-    "colored_g": _model(64, 4, (9, 8, 4, 2), (576, *(512,) * 8, 256, 128, 64), periodic=False),
+    "gol": presets.game_of_life().model,
+    "checkerboard": presets.checkerboard().model,
+    "checkerboard_async": presets.checkerboard_async().model,
+    "lizard": presets.lizard(BLANK[20]).model,
+    "colored_g": presets.colored_g(BLANK[16]).model,
 }
 GATES = {"gol": 2543, "checkerboard": 3040, "checkerboard_async": 4064, "lizard": 4540, "colored_g": 4600}
 

@@ -49,7 +49,7 @@ def _first_loss(job: Job, state: TrainState) -> float:
         masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
         fire_mask(shape, train.fire_rate, control, masks)
     last = soft_rollout(shape, flat_layout(job.circuit), state.logits, masks, start[0])[-1, : task.loss_channels]
-    targets = np.tile(job.target.reshape(-1, task.loss_channels).T, (1, train.batch))
+    targets = np.tile(job.fixed_target.reshape(-1, task.loss_channels).T, (1, train.batch))
     return float(np.square(last - targets, dtype=np.float64).sum())
 
 

@@ -31,7 +31,7 @@ class CpuModel:
         self.info = info
         self._job = job
         self._work = Workspace(circuit, shape, threads, Hyper.of(train), train.fire_rate, train.asynchronous)
-        self._work.set_targets(job.target)
+        self._work.set_targets(job.fixed_target)
         self._hard = self._judge(shape, threads)
         self._waiting: list[EpochMetrics] = []
         self._epochs_per_call = 1
@@ -86,14 +86,14 @@ class CpuModel:
         return Evaluation(
             hard_loss=int(np.bitwise_count(of_probes).sum(dtype=np.int64)),
             train_hard_loss=int(np.bitwise_count(of_batch).sum(dtype=np.int64)),
-            values=len(probes) * self._job.target.size,
+            values=self._job.values,
             wrong_probes=int(np.bitwise_count(np.bitwise_or.reduce(of_probes, axis=(0, 2))).sum()),
         )
 
     def _wrong(self, words: Array) -> Array:
         """uint32 `[loss_channels, groups, H*W]`: a bit is 1 where a sample's value is wrong."""
         shape = self._work.shape
-        target = np.where(self._job.target == 1, np.uint32(0xFFFFFFFF), np.uint32(0))
+        target = np.where(self._job.fixed_target == 1, np.uint32(0xFFFFFFFF), np.uint32(0))
         expected = target.reshape(-1, 1, shape.loss_channels).transpose(2, 1, 0)
         got = words[: shape.loss_channels].reshape(shape.loss_channels, -1, shape.cells_per_grid)
         wrong: Array = got ^ expected

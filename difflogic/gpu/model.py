@@ -98,10 +98,10 @@ class GpuModel:
     def _upload_targets_and_probes(self) -> None:
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
         loss_channels = plan.shape.loss_channels
-        targets = [np.tile(job.target.reshape(-1, loss_channels), (plan.shape.batch, 1)) for job in jobs]
+        targets = [np.tile(job.fixed_target.reshape(-1, loss_channels), (plan.shape.batch, 1)) for job in jobs]
         chunked = to_chunks(np.stack(targets).astype(np.float32), plan.chunks)
         workspace.upload("targets", chunked, "task")
-        hard_target = np.where(jobs[0].target.reshape(-1) > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
+        hard_target = np.where(jobs[0].fixed_target.reshape(-1) > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
         workspace.upload("hard_targets", hard_target, "task")
         start = np.zeros((plan.models, plan.shape.steps + 1, *self._word_shape()), dtype=np.uint32)
         for model, job in enumerate(jobs):
@@ -189,7 +189,7 @@ class GpuModel:
         return Evaluation(
             hard_loss=int(counts[:probe_groups, 0].sum(dtype=np.int64)),
             train_hard_loss=int(counts[probe_groups:, 0].sum(dtype=np.int64)),
-            values=len(job.probes) * job.target.size,
+            values=job.values,
             wrong_probes=int(np.bitwise_count(counts[:probe_groups, 1]).sum()),
         )
 

@@ -40,7 +40,7 @@ class ReferenceModel:
         self._control[c.STEP], self._control[c.EPOCH] = state.optimizer.step, state.epoch
         self._control[c.SKIPPED] = state.skipped
         self._start = np.zeros((1, config.model.channels, self._shape.cells), dtype=np.float32)
-        flat_target = job.target.reshape(-1, config.task.loss_channels).T
+        flat_target = job.fixed_target.reshape(-1, config.task.loss_channels).T
         self._targets = np.tile(flat_target, (1, config.train.batch)).astype(np.float32)
         self._hard_targets = np.where(flat_target > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
         self._history = np.empty((1, 2), dtype=np.float32)
@@ -78,7 +78,7 @@ class ReferenceModel:
         return Evaluation(
             hard_loss=int(probes[:, 0].sum()),
             train_hard_loss=int(self._count_wrong(batch, masks)[:, 0].sum()),
-            values=len(self._job.probes) * self._job.target.size,
+            values=self._job.values,
             wrong_probes=int(np.bitwise_count(probes[:, 1]).sum()),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng
+from difflogic import prng, raster, rules
 from difflogic.circuit import Circuit
 from difflogic.config import Config, TaskConfig
 from difflogic.engine import Floats, Job
@@ -16,24 +16,64 @@ PROBE_MASK_STREAM = 0x6D61736B
 """`fold_in` data of the fire masks of hard evaluation ("mask")."""
 
 
-def target(task: TaskConfig) -> Floats:
-    """`[H, W, loss_channels]` of 0 and 1. The board is in channel 0; further channels should stay 0."""
+def target(task: TaskConfig) -> Floats | None:
+    """`[H, W, loss_channels]` of 0 and 1; None where a rule makes it from the start.
+
+    A board is in channel 0, and further loss channels should stay 0.
+    """
+    if task.target == "rule":
+        return None
+    if task.target == "picture":
+        return raster.decode(task.picture, task.loss_channels).astype(np.float32)
     rows, columns = np.indices((task.height, task.width))
     grid = np.zeros((task.height, task.width, task.loss_channels), dtype=np.float32)
     grid[..., 0] = (columns // 2 + rows // 2) % 2
     return grid
 
 
+def start(config: Config) -> npt.NDArray[np.uint8] | None:
+    """`[H, W, C]` of 0 and 1, where every start is the same; else None."""
+    task, channels = config.task, config.model.channels
+    grid = np.zeros((task.height, task.width, channels), dtype=np.uint8)
+    if task.start == "seed":
+        grid[task.height // 2, task.width // 2] = 1
+    elif task.start == "picture":
+        grid[..., : raster.MAX_BITS] = raster.decode(task.start_picture, min(channels, raster.MAX_BITS))
+    return grid if task.start in ("seed", "zeros", "picture") else None
+
+
 def probes(config: Config) -> npt.NDArray[np.uint8]:
-    """`[P, H, W, C]` of fair bits from a stream of their own: training never sees these grids."""
+    """`[P, H, W, C]`: all boards, the one start, or fair bits from a stream that training never sees."""
+    task, train = config.task, config.train
+    same = start(config)
+    if task.start == "boards":
+        return all_boards(task.height, task.width)
+    if same is not None:
+        return np.repeat(same[None], train.probes if task.damage_steps else 1, axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
-    shape = (config.train.probes, config.task.height, config.task.width, config.model.channels)
+    shape = (train.probes, task.height, task.width, config.model.channels)
     return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
+
+
+def all_boards(height: int, width: int) -> npt.NDArray[np.uint8]:
+    """`[2^(H*W), H, W, 1]`: board `i` is the bits of `i`, row by row, most significant first."""
+    cells = height * width
+    bits = np.arange(1 << cells)[:, None] >> np.arange(cells)[::-1] & 1
+    return bits.reshape(-1, height, width, 1).astype(np.uint8)
 
 
 def make_job(config: Config, circuit: Circuit) -> Job:
     """The job of training `circuit` by `config`."""
-    return Job(config, circuit, target(config.task), probes(config), probe_masks(config))
+    task = config.task
+    return Job(
+        config,
+        circuit,
+        target(task),
+        probes(config),
+        probe_masks(config),
+        start(config),
+        rules.table(task.rule) if task.target == "rule" else None,
+    )
 
 
 def probe_masks(config: Config) -> Floats | None:

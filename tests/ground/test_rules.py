@@ -1,0 +1,46 @@
+"""Rules as tables of 512 entries."""
+
+import numpy as np
+import pytest
+
+from difflogic import rules
+from difflogic.errors import ConfigError
+
+
+def test_life_counts_neighbours():
+    entries = rules.table("B3/S23")
+    for patch, entry in zip(rules.patches(), entries, strict=True):
+        neighbours = int(patch.sum()) - int(patch[4])
+        assert entry == (neighbours == 3 or (neighbours == 2 and patch[4] == 1))
+
+
+def test_a_table_is_its_own_hexadecimal_digits():
+    entries = rules.table("b36/s23")
+    digits = np.packbits(entries).tobytes().hex()
+    assert np.array_equal(rules.table(digits), entries)
+    assert rules.table("8" + "0" * 127).tolist() == [1] + [0] * 511
+
+
+def test_without_birth_or_survival_all_dies():
+    assert not rules.table("B/S").any()
+
+
+@pytest.mark.parametrize("rule", ["", "B3", "B9/S2", "B33/S2", "23/3", "B3/S23/C4", "0" * 127, "g" * 128])
+def test_what_is_no_rule(rule):
+    with pytest.raises(ConfigError, match="is no rule: a rule is written B3/S23"):
+        rules.table(rule)
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+def test_a_generation_of_an_asymmetric_rule(periodic):
+    entries = np.zeros(512, dtype=np.uint8)
+    entries[rules.patches()[:, 3] == 1] = 1  # a cell becomes its left neighbour
+    grid = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0]], dtype=np.uint8)
+    expected = [[0, 1, 0], [int(periodic), 0, 0], [0, 0, 0]]
+    assert rules.apply(entries, grid, periodic).tolist() == expected
+
+
+def test_a_blinker_turns():
+    grid = np.zeros((2, 5, 5), dtype=np.uint8)
+    grid[0, 2, 1:4] = grid[1, 1:4, 2] = 1
+    assert np.array_equal(rules.apply(rules.table("B3/S23"), grid, periodic=False), grid[::-1])
