@@ -1,163 +1,205 @@
-"""Hard circuits as a list of gates, and their file `circuit.json`.
+"""Hard circuits as a list of gates in topological order, evaluated on 64 cells at once.
 
 A cell computes on a vector of bits: first its 3x3 patch, `in[channel][patch]` at `9*channel + patch`
 (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8 bottom-right), then one bit per gate, in order.
 A gate reads two earlier bits and is one of the sixteen (`difflogic.gates`: the id is the truth table).
 The cell's new state is the bits named by `outputs`, one per channel.
 
-circuit.json, version 1:
-
-    {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
-     "channels": C, "periodic": false,            outside the grid: 0, or wrapped when periodic
-     "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
-     "outputs": ["g17", ...]}                     one per channel; a gate or an input
-
-`gate` decides; `name` is for people. Perception gates are listed once per channel, since each is a gate
-of its own in hardware.
+Perception gates are listed once per channel, since each is a gate of its own in hardware. Its file is
+circuit.json: `difflogic.netlist_json`.
 """
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-import difflogic
 from difflogic import gates, wiring
 from difflogic.circuit import Circuit
 from difflogic.errors import CircuitError
 from difflogic.layout import flat_layout
 
-FORMAT = "difflogic-circuit"
-VERSION = 1
-
 Bits = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
+Index = npt.NDArray[np.int32]
 
-_INPUT = re.compile(r"in\[(\d+)\]\[([0-8])\]")
-_GATE = re.compile(r"g(\d+)")
+WORD = 64
+"""Cells, or samples, per word of `evaluate`: bit `i` of word `w` is sample `64*w + i`."""
+
+_CHUNK_BYTES = 1 << 25
+"""`evaluate` holds the bits of all gates for so much input at a time: what a cache and a small machine bear."""
+
+_ANF = np.stack([gates.TRUTH @ row % 2 for row in np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]])])
+_MASKS = np.where(_ANF, np.uint64(2**64 - 1), np.uint64(0))
+"""uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
+
+
+class _Level(NamedTuple):
+    """Gates that read nothing of their own level or a later one."""
+
+    bits: Index
+    a: Index
+    b: Index
+    masks: Words
 
 
 @dataclass(frozen=True, eq=False)
 class Netlist:
-    """`gates` uint8 `[n]`; `wires` int64 `[n, 2]` and `outputs` int64 `[C]` index the bits of a cell."""
+    """`gates` uint8 `[n]`; `wires` int32 `[n, 2]` and `outputs` int32 `[C]` index the bits of a cell.
+
+    Build it with `build`, which validates, or from what is valid already.
+    """
 
     channels: int
     periodic: bool
+    """Outside the grid: 0, or wrapped when periodic."""
     gates: Bits
-    wires: npt.NDArray[np.int64]
-    outputs: npt.NDArray[np.int64]
+    wires: Index
+    outputs: Index
+    visible: int
+    """The first so many channels are the picture; the others are the automaton's own memory."""
+    origin: tuple[int, ...]
+    """What each channel was called in the circuit it comes from: `0, 1, ...` unless some were dropped."""
 
     @classmethod
-    def from_circuit(cls, circuit: Circuit) -> Netlist:
+    def build(
+        cls,
+        channels: int,
+        periodic: bool,
+        gates: npt.ArrayLike,
+        wires: npt.ArrayLike,
+        outputs: npt.ArrayLike,
+        visible: int | None = None,
+        origin: Sequence[int] | None = None,
+    ) -> Netlist:
+        """A validated netlist; all channels visible, named by number, unless told otherwise. Raises CircuitError."""
+        netlist = cls(
+            channels=channels,
+            periodic=periodic,
+            gates=np.asarray(gates, dtype=np.uint8).reshape(-1),
+            wires=np.asarray(wires, dtype=np.int32).reshape(-1, 2),
+            outputs=np.asarray(outputs, dtype=np.int32).reshape(-1),
+            visible=channels if visible is None else visible,
+            origin=tuple(range(channels)) if origin is None else tuple(origin),
+        )
+        netlist._validate()
+        return netlist
+
+    def _validate(self) -> None:
+        count = len(self.gates)
+        before = self.inputs + np.arange(count)
+        if not 1 <= self.visible <= self.channels:
+            raise CircuitError(f"A circuit shows 1 to {self.channels} of its channels, not {self.visible}.")
+        if len(set(self.origin)) != self.channels or min(self.origin) < 0:
+            raise CircuitError(f"{self.channels} channels need as many different names, got {list(self.origin)}.")
+        if len(self.wires) != count or (count and self.gates.max() >= gates.GATE_COUNT):
+            raise CircuitError(f"{count} gates need two wires each and ids from 0 to {gates.GATE_COUNT - 1}.")
+        if (self.wires < 0).any() or (self.wires >= before[:, None]).any():
+            raise CircuitError("A gate may read the inputs and earlier gates only.")
+        if len(self.outputs) != self.channels:
+            raise CircuitError(f"{self.channels} outputs expected, one per channel, {len(self.outputs)} given.")
+        if (self.outputs < 0).any() or (self.outputs >= self.inputs + count).any():
+            raise CircuitError("An output must be an input or a gate.")
+
+    @classmethod
+    def from_circuit(cls, circuit: Circuit, visible: int | None = None) -> Netlist:
         """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
         layout = flat_layout(circuit)
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)
-        return cls(
+        return cls.build(
             channels=circuit.channels,
             periodic=circuit.periodic,
             gates=hard[layout.instance_gates],
-            wires=layout.wires.astype(np.int64),
+            wires=layout.wires,
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
+            visible=visible,
         )
+
+    @property
+    def inputs(self) -> int:
+        return wiring.PATCH * self.channels
+
+    @cached_property
+    def depths(self) -> Index:
+        """int32 `[n]`: the longest way from an input to each gate, in gates."""
+        depths = [0] * self.inputs
+        for a, b in self.wires.tolist():
+            depths.append(1 + max(depths[a], depths[b]))
+        return np.array(depths[self.inputs :], dtype=np.int32)
+
+    @cached_property
+    def _levels(self) -> list[_Level]:
+        order = np.argsort(self.depths, kind="stable")
+        starts = np.flatnonzero(np.diff(self.depths[order], prepend=-1))
+        levels = []
+        for members in np.split(order, starts[1:]) if len(order) else []:
+            a, b = self.wires[members].T
+            masks = _MASKS[:, self.gates[members], None]
+            levels.append(_Level((self.inputs + members).astype(np.int32), a, b, masks))
+        return levels
+
+    def evaluate(self, words: Words) -> Words:
+        """The outputs uint64 `[C, N]` for inputs uint64 `[9*C, N]` in the order of the bits, 64 samples per word."""
+        chunk = max(1, _CHUNK_BYTES // (8 * (self.inputs + len(self.gates))))
+        result = np.empty((self.channels, words.shape[1]), dtype=np.uint64)
+        for start in range(0, words.shape[1], chunk):
+            part = slice(start, start + chunk)
+            result[:, part] = self.all_bits(words[:, part])[self.outputs]
+        return result
+
+    def all_bits(self, words: Words) -> Words:
+        """Every bit of a cell, uint64 `[9*C + n, N]`, for inputs uint64 `[9*C, N]`."""
+        values = np.empty((self.inputs + len(self.gates), words.shape[1]), dtype=np.uint64)
+        values[: self.inputs] = words
+        for level in self._levels:
+            a, b = values[level.a], values[level.b]
+            constant, of_a, of_b, of_both = level.masks
+            values[level.bits] = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
+        return values
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
         """States uint8 `[T+1, B, H, W, C]` from 0/1 grids `x [B, H, W, C]`, every cell updated in each step."""
         states = [np.asarray(x).astype(np.uint8)]
-        for _ in range(steps):
-            states.append(self._step(states[-1]))
+        states.extend(self.steps(states[0], steps))
         return np.stack(states)
 
-    def _step(self, state: Bits) -> Bits:
-        bits: list[Bits] = list(_patches(state, self.periodic))
-        for gate, (a, b) in zip(self.gates, self.wires, strict=True):
-            truth = gates.TRUTH[gate].astype(np.uint8)
-            bits.append(truth[2 * bits[a] + bits[b]])
-        return np.stack([bits[output] for output in self.outputs], axis=-1)
+    def steps(self, state: Bits, steps: int) -> Iterator[Bits]:
+        """The states uint8 `[B, H, W, C]` after 1, 2, ... steps, one at a time."""
+        for _ in range(steps):
+            new = self.evaluate(pack_bits(patches(state, self.periodic)))
+            shape = state.shape[:3]
+            state = unpack_bits(new, int(np.prod(shape))).reshape(-1, *shape).transpose(1, 2, 3, 0)
+            yield state
 
-    def to_json(self) -> str:
-        """The text of circuit.json, one gate per line."""
-        head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
-        head |= {"channels": self.channels, "periodic": self.periodic}
-        rows = ",\n".join(json.dumps(self._row(index)) for index in range(len(self.gates)))
-        outputs = json.dumps([self._bit_name(int(output)) for output in self.outputs])
-        return f'{json.dumps(head)[:-1]},\n"gates": [\n{rows}\n],\n"outputs": {outputs}}}\n'
-
-    def _row(self, index: int) -> dict[str, Any]:
-        gate = int(self.gates[index])
-        a, b = (self._bit_name(int(bit)) for bit in self.wires[index])
-        return {"id": f"g{index}", "gate": gate, "name": gates.NAMES[gate], "a": a, "b": b}
-
-    def _bit_name(self, bit: int) -> str:
-        inputs = wiring.PATCH * self.channels
-        return f"in[{bit // wiring.PATCH}][{bit % wiring.PATCH}]" if bit < inputs else f"g{bit - inputs}"
-
-    @classmethod
-    def from_json(cls, text: str) -> Netlist:
-        """The inverse of `to_json`. Raises CircuitError where the text is not such a circuit."""
-        try:
-            data = json.loads(text)
-            if data["format"] != FORMAT or data["version"] != VERSION:
-                raise CircuitError(
-                    f"Expected {FORMAT} version {VERSION}, got {data['format']} version {data['version']}, "
-                    f"written by difflogic {data.get('difflogic', 'of unknown version')}."
-                )
-            return cls._from_data(data)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CircuitError(f"The text is not a circuit of format {FORMAT}: {error!r}.") from error
-
-    @classmethod
-    def _from_data(cls, data: dict[str, Any]) -> Netlist:
-        channels = int(data["channels"])
-        wires = []
-        for index, row in enumerate(data["gates"]):
-            if row["id"] != f"g{index}" or row["gate"] not in range(gates.GATE_COUNT):
-                raise ValueError(f"gate {index} is {row}")
-            wires.append([_bit(row[side], channels, index) for side in ("a", "b")])
-        outputs = [_bit(name, channels, len(wires)) for name in data["outputs"]]
-        if len(outputs) != channels:
-            raise ValueError(f"{channels} outputs expected, {len(outputs)} given")
-        return cls(
-            channels=channels,
-            periodic=bool(data["periodic"]),
-            gates=np.array([row["gate"] for row in data["gates"]], dtype=np.uint8),
-            wires=np.array(wires, dtype=np.int64).reshape(-1, 2),
-            outputs=np.array(outputs, dtype=np.int64),
-        )
-
-    @classmethod
-    def load(cls, path: Path) -> Netlist:
-        """Read a circuit.json. Raises CircuitError."""
-        try:
-            return cls.from_json(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise CircuitError(f"Cannot read the circuit {path}: {error}.") from error
+    def bit_name(self, bit: int) -> str:
+        """`in[channel][patch]`, the channel by its origin, or `g` and the number of a gate."""
+        channel, patch = divmod(bit, wiring.PATCH)
+        return f"in[{self.origin[channel]}][{patch}]" if bit < self.inputs else f"g{bit - self.inputs}"
 
 
-def _bit(name: str, channels: int, before: int) -> int:
-    """The index of a bit by name; a gate must come before gate `before`."""
-    inputs = wiring.PATCH * channels
-    if match := _INPUT.fullmatch(name):
-        bit = wiring.PATCH * int(match[1]) + int(match[2])
-        known = bit < inputs
-    elif match := _GATE.fullmatch(name):
-        bit = inputs + int(match[1])
-        known = int(match[1]) < before
-    else:
-        known = False
-    if not known:
-        raise ValueError(f"{name!r} is neither an input nor an earlier gate")
-    return bit
-
-
-def _patches(state: Bits, periodic: bool) -> Bits:
-    """`[B, H, W, C]` -> `[9*C, B, H, W]`, the order of `in[channel][patch]`."""
+def patches(state: Bits, periodic: bool) -> Bits:
+    """`[B, H, W, C]` -> `[9*C, B*H*W]`, the order of `in[channel][patch]`."""
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
     padded = np.pad(state, border, mode="wrap" if periodic else "constant")
     views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
-    return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(-1, *state.shape[:3])
+    return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(wiring.PATCH * state.shape[3], -1)
+
+
+def pack_bits(bits: Bits) -> Words:
+    """0/1 samples `[n, samples]` -> words uint64 `[n, ceil(samples/64)]`; unused high bits are 0."""
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    words = np.zeros((len(bits), -(-bits.shape[1] // WORD) * 8), dtype=np.uint8)
+    words[:, : packed.shape[1]] = packed
+    return words.view("<u8").astype(np.uint64, copy=False)
+
+
+def unpack_bits(words: Words, samples: int) -> Bits:
+    """The inverse of `pack_bits`: uint8 `[n, samples]`."""
+    as_bytes = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
+    return np.unpackbits(as_bytes, axis=1, count=samples, bitorder="little")

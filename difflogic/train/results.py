@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from difflogic import netlist_json
 from difflogic.engine import Engine
 from difflogic.netlist import Netlist
 from difflogic.train import pictures
@@ -15,7 +16,7 @@ def write(folder: RunFolder, engine: Engine, members: Sequence[Member], leader: 
     """All four, the quick ones first; circuit and rollout are the leader's. Raises RunFolderError."""
     best = members[leader]
     job, circuit = best.job, best.circuit
-    folder.write("circuit.json", Netlist.from_circuit(circuit).to_json())
+    folder.write("circuit.json", netlist_json.to_json(Netlist.from_circuit(circuit, job.config.task.loss_channels)))
     folder.write("summary.txt", summary)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks)
     folder.write("rollout.gif", pictures.rollout_gif(states[:, 0]))

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import checkpoint
+from difflogic import checkpoint, netlist_json
 from difflogic.config import Config
 from difflogic.engine import Engine
 from difflogic.errors import RunFolderError
-from difflogic.netlist import Netlist
 from difflogic.train import folder as folders
 from difflogic.train import tasks
 from difflogic.train.folder import RunFolder
@@ -66,7 +65,7 @@ def test_what_a_run_leaves(finished: Run, config: Config, engine: Engine) -> Non
 
 def test_circuit_json_is_the_trained_hard_circuit(finished: Run, config: Config, engine: Engine) -> None:
     x = tasks.probes(config)
-    netlist = Netlist.load(finished.path / "circuit.json")
+    netlist = netlist_json.load(finished.path / "circuit.json")
     assert np.array_equal(netlist.rollout(x, 3), engine.rollout(finished.circuit, x, 3, "hard"))
     wrong = netlist.rollout(x, 3)[-1][..., :1] != tasks.target(config.task)
     assert wrong.sum() == finished.metrics[-1].hard_loss

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import checkpoint
+from difflogic import checkpoint, netlist_json
 from difflogic.config import Config
 from difflogic.engine import Engine, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
-from difflogic.netlist import Netlist
 from difflogic.train.journal import Row, read_rows
 from difflogic.train.loop import Run, Trainer
 from difflogic.train.member import Member
@@ -97,7 +96,7 @@ def test_what_a_population_leaves(whole: Run, engine: Engine) -> None:
     with Image.open(whole.path / "loss.png") as picture:
         assert picture.format == "PNG"
     x = whole.best.job.probes
-    netlist = Netlist.load(whole.path / "circuit.json")
+    netlist = netlist_json.load(whole.path / "circuit.json")
     assert np.array_equal(netlist.rollout(x, 3), engine.rollout(whole.circuit, x, 3, "hard"))
     assert arrays(checkpoint.load(whole.path)) == arrays(whole.best)
     snapshot = checkpoint.read(whole.path)

@@ -1,0 +1,163 @@
+"""circuit.json: a netlist as text that people and other programs read.
+
+Version 1:
+
+    {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
+     "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or wrapped when periodic
+     "origin": [0, 3],                                 only where channels were dropped: the names of the others
+     "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
+     "outputs": ["g17", ...]}                          one per channel; a gate or an input
+
+`gate` decides, the id that is the truth table; `name` is for people. `visible`, all channels where it is
+absent: the first so many are the picture. Written in topological order as `g0, g1, ...`; read with any
+ids, each once, in any order without a cycle.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import difflogic
+from difflogic import gates, wiring
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist
+from difflogic.topology import in_order
+
+FORMAT = "difflogic-circuit"
+VERSION = 1
+
+MAX_BYTES = 1 << 29
+"""A larger file is refused before it is parsed: some five million gates, and Python would take ten times its size."""
+
+_INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
+
+
+def to_json(netlist: Netlist) -> str:
+    """The text of circuit.json, one gate per line."""
+    head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
+    head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
+    if netlist.origin != tuple(range(netlist.channels)):
+        head["origin"] = list(netlist.origin)
+    names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
+    rows = ",\n".join(
+        f'{{"id": "g{index}", "gate": {gate}, "name": "{gates.NAMES[gate]}", "a": "{names[a]}", "b": "{names[b]}"}}'
+        for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True))
+    )
+    outputs = json.dumps([names[output] for output in netlist.outputs])
+    return f'{json.dumps(head)[:-1]},\n"gates": [\n{rows}\n],\n"outputs": {outputs}}}\n'
+
+
+def from_json(text: str) -> Netlist:
+    """The inverse of `to_json`. Raises CircuitError, in one sentence, where the text is not such a circuit."""
+    return from_data(parse(text))
+
+
+def load(path: Path) -> Netlist:
+    """Read a circuit.json. Raises CircuitError, which names the file."""
+    text = read_text(path)
+    try:
+        return from_json(text)
+    except CircuitError as error:
+        raise CircuitError(f"{path}: {error}") from error
+
+
+def read_text(path: Path) -> str:
+    """A text file that is small enough to parse. Raises CircuitError."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CircuitError(f"Cannot read the circuit {path}: {error}.") from error
+
+
+def parse(text: str) -> dict[str, Any]:
+    """A JSON object. Raises CircuitError for all else."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CircuitError(f"The circuit is not whole JSON: {error}.") from error
+    if not isinstance(data, dict):
+        raise CircuitError(f"A circuit is a JSON object, got {_shown(data)}.")
+    return data
+
+
+def from_data(data: Mapping[str, Any]) -> Netlist:
+    """A netlist from the parsed circuit.json. Raises CircuitError."""
+    if data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise CircuitError(
+            f"Expected {FORMAT} version {VERSION}, got {data.get('format')} version {data.get('version')}, "
+            f"written by difflogic {data.get('difflogic', 'of unknown version')}."
+        )
+    channels = _whole(data, "channels", least=1)
+    visible = _whole(data, "visible", least=1) if "visible" in data else None
+    periodic = _typed(data, "periodic", bool)
+    origin = _typed(data, "origin", list) if "origin" in data else list(range(channels))
+    if len(origin) != channels or not all(type(name) is int for name in origin):
+        raise CircuitError(f"origin names each of the {channels} channels by a number, got {_shown(origin)}.")
+    rows = _typed(data, "gates", list)
+    bits = _bits(rows, channels, origin)
+    types, wires = _gates(rows, bits)
+    outputs = [_bit(bits, name, "an output") for name in _typed(data, "outputs", list)]
+    ids = [row["id"] for row in rows]
+    order, wires, outputs = in_order(wiring.PATCH * channels, wires, outputs, ids)
+    return Netlist.build(channels, periodic, [types[index] for index in order], wires, outputs, visible, origin)
+
+
+def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str, int]:
+    """Every name with its bit, gates numbered as they come."""
+    bits = {
+        f"in[{name}][{patch}]": wiring.PATCH * channel + patch
+        for channel, name in enumerate(origin)
+        for patch in range(wiring.PATCH)
+    }
+    for index, row in enumerate(rows):
+        if not isinstance(row, dict) or not isinstance(row.get("id"), str):
+            raise CircuitError(f"A gate is an object with a text as its id, but gate {index} is {_shown(row)}.")
+        if row["id"] in bits or _INPUT.fullmatch(row["id"]):
+            raise CircuitError(f"The name {row['id']!r} is given twice: each gate needs one of its own.")
+        bits[row["id"]] = wiring.PATCH * channels + index
+    return bits
+
+
+def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[list[int], list[tuple[int, int]]]:
+    types, wires = [], []
+    for row in rows:
+        gate = row.get("gate")
+        if type(gate) is not int or not 0 <= gate < gates.GATE_COUNT:
+            last = gates.GATE_COUNT - 1
+            raise CircuitError(f"The gate {row['id']!r} is of unknown type {_shown(gate)}: expected 0 to {last}.")
+        types.append(gate)
+        where = f"gate {row['id']!r}"
+        wires.append((_bit(bits, row.get("a"), where), _bit(bits, row.get("b"), where)))
+    return types, wires
+
+
+def _bit(bits: Mapping[str, int], name: Any, where: str) -> int:
+    if not isinstance(name, str) or name not in bits:
+        raise CircuitError(f"A wire of {where} leads nowhere: {_shown(name)} is neither an input nor a gate.")
+    return bits[name]
+
+
+def _whole(data: Mapping[str, Any], key: str, least: int) -> int:
+    value = data.get(key)
+    if type(value) is not int or value < least:
+        raise CircuitError(f"{key} must be a whole number of at least {least}, got {_shown(value)}.")
+    return value
+
+
+def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
+    value = data.get(key)
+    if not isinstance(value, kind):
+        raise CircuitError(f"{key} must be a {kind.__name__}, got {_shown(value)}.")
+    return value
+
+
+def _shown(value: Any) -> str:
+    """A value as text, short enough for a sentence."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,168 @@
+"""Netlists compute what the engine does, 64 cells at a time, and circuit.json keeps them exactly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic import gates, netlist_json
+from difflogic.circuit import Circuit
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist, pack_bits, unpack_bits
+from difflogic.reference.engine import ReferenceEngine
+from tests.random_circuits import bits, circuits, random_circuit
+from tests.random_netlists import netlists, same
+
+CIRCUIT = random_circuit(np.random.default_rng(1))
+TEXT = netlist_json.to_json(Netlist.from_circuit(CIRCUIT, visible=1))
+
+
+@given(circuits(), st.integers(0, 2**32 - 1))
+def test_read_back_it_computes_what_the_engine_does(circuit: Circuit, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = bits(rng, 3, int(rng.integers(3, 7)), int(rng.integers(3, 7)), circuit.channels)
+    netlist = netlist_json.from_json(netlist_json.to_json(Netlist.from_circuit(circuit)))
+    assert np.array_equal(netlist.rollout(x, 3), ReferenceEngine().rollout(circuit, x, 3, "hard"))
+
+
+@given(netlists(), st.integers(0, 2**32 - 1), st.integers(1, 200))
+def test_words_compute_what_bits_do(netlist: Netlist, seed: int, samples: int) -> None:
+    inputs = np.random.default_rng(seed).integers(0, 2, (netlist.inputs, samples), dtype=np.uint8)
+    values = list(inputs)
+    for gate, (a, b) in zip(netlist.gates, netlist.wires, strict=True):
+        values.append(gates.TRUTH[gate][2 * values[a] + values[b]].astype(np.uint8))
+    words = netlist.evaluate(pack_bits(inputs))
+    assert np.array_equal(unpack_bits(words, samples), [values[output] for output in netlist.outputs])
+
+
+def test_a_large_grid_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    netlist = Netlist.from_circuit(CIRCUIT)
+    x = bits(np.random.default_rng(2), 2, 33, 17, 2)
+    whole = netlist.rollout(x, 2)
+    monkeypatch.setattr("difflogic.netlist._CHUNK_BYTES", 1)
+    assert np.array_equal(netlist.rollout(x, 2), whole)
+
+
+def test_depths() -> None:
+    netlist = Netlist.build(1, False, [1, 7, 6], [[0, 1], [9, 2], [3, 4]], [10])
+    assert netlist.depths.tolist() == [1, 2, 1]
+
+
+@given(netlists())
+def test_written_and_read_it_is_the_same(netlist: Netlist) -> None:
+    assert same(netlist_json.from_json(netlist_json.to_json(netlist)), netlist)
+
+
+@given(netlists(), st.randoms())
+def test_any_order_and_any_names_are_read(netlist: Netlist, random) -> None:
+    data = json.loads(netlist_json.to_json(netlist))
+    random.shuffle(data["gates"])
+    text = json.dumps(data).replace('"g', '"other ')
+    text = text.replace('"other ates"', '"gates"').replace('"other ate"', '"gate"')
+    x = bits(np.random.default_rng(3), 1, 5, 5, netlist.channels)
+    assert np.array_equal(netlist_json.from_json(text).rollout(x, 2), netlist.rollout(x, 2))
+
+
+def test_what_it_looks_like() -> None:
+    data = json.loads(TEXT)
+    assert data["format"] == "difflogic-circuit"
+    assert (data["version"], data["channels"], data["visible"], data["periodic"]) == (1, 2, 1, False)
+    assert "origin" not in data
+    assert set(data["gates"][0]) == {"id", "gate", "name", "a", "b"}
+    assert [row["id"] for row in data["gates"]] == [f"g{i}" for i in range(len(data["gates"]))]
+    first_a = CIRCUIT.perceive_wires[0][0, 0, 0]
+    assert data["gates"][0]["a"] == f"in[0][{first_a}]"
+    assert data["gates"][1]["a"] == f"in[1][{first_a}]", "perception gates come once per channel"
+    assert data["outputs"] == [f"g{len(data['gates']) - 2}", f"g{len(data['gates']) - 1}"]
+
+
+def test_ties_go_to_the_lowest_gate() -> None:
+    flat = np.zeros((CIRCUIT.gates, 16), dtype=np.float32)
+    assert not Netlist.from_circuit(CIRCUIT.with_logits(flat)).gates.any()
+
+
+def test_an_input_may_be_an_output() -> None:
+    head = '"format": "difflogic-circuit", "version": 1, "channels": 1, "periodic": true'
+    text = f'{{{head}, "gates": [], "outputs": ["in[0][3]"]}}'
+    x = np.zeros((1, 3, 4, 1), dtype=np.uint8)
+    x[0, 1, 3] = 1
+    assert np.array_equal(netlist_json.from_json(text).rollout(x, 1)[1], np.roll(x, 1, axis=2)), (
+        "the left neighbour, wrapped"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"version": 1', '"version": 2', "Expected difflogic-circuit version 1, got difflogic-circuit version 2"),
+        ("difflogic-circuit", "other", "got other version 1"),
+        ('"id": "g0"', '"id": "g1"', "'g1' is given twice"),
+        ('"id": "g0"', '"id": "in[0][3]"', r"'in\[0\]\[3\]' is given twice"),
+        ('"id": "g0"', '"id": 0', "gate 0 is {"),
+        ('"a": "in[0][0]"', '"a": "in[7][0]"', r"leads nowhere: 'in\[7\]\[0\]'"),
+        ('"a": "g0"', '"a": "g99"', "leads nowhere: 'g99'"),
+        ('"a": "g0"', '"a": null', "leads nowhere: None"),
+        ('"gate": 1,', '"gate": 16,', "unknown type 16: expected 0 to 15"),
+        ('"gate": 1,', '"gate": "AND",', "unknown type 'AND'"),
+        ('"gate": 1,', '"gate": true,', "unknown type True"),
+        ('"channels": 2', '"channels": "two"', "channels must be a whole number of at least 1, got 'two'"),
+        ('"channels": 2', '"channels": 0', "channels must be a whole number"),
+        ('"visible": 1', '"visible": 3', "shows 1 to 2 of its channels, not 3"),
+        ('"periodic": false', '"periodic": false, "origin": [4]', "origin names each"),
+        ('"periodic": false', '"periodic": false, "origin": [0, 0]', "as many different names"),
+        ('"outputs": [', '"outputs": ["g0", ', "2 outputs expected, one per channel, 3 given"),
+        ('"outputs"', '"results"', "outputs must be a list, got None"),
+        ("]}", "", "not whole JSON"),
+    ],
+)
+def test_a_damaged_circuit_is_one_sentence(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = HAND
+    assert old in text
+    path = tmp_path / "circuit.json"
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(CircuitError, match=message) as caught:
+        netlist_json.load(path)
+    assert "\n" not in str(caught.value)
+
+
+HAND = netlist_json.to_json(Netlist.build(2, False, [1, 7], [[0, 1], [18, 2]], [18, 19], visible=1))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"format": ', "\x00"])
+def test_what_is_no_circuit_is_one_sentence(text: str) -> None:
+    with pytest.raises(CircuitError):
+        netlist_json.from_json(text)
+
+
+def test_a_cycle_is_named() -> None:
+    with pytest.raises(CircuitError, match="a cycle through the gate 'g0'"):
+        netlist_json.from_json(HAND.replace('"in[0][0]"', '"g1"'))
+    with pytest.raises(CircuitError, match="a cycle through the gate 'g1'"):
+        netlist_json.from_json(HAND.replace('"in[0][2]"', '"g1"'))
+
+
+def test_a_long_chain_against_the_order_is_read() -> None:
+    count = 20_000
+    rows = [{"id": f"x{i}", "gate": 6, "a": f"x{i - 1}" if i else "in[0][0]", "b": "in[0][1]"} for i in range(count)]
+    data = {"format": "difflogic-circuit", "version": 1, "channels": 1, "periodic": False}
+    data |= {"gates": rows[::-1], "outputs": [f"x{count - 1}"]}
+    netlist = netlist_json.from_json(json.dumps(data))
+    assert netlist.depths.tolist() == list(range(1, count + 1))
+
+
+def test_a_file_too_large_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "circuit.json"
+    with path.open("wb") as file:
+        file.truncate(netlist_json.MAX_BYTES + 1)
+    with pytest.raises(CircuitError, match="at most"):
+        netlist_json.load(path)
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CircuitError, match="Cannot read the circuit"):
+        netlist_json.load(tmp_path / "circuit.json")

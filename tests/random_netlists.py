@@ -1,0 +1,47 @@
+"""Netlists that no one designed: any gate may read any earlier bit."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from difflogic.netlist import Netlist
+
+
+def random_netlist(
+    rng: np.random.Generator, count: int, channels: int = 1, periodic: bool = False, reach: int | None = None
+) -> Netlist:
+    """`count` gates; each reads the `reach` bits before it, all of them where it is None."""
+    inputs = 9 * channels
+    ends = inputs + np.arange(count)
+    starts = np.zeros(count, dtype=np.int64) if reach is None else np.maximum(0, ends - reach)
+    return Netlist.build(
+        channels=channels,
+        periodic=periodic,
+        gates=rng.integers(0, 16, count),
+        wires=np.stack([rng.integers(starts, ends) for _ in range(2)], axis=1),
+        outputs=rng.integers(0, inputs + count, channels),
+        visible=int(rng.integers(1, channels + 1)),
+        origin=np.sort(rng.permutation(3 * channels)[:channels]).tolist(),
+    )
+
+
+@st.composite
+def netlists(draw: st.DrawFn, most: int = 40) -> Netlist:
+    """C 1..3, up to `most` gates, near or far wires, some channels dropped before."""
+    return random_netlist(
+        np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
+        count=draw(st.integers(0, most)),
+        channels=draw(st.integers(1, 3)),
+        periodic=draw(st.booleans()),
+        reach=draw(st.sampled_from([None, 12])),
+    )
+
+
+def same(one: Netlist, other: Netlist) -> bool:
+    """Equal in every field."""
+    scalars = ("channels", "periodic", "visible", "origin")
+    arrays = ("gates", "wires", "outputs")
+    return all(getattr(one, name) == getattr(other, name) for name in scalars) and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
+    )
