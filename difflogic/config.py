@@ -6,13 +6,9 @@ Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bi
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import math
 import tomllib
-import types
-import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,37 +17,45 @@ import tomli_w
 
 from difflogic import raster, rules, wiring
 from difflogic.errors import ConfigError, DataError
+from difflogic.fields import (
+    BELOW_ONE,
+    FILE_NAME,
+    NOT_NEGATIVE,
+    SHARE,
+    at_least,
+    between,
+    build,
+    check,
+    one_of,
+    plain,
+    require,
+    told,
+)
 
 MIN_SIDE = 3
 """A grid is at least 3x3: below that a neighbourhood would meet the same cell twice."""
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ConfigError(message)
-
-
-def _require_whole(name: str, value: int, least: int = 1) -> None:
-    _require(type(value) is int and value >= least, f"{name} must be a whole number of at least {least}, got {value}.")
+WIDTH = at_least(1)
 
 
 @dataclass(frozen=True)
 class NetworkConfig:
     """A stack of gate layers: `widths[0]` inputs, then one layer per further width."""
 
-    widths: tuple[int, ...]
-    connections: tuple[str, ...]
+    widths: tuple[int, ...] = field(metadata=told("Number of inputs, then of the gates of each layer"))
+    connections: tuple[str, ...] = field(
+        metadata=told(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
+    )
 
     def __post_init__(self) -> None:
-        _require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
+        require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
         for width in self.widths:
-            _require_whole("each of widths", width)
-        _require(
+            require(WIDTH.holds(width), f"each of widths must be {WIDTH.words}, got {width!r}.")
+        require(
             len(self.connections) == len(self.widths) - 1,
             f"connections needs one scheme per layer: {len(self.widths) - 1} expected, {len(self.connections)} given.",
         )
         for scheme in self.connections:
-            _require(
+            require(
                 scheme in wiring.SCHEMES,
                 f"Unknown connections {scheme!r}: expected one of {', '.join(wiring.SCHEMES)}.",
             )
@@ -65,26 +69,29 @@ class NetworkConfig:
 class ModelConfig:
     """The circuit's shape: C channels, K perception kernels, perception and update networks."""
 
-    channels: int
-    kernels: int
-    perceive: NetworkConfig
-    update: NetworkConfig
-    periodic: bool = False
-    wiring_per_kernel: bool = False
-    """False: all perception kernels share one wiring, as in the paper. True: each has its own."""
+    channels: int = field(metadata=told("Bits of a cell, C", at_least(1)))
+    kernels: int = field(metadata=told("Perception kernels, K: each reads the 3x3 patch of every channel", at_least(1)))
+    perceive: NetworkConfig = field(metadata=told("A perception kernel: from the 9 cells of a patch to its outputs"))
+    update: NetworkConfig = field(
+        metadata=told("From the cell and all perception outputs, C + C * outputs * K, to the cell's new C bits")
+    )
+    periodic: bool = field(default=False, metadata=told("Whether the grid is a torus; else there is 0 outside it"))
+    wiring_per_kernel: bool = field(
+        default=False,
+        metadata=told("Whether each perception kernel has its own wiring; in the paper they share one"),
+    )
 
     def __post_init__(self) -> None:
-        _require_whole("channels", self.channels)
-        _require_whole("kernels", self.kernels)
+        check(self)
         first, last = self.perceive.widths[0], self.perceive.widths[-1]
-        _require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
+        require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
         inputs = self.channels + self.channels * last * self.kernels
-        _require(
+        require(
             self.update.widths[0] == inputs,
             f"the update network reads the cell and every perception output: its widths must begin with {inputs}, "
             f"got {self.update.widths[0]}.",
         )
-        _require(
+        require(
             self.update.widths[-1] == self.channels,
             f"the update network's output is the new cell: its widths must end with {self.channels}, "
             f"got {self.update.widths[-1]}.",
@@ -105,43 +112,70 @@ MAX_BOARD_CELLS = 16
 class TaskConfig:
     """What the automaton should do: start state, grid, what happens on the way, and the target after T steps."""
 
-    target: str
-    """`checkerboard`: `((col//2) + (row//2)) % 2` in channel 0. `picture`: `picture`. `rule`: one generation
-    of `rule` from the start, in channel 0."""
-    height: int
-    width: int
-    steps: int
-    start: str = "random"
-    """`random`: fair bits in every channel, fresh each epoch. `boards`: drawn with replacement from all boards of
-    the grid's size, in channel 0. `seed`: the cell at (H//2, W//2) is 1 in every channel. `zeros`.
-    `picture`: `start_picture`, its bits in the first channels."""
-    loss_channels: int = 1
-    picture: tuple[str, ...] = ()
+    target: str = field(
+        metadata=told(
+            "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
+            "rule below from the start, in channel 0",
+            one_of(TARGETS),
+        )
+    )
+    height: int = field(metadata=told("Rows of the grid, H", at_least(MIN_SIDE)))
+    width: int = field(metadata=told("Columns of the grid, W", at_least(MIN_SIDE)))
+    steps: int = field(metadata=told("CA steps, T", at_least(1)))
+    start: str = field(
+        default="random",
+        metadata=told(
+            "random: fair bits in every channel, fresh each epoch; boards: drawn from all boards of the grid's size, "
+            "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below",
+            one_of(STARTS),
+        ),
+    )
+    loss_channels: int = field(
+        default=1, metadata=told("The first so many channels should show the target", at_least(1))
+    )
+    picture: tuple[str, ...] = field(
+        default=(),
+        metadata=told(
+            "The target picture, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
+            "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white"
+        ),
+    )
     """Rows of text, one character a cell, as in `difflogic.raster`."""
-    start_picture: tuple[str, ...] = ()
-    rule: str = ""
-    """As `difflogic.rules.table` reads it: `B3/S23`, or the 512 entries as 128 hexadecimal digits."""
-    loss_steps: tuple[int, ...] = ()
-    """CA steps after which the loss is taken, ascending, the last one T; their sum counts. Empty: T alone."""
-    damage_side: int = 0
-    """A square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the grid's
-    cells for each sample and clipped at the border (0: no damage)."""
-    damage_steps: tuple[int, ...] = ()
-    """CA steps before which the damage is done: 0 is the start itself, at most T-1."""
+    start_picture: tuple[str, ...] = field(
+        default=(), metadata=told("The picture to start from, in the first channels, written in the same way")
+    )
+    rule: str = field(
+        default="",
+        metadata=told(
+            "B3/S23 (born with 3 neighbours, survives with 2 or 3), or a table of 512 entries in 128 hexadecimal digits"
+        ),
+    )
+    """As `difflogic.rules.table` reads it."""
+    loss_steps: tuple[int, ...] = field(
+        default=(),
+        metadata=told(
+            "CA steps after which the loss is taken, ascending, the last one T; their sum counts; empty: T alone"
+        ),
+    )
+    damage_side: int = field(
+        default=0,
+        metadata=told(
+            "Damage: a square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the "
+            "grid's cells for each sample and clipped at the border; 0: none",
+            at_least(0),
+        ),
+    )
+    damage_steps: tuple[int, ...] = field(
+        default=(),
+        metadata=told("CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1"),
+    )
 
     def __post_init__(self) -> None:
-        _require_one_of("target", self.target, TARGETS)
-        _require_one_of("start", self.start, STARTS)
-        for name in ("steps", "loss_channels"):
-            _require_whole(name, getattr(self, name))
-        _require(
-            all(type(side) is int and side >= MIN_SIDE for side in (self.height, self.width)),
-            f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.height}x{self.width}.",
-        )
+        check(self)
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
             given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
-            _require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
-            _require(needed or not given, f"{name} is given, but only {_user_of(name)} uses it.")
+            require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
+            require(needed or not given, f"{name} is given, but only {_user_of(name)} uses it.")
         self._check_pictures()
         self._check_rule()
         self._check_steps()
@@ -155,7 +189,7 @@ class TaskConfig:
                 height, width, _ = raster.decode(rows, bits).shape
             except DataError as error:
                 raise ConfigError(f"{name}: {error}") from error
-            _require(
+            require(
                 (height, width) == (self.height, self.width),
                 f"{name} has {height}x{width} cells, but the grid has {self.height}x{self.width}.",
             )
@@ -163,25 +197,24 @@ class TaskConfig:
     def _check_rule(self) -> None:
         if self.target == "rule":
             rules.table(self.rule)
-            _require(
+            require(
                 self.loss_channels == 1, f"A rule speaks of channel 0 alone, but loss_channels is {self.loss_channels}."
             )
         if self.start == "boards":
             cells = self.height * self.width
-            _require(
+            require(
                 cells <= MAX_BOARD_CELLS,
                 f'start "boards" draws from all boards of at most {MAX_BOARD_CELLS} cells, the grid has {cells}.',
             )
 
     def _check_steps(self) -> None:
         _require_ascending("loss_steps", self.loss_steps, 1, self.steps)
-        _require(
+        require(
             not self.loss_steps or self.loss_steps[-1] == self.steps,
             f"The last of loss_steps must be steps, {self.steps}, got {list(self.loss_steps)}.",
         )
         _require_ascending("damage_steps", self.damage_steps, 0, self.steps - 1)
-        _require_whole("damage_side", self.damage_side, least=0)
-        _require(
+        require(
             bool(self.damage_side) == bool(self.damage_steps),
             f"Damage needs both damage_side and damage_steps, got {self.damage_side} and {list(self.damage_steps)}.",
         )
@@ -196,13 +229,9 @@ def _user_of(name: str) -> str:
     return {"picture": 'target "picture"', "rule": 'target "rule"', "start_picture": 'start "picture"'}[name]
 
 
-def _require_one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    _require(value in known, f"Unknown {name} {value!r}: expected one of {', '.join(known)}.")
-
-
 def _require_ascending(name: str, steps: tuple[int, ...], least: int, most: int) -> None:
     ascending = all(a < b for a, b in itertools.pairwise(steps))
-    _require(
+    require(
         ascending and all(least <= step <= most for step in steps),
         f"{name} must be ascending CA steps between {least} and {most}, got {list(steps)}.",
     )
@@ -212,50 +241,59 @@ def _require_ascending(name: str, steps: tuple[int, ...], least: int, most: int)
 class TrainConfig:
     """The optimiser and its budget. One epoch is one optimiser step."""
 
-    epochs: int
-    batch: int
-    lr: float = 0.05
-    weight_decay: float = 0.01
-    beta1: float = 0.9
-    beta2: float = 0.99
-    epsilon: float = 1e-8
-    clip: float = 100.0
-    """Each gradient entry is clipped to `[-clip, clip]`."""
-    initial_logit: float = 10.0
-    """Start logit of gate A; every other starts at 0."""
-    fire_rate: float = 1.0
-    """Below 1, a cell takes its new state with this probability in each step (asynchronous)."""
-    eval_interval: int = 50
-    probes: int = 32
-    """Fixed fresh grids on which hard accuracy is measured; training never sees them. The start `boards` is judged
-    on all boards, and a start that is always the same on itself, whatever this says."""
-    pool: int = 0
-    """Grids that the sample pool holds (0: every epoch starts afresh). Sample `b` of a batch is drawn from the
-    pool's `b`-th part of `pool / batch` grids, a power of two, and its last state is written back there."""
-    pool_reset: int = 1
-    """So many samples of each batch, those with the largest loss, go back into the pool as fresh starts."""
+    epochs: int = field(metadata=told("Optimiser steps in all", at_least(1)))
+    batch: int = field(metadata=told("Samples per epoch, B", at_least(1)))
+    lr: float = field(default=0.05, metadata=told("Learning rate of AdamW", NOT_NEGATIVE))
+    weight_decay: float = field(default=0.01, metadata=told("Decoupled weight decay of all logits", NOT_NEGATIVE))
+    beta1: float = field(default=0.9, metadata=told("Decay of AdamW's first moment", BELOW_ONE))
+    beta2: float = field(default=0.99, metadata=told("Decay of AdamW's second moment", BELOW_ONE))
+    epsilon: float = field(default=1e-8, metadata=told("Added to the root of the second moment", NOT_NEGATIVE))
+    clip: float = field(default=100.0, metadata=told("Each gradient entry is clipped to [-clip, clip]", NOT_NEGATIVE))
+    initial_logit: float = field(
+        default=10.0,
+        metadata=told("Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE),
+    )
+    fire_rate: float = field(
+        default=1.0,
+        metadata=told("Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE),
+    )
+    eval_interval: int = field(default=50, metadata=told("Epochs between evaluations, each saved", at_least(1)))
+    probes: int = field(
+        default=32,
+        metadata=told(
+            "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
+            "judged on all boards, and a start that is always the same on itself, whatever this says",
+            at_least(1),
+        ),
+    )
+    pool: int = field(
+        default=0,
+        metadata=told(
+            "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
+            "part of pool / batch grids, a power of two, and its last state is written back there",
+            at_least(0),
+        ),
+    )
+    pool_reset: int = field(
+        default=1,
+        metadata=told(
+            "So many samples of each batch, those with the largest loss, go back into the pool as fresh starts",
+            at_least(0),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch", "eval_interval", "probes"):
-            _require_whole(name, getattr(self, name))
-        for name in ("lr", "weight_decay", "epsilon", "clip", "initial_logit"):
-            value = getattr(self, name)
-            _require(math.isfinite(value) and value >= 0, f"{name} must be a finite number of at least 0, got {value}.")
-        for name in ("beta1", "beta2"):
-            _require(0 <= getattr(self, name) < 1, f"{name} must be in [0, 1), got {getattr(self, name)}.")
-        _require(0 < self.fire_rate <= 1, f"fire_rate must be in (0, 1], got {self.fire_rate}.")
+        check(self)
         self._check_pool()
 
     def _check_pool(self) -> None:
-        for name in ("pool", "pool_reset"):
-            _require_whole(name, getattr(self, name), least=0)
         if self.pool:
             part, rest = divmod(self.pool, self.batch)
-            _require(
+            require(
                 rest == 0 and part.bit_count() == 1,
                 f"pool must be batch times a power of two, got {self.pool} for a batch of {self.batch}.",
             )
-            _require(
+            require(
                 self.pool_reset <= self.batch,
                 f"pool_reset must be at most the batch, {self.batch}, got {self.pool_reset}.",
             )
@@ -272,20 +310,21 @@ Section = ModelConfig | TaskConfig | TrainConfig
 class Config:
     """One training job, whole: `model`, `task`, `train`, under a name and a seed."""
 
-    name: str
-    model: ModelConfig
-    task: TaskConfig
-    train: TrainConfig
-    seed: int = field(default=23)
+    name: str = field(metadata=told("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
+    model: ModelConfig = field(metadata=told("The circuit's shape"))
+    task: TaskConfig = field(metadata=told("What the automaton should do"))
+    train: TrainConfig = field(metadata=told("The optimiser and its budget; one epoch is one optimiser step"))
+    seed: int = field(
+        default=23, metadata=told("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1))
+    )
 
     def __post_init__(self) -> None:
-        in_range = type(self.seed) is int and 0 <= self.seed < 2**32
-        _require(in_range, f"seed must be a whole number between 0 and {2**32 - 1}, got {self.seed}.")
-        _require(
+        check(self)
+        require(
             self.task.loss_channels <= self.model.channels,
             f"loss_channels is {self.task.loss_channels}, but a cell has {self.model.channels} channels.",
         )
-        _require(
+        require(
             self.task.start != "boards" or self.model.channels == 1,
             f'start "boards" fills one channel, but a cell has {self.model.channels}.',
         )
@@ -297,20 +336,20 @@ class Config:
         """
         data = self.to_dict()
         for name, value in sections.items():
-            fields = _plain(dataclasses.asdict(value)) if isinstance(value, Section) else value
+            fields = plain(dataclasses.asdict(value)) if isinstance(value, Section) else value
             inside = isinstance(fields, dict) and isinstance(data.get(name), dict)
             data[name] = {**data[name], **fields} if inside else fields
         return Config.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them."""
-        data: dict[str, Any] = _plain(dataclasses.asdict(self))
+        data: dict[str, Any] = plain(dataclasses.asdict(self))
         return data
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
         """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
-        config: Config = _build(cls, data, "")
+        config: Config = build(cls, data)
         return config
 
     def to_toml(self) -> str:
@@ -331,37 +370,3 @@ class Config:
             return cls.from_toml(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"Cannot read the configuration {path}: {error}.") from error
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _build(cls: type, data: Any, where: str) -> Any:
-    """A dataclass from a dict, each field checked against its annotation."""
-    _require(isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {data!r}.")
-    hints = typing.get_type_hints(cls)
-    unknown = sorted(set(data) - set(hints))
-    _require(not unknown, f"Unknown field {where}{', '.join(unknown)}: expected {', '.join(hints)}.")
-    values = {name: _convert(hints[name], value, f"{where}{name}") for name, value in data.items()}
-    required = {f.name for f in dataclasses.fields(cls) if f.default is dataclasses.MISSING}
-    missing = sorted(required - set(values))
-    _require(not missing, f"Missing field {where}{', '.join(missing)}.")
-    return cls(**values)
-
-
-def _convert(hint: Any, value: Any, where: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        return _build(typing.cast(type, hint), value, f"{where}.")
-    if isinstance(hint, types.GenericAlias):  # tuple[item, ...]
-        _require(isinstance(value, list | tuple), f"{where} must be a list, got {value!r}.")
-        return tuple(_convert(hint.__args__[0], item, where) for item in value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        with contextlib.suppress(OverflowError):  # beyond every float: refused below
-            return float(value)
-    _require(type(value) is hint, f"{where} must be of type {hint.__name__}, got {value!r}.")
-    return value

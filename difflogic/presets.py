@@ -1,11 +1,17 @@
-"""The paper's experiments as data.
+"""The paper's experiments as data, and by name.
 
 Values: the authors' notebook (`diffLogic_CA.ipynb`), one hyperparameter dict per experiment.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.drawings import LETTER_G, LIZARD
+from difflogic.errors import ConfigError
+from difflogic.fields import hint
 
 
 def _perceive(*widths: int) -> NetworkConfig:
@@ -67,7 +73,7 @@ def game_of_life() -> Config:
     )
 
 
-def lizard(picture: tuple[str, ...]) -> Config:
+def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
     """A 20x20 outline grown in 12 steps from a single cell on a torus; `picture` as in `difflogic.raster`."""
     return Config(
         name="lizard",
@@ -83,7 +89,7 @@ def lizard(picture: tuple[str, ...]) -> Config:
     )
 
 
-def colored_g(picture: tuple[str, ...]) -> Config:
+def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
     """A 16x16 letter in eight colours grown in 15 steps from nothing but the border; `picture` as in `raster`."""
     return Config(
         name="colored-g",
@@ -98,3 +104,29 @@ def colored_g(picture: tuple[str, ...]) -> Config:
         ),
         train=TrainConfig(epochs=3000, batch=1, lr=0.06),
     )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A configuration that has a name."""
+
+    make: Callable[[], Config]
+    about: str
+
+
+PRESETS = {
+    "game-of-life": Preset(game_of_life, "Conway's rule learned from its 512 neighbourhoods"),
+    "checkerboard": Preset(checkerboard, "a board grown from noise"),
+    "checkerboard-small": Preset(lambda: checkerboard(small=True), "the same with half of the gates"),
+    "checkerboard-async": Preset(checkerboard_async, "the same where each step updates 60 % of the cells"),
+    "lizard": Preset(lizard, "a picture grown from one cell on a torus"),
+    "colored-g": Preset(colored_g, "a letter in colours grown from nothing but the border"),
+}
+"""By the names that `difflogic train` takes; each is its configuration's own."""
+
+
+def get(name: str) -> Config:
+    """The preset of this name. Raises ConfigError, with the nearest name, where there is none."""
+    if name not in PRESETS:
+        raise ConfigError(f"There is no preset {name!r}{hint(name, PRESETS)}: expected one of {', '.join(PRESETS)}.")
+    return PRESETS[name].make()

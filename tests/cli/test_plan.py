@@ -58,7 +58,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "text"),
     [
         (["--size", "big"], "--size must be HEIGHTxWIDTH, say 256x256, got 'big'."),
-        (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
+        (["--size", "2x9"], "height must be a whole number of at least 3, got 2."),
         (["--population", "0"], "population must be a whole number of at least 1, got 0."),
         (["--batch", "0"], "batch must be a whole number of at least 1, got 0."),
         (["--max-memory", "none"], "'none' is not a positive number of MB."),

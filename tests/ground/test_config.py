@@ -18,6 +18,7 @@ from difflogic.shape import Hyper
 SMALL = presets.checkerboard(small=True)
 whole = st.integers(1, 10**6)
 amount = st.floats(0, 1e6)
+names = st.text(st.characters(categories=["L", "N", "P", "S"], exclude_characters="/\\"), min_size=1, max_size=100)
 below_one = st.floats(0, 1, exclude_max=True)
 
 
@@ -35,7 +36,7 @@ def configs(draw: st.DrawFn) -> Config:
     perceive = draw(networks(first=9))
     update = draw(networks(first=channels + channels * perceive.widths[-1] * kernels, last=channels))
     return Config(
-        name=draw(st.text()),
+        name=draw(names),
         model=ModelConfig(channels, kernels, perceive, update, draw(st.booleans()), draw(st.booleans())),
         task=TaskConfig(
             target="checkerboard",
@@ -101,13 +102,13 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("train", "epsilon", -1.0, "epsilon must be a finite number of at least 0, got -1.0."),
     ("train", "clip", -1.0, "clip must be a finite number of at least 0, got -1.0."),
     ("train", "initial_logit", float("inf"), "initial_logit must be a finite number of at least 0, got inf."),
-    ("train", "beta1", 1.0, "beta1 must be in [0, 1), got 1.0."),
-    ("train", "beta2", -0.5, "beta2 must be in [0, 1), got -0.5."),
-    ("train", "beta2", float("nan"), "beta2 must be in [0, 1), got nan."),
-    ("train", "fire_rate", 0.0, "fire_rate must be in (0, 1], got 0.0."),
-    ("train", "fire_rate", 1.5, "fire_rate must be in (0, 1], got 1.5."),
-    ("task", "target", "zebra", "Unknown target 'zebra': expected one of checkerboard, picture, rule."),
-    ("task", "start", "ones", "Unknown start 'ones': expected one of random, boards, seed, zeros, picture."),
+    ("train", "beta1", 1.0, "beta1 must be a number in [0, 1), got 1.0."),
+    ("train", "beta2", -0.5, "beta2 must be a number in [0, 1), got -0.5."),
+    ("train", "beta2", float("nan"), "beta2 must be a number in [0, 1), got nan."),
+    ("train", "fire_rate", 0.0, "fire_rate must be a number in (0, 1], got 0.0."),
+    ("train", "fire_rate", 1.5, "fire_rate must be a number in (0, 1], got 1.5."),
+    ("task", "target", "zebra", "target must be one of checkerboard, picture, rule, got 'zebra'."),
+    ("task", "start", "ones", "start must be one of random, boards, seed, zeros, picture, got 'ones'."),
     ("task", "target", "rule", 'rule is missing: target "rule" needs it.'),
     ("task", "rule", "B3/S23", 'rule is given, but only target "rule" uses it.'),
     ("task", "start_picture", ["1"], 'start_picture is given, but only start "picture" uses it.'),
@@ -118,8 +119,8 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("task", "start", "boards", 'start "boards" draws from all boards of at most 16 cells, the grid has 256.'),
     ("train", "pool", 12, "pool must be batch times a power of two, got 12 for a batch of 2."),
     ("train", "pool_reset", -1, "pool_reset must be a whole number of at least 0, got -1."),
-    ("task", "height", 2, "A grid needs at least 3x3 cells, got 2x16."),
-    ("task", "width", -1, "A grid needs at least 3x3 cells, got 16x-1."),
+    ("task", "height", 2, "height must be a whole number of at least 3, got 2."),
+    ("task", "width", -1, "width must be a whole number of at least 3, got -1."),
     ("task", "steps", 0, "steps must be a whole number of at least 1, got 0."),
     ("task", "loss_channels", 0, "loss_channels must be a whole number of at least 1, got 0."),
     ("task", "loss_channels", 9, "loss_channels is 9, but a cell has 8 channels."),
@@ -133,21 +134,26 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ),
 ]
 TYPES: list[tuple[str, str, Any, str]] = [
-    ("train", "epochs", True, "train.epochs must be of type int, got True."),
-    ("train", "epochs", 5.0, "train.epochs must be of type int, got 5.0."),
-    ("train", "epochs", "5", "train.epochs must be of type int, got '5'."),
-    ("train", "lr", True, "train.lr must be of type float, got True."),
-    ("train", "lr", "fast", "train.lr must be of type float, got 'fast'."),
-    ("model", "periodic", 1, "model.periodic must be of type bool, got 1."),
+    ("train", "epochs", True, "train.epochs must be a whole number of at least 1, got True."),
+    ("train", "epochs", 5.0, "train.epochs must be a whole number of at least 1, got 5.0."),
+    ("train", "epochs", "5", "train.epochs must be a whole number of at least 1, got '5'."),
+    ("train", "lr", True, "train.lr must be a finite number of at least 0, got True."),
+    ("train", "lr", "fast", "train.lr must be a finite number of at least 0, got 'fast'."),
+    ("model", "periodic", 1, "model.periodic must be true or false, got 1."),
     ("model", "perceive", 9, "model.perceive must be a table, got 9."),
     ("model", "perceive", {"widths": 9, "connections": []}, "model.perceive.widths must be a list, got 9."),
     (
         "model",
         "perceive",
         {"widths": [9, True], "connections": ["unique"]},
-        "model.perceive.widths must be of type int, got True.",
+        "each of model.perceive.widths must be a whole number, got True.",
     ),
-    ("model", "perceive", {"widths": [9, 8]}, "Missing field model.perceive.connections."),
+    (
+        "model",
+        "perceive",
+        {"widths": [9, 8]},
+        "Missing field model.perceive.connections: `difflogic init` writes a file with all of them.",
+    ),
     (
         "model",
         "perceive",
@@ -180,7 +186,7 @@ def test_the_constructors_refuse_it_too(section: str, field: str, value: Any, me
 def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
     with pytest.raises(ConfigError, match=f"^epochs must be a whole number of at least 1, got {value}.$"):
         TrainConfig(epochs=value, batch=1)
-    with pytest.raises(ConfigError, match=r"^A grid needs at least 3x3 cells, got 3x"):
+    with pytest.raises(ConfigError, match=rf"^width must be a whole number of at least 3, got {value}\.$"):
         TaskConfig(target="checkerboard", height=3, width=value, steps=1)
     with pytest.raises(ConfigError, match=r"^seed must be a whole number between 0 and 4294967295, got "):
         dataclasses.replace(SMALL, seed=value)
@@ -191,10 +197,19 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
     [
         ({"seed": -1}, "seed must be a whole number between 0 and 4294967295, got -1."),
         ({"seed": 2**32}, "seed must be a whole number between 0 and 4294967295, got 4294967296."),
-        ({"name": 7}, "name must be of type str, got 7."),
+        ({"name": 7}, "name must be text of 1 to 100 characters, without slashes and control characters, got 7."),
         ({"train": 7}, "train must be a table, got 7."),
         ({"colour": 7}, "Unknown field colour: expected name, model, task, train, seed."),
-        ({"train": {"rate": 7}}, "Unknown field train.rate: expected "),
+        ({"train": {"rate": 7}}, "Unknown field train.rate (did you mean fire_rate?): expected epochs, "),
+        ({"train": {"zebra": 7}}, "Unknown field train.zebra: expected epochs, "),
+        ({"tarin": {}}, "Unknown field tarin (did you mean train?): expected name, "),
+        ({"lr": 7}, "Unknown field lr (did you mean train.lr?): expected name, "),
+        (
+            {"task": {"target": "checkerbord"}},
+            "target must be one of checkerboard, picture, rule, got 'checkerbord' (did you mean checkerboard?).",
+        ),
+        ({"name": "../up"}, "name must be text of 1 to 100 characters, without slashes and control characters, got"),
+        ({"name": ""}, "name must be text of 1 to 100 characters, "),
     ],
 )
 def test_with_refuses_what_a_file_could_not_say(changes: dict[str, Any], message: str) -> None:
@@ -204,7 +219,7 @@ def test_with_refuses_what_a_file_could_not_say(changes: dict[str, Any], message
 
 
 def test_a_number_beyond_every_float_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^train\.lr must be of type float, got 1000"):
+    with pytest.raises(ConfigError, match=r"^train\.lr must be a finite number of at least 0, got 1000"):
         SMALL.with_(train={"lr": 10**400})
 
 
@@ -247,7 +262,8 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
     ("text", "message"),
     [
         ("name =", "^The configuration is not valid TOML: .+$"),
-        ("", "^Missing field model, name, task, train.$"),
+        ('name = "x"\n[model]\n[task]', r"^Missing section \[train\]: "),
+        ("", "^Missing field name and sections \\[model\\], \\[task\\], \\[train\\]: `difflogic init` "),
         ('title = "x"', "^Unknown field title: expected name, model, task, train, seed.$"),
     ],
 )

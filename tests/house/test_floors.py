@@ -13,7 +13,12 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 GROUND = sorted((CHECKOUT / "difflogic").glob("*.py"))
 
-OWN_PACKAGES = {"sealed.py": {"safetensors"}, "config.py": {"tomli_w"}, "user_cache.py": {"platformdirs"}}
+OWN_PACKAGES = {
+    "sealed.py": {"safetensors"},
+    "config.py": {"tomli_w"},
+    "config_text.py": {"tomli_w"},
+    "user_cache.py": {"platformdirs"},
+}
 """What a ground file may import besides NumPy: the file format it reads and writes."""
 
 HEAVY = ("wgpu", "numba", "matplotlib")

@@ -1,0 +1,56 @@
+"""A configuration as a TOML file for people: every field with a line that explains it."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import tomli_w
+
+from difflogic.config import Config
+from difflogic.fields import plain
+
+WIDTH = 100
+
+
+def commented(config: Config, opening: str) -> str:
+    """TOML that `Config.from_toml` reads back as `config`; `opening` is its first comment."""
+    return "\n".join([*_comment(opening), "", *_table(config, "")]) + "\n"
+
+
+def _table(section: Any, path: str) -> Iterator[str]:
+    """Values first, then the tables inside: what follows a table's header belongs to it."""
+    fields = dataclasses.fields(section)
+    tables = [each for each in fields if dataclasses.is_dataclass(getattr(section, each.name))]
+    for each in fields:
+        if each not in tables:
+            yield from _value(each, getattr(section, each.name))
+    for each in tables:
+        name = f"{path}{each.name}"
+        yield from ["", *_comment(f"{each.metadata['about']}."), f"[{name}]"]
+        yield from _table(getattr(section, each.name), f"{name}.")
+
+
+def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:
+    about, limits = field.metadata["about"], field.metadata["limits"]
+    text = tomli_w.dumps({field.name: plain(value)}).rstrip("\n")
+    notes = [limits.words] if limits is not None and not limits.names else []
+    if not isinstance(value, tuple):
+        notes.append(f"preset: {text.partition(' = ')[2]}")
+    yield from _comment(about + (f" ({'; '.join(notes)})." if notes else "."))
+    yield text if "picture" in field.name else _packed(text)
+
+
+def _packed(text: str) -> str:
+    """A list of numbers or words in as few lines as hold it."""
+    if "\n" not in text:
+        return text
+    first, *items, last = map(str.strip, text.splitlines())
+    together = f"{first}{' '.join(items).removesuffix(',')}{last}"
+    return textwrap.fill(together, WIDTH, subsequent_indent="    ")
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="#   ", break_long_words=False)

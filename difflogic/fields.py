@@ -1,0 +1,139 @@
+"""The fields of a configuration: what each is for, which values it takes, and how plain data becomes one.
+
+A field of a section is declared once, with `metadata=told("what it is for", LIMITS)`: the check, the sentence of
+a refusal and the comment that `difflogic init` writes all come from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from difflogic.errors import ConfigError
+
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+"""Types in a reader's words."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The values that a field takes, in words and as a test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+    names: Sequence[str] = ()
+    """Of a field that takes one of several words."""
+
+
+def at_least(least: int) -> Limits:
+    """Whole numbers from `least` on."""
+    return Limits(f"a whole number of at least {least}", lambda value: type(value) is int and value >= least)
+
+
+def between(least: int, most: int) -> Limits:
+    """Whole numbers from `least` to `most`, both included."""
+    words = f"a whole number between {least} and {most}"
+    return Limits(words, lambda value: type(value) is int and least <= value <= most)
+
+
+def one_of(names: Sequence[str]) -> Limits:
+    """One of these words."""
+    return Limits(f"one of {', '.join(names)}", lambda value: value in names, names)
+
+
+NOT_NEGATIVE = Limits("a finite number of at least 0", lambda value: math.isfinite(value) and value >= 0)
+BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1)
+SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
+FILE_NAME = Limits(
+    "text of 1 to 100 characters, without slashes and control characters",
+    lambda value: 0 < len(value) <= 100 and value.isprintable() and not set(value) & set("/\\"),
+)
+
+
+def told(about: str, limits: Limits | None = None) -> Mapping[str, Any]:
+    """The metadata of a field: what it is for, in one sentence without its full stop, and its limits."""
+    return {"about": about, "limits": limits}
+
+
+def require(condition: bool, message: str) -> None:
+    """Raises ConfigError with this message unless the condition holds."""
+    if not condition:
+        raise ConfigError(message)
+
+
+def check(section: Any) -> None:
+    """Raises ConfigError where a field of a dataclass is beyond its limits."""
+    for field in dataclasses.fields(section):
+        limits, value = field.metadata.get("limits"), getattr(section, field.name)
+        if limits is not None and not limits.holds(value):
+            meant = hint(value, limits.names) if isinstance(value, str) else ""
+            raise ConfigError(f"{field.name} must be {limits.words}, got {value!r}{meant}.")
+
+
+def hint(word: str, names: Iterable[str]) -> str:
+    """` (did you mean NAME?)`, with the nearest of the names; empty where none is near."""
+    near = difflib.get_close_matches(word, list(names), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def plain(value: Any) -> Any:
+    """Tuples as lists, all the way down: what TOML and JSON hold."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    return value
+
+
+def build(cls: type, data: Any, where: str = "") -> Any:
+    """A dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
+    require(isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {data!r}.")
+    hints = typing.get_type_hints(cls)
+    for name in data:
+        if name not in hints:
+            raise ConfigError(
+                f"Unknown field {where}{name}{_nearest(name, where, hints)}: expected {', '.join(hints)}."
+            )
+    fields = dataclasses.fields(cls)
+    missing = [f.name for f in fields if f.default is dataclasses.MISSING and f.name not in data]
+    if missing:
+        raise ConfigError(_missing(missing, where, hints))
+    limits = {f.name: f.metadata.get("limits") for f in fields}
+    values = {name: _convert(hints[name], value, f"{where}{name}", limits[name]) for name, value in data.items()}
+    return cls(**values)
+
+
+def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
+    """The nearest name of this table, or the same name in a table inside it."""
+    inside = [f"{where}{key}.{name}" for key, kind in hints.items()
+              if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
+    return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)
+
+
+def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
+    sections = [f"[{where}{name}]" for name in names if dataclasses.is_dataclass(hints[name])]
+    singles = [f"{where}{name}" for name in names if not dataclasses.is_dataclass(hints[name])]
+    parts = [f"{noun}{'s' if len(found) > 1 else ''} {', '.join(found)}"
+             for noun, found in (("field", singles), ("section", sections)) if found]  # fmt: skip
+    return f"Missing {' and '.join(parts)}: `difflogic init` writes a file with all of them."
+
+
+def _convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
+    if dataclasses.is_dataclass(kind):
+        return build(typing.cast(type, kind), value, f"{where}.")
+    if isinstance(kind, types.GenericAlias):  # tuple[item, ...]
+        require(isinstance(value, list | tuple), f"{where} must be a list, got {value!r}.")
+        return tuple(_convert(kind.__args__[0], item, f"each of {where}") for item in value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError):  # beyond every float: refused below
+            return float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"{where} must be {limits.words if limits else KINDS[kind]}, got {value!r}.")
+    return value
