@@ -1,0 +1,49 @@
+"""One assignment per gate computes what the netlist does, and reads no more than it must."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+
+from difflogic import gates
+from difflogic.netlist import Netlist, pack_bits, unpack_bits
+from difflogic.straight_line import expression, lines, read_inputs
+from tests.random_netlists import netlists
+
+SAMPLES = 64
+
+
+@given(netlists())
+def test_the_lines_compute_what_the_netlist_does(netlist: Netlist) -> None:
+    inputs = np.random.default_rng(1).integers(0, 2, (netlist.inputs, SAMPLES), dtype=np.uint8)
+    values = {bit: inputs[bit] for bit in read_inputs(netlist)}
+    nothing = np.zeros(SAMPLES, dtype=np.uint8)
+    for line in lines(netlist):
+        a, b = (*(values[bit] for bit in line.reads), nothing, nothing)[:2]
+        values[line.bit] = gates.TRUTH[line.gate][2 * a + b].astype(np.uint8)
+    expected = unpack_bits(netlist.evaluate(pack_bits(inputs)), SAMPLES)
+    assert np.array_equal([values[output] for output in netlist.outputs], expected)
+
+
+@given(netlists())
+def test_every_line_is_read(netlist: Netlist) -> None:
+    found = lines(netlist)
+    read = {bit for line in found for bit in line.reads} | set(netlist.outputs.tolist())
+    assert {line.bit for line in found} <= read
+    assert read_inputs(netlist) == sorted(bit for bit in read if bit < netlist.inputs)
+
+
+def test_gates_on_one_bit_and_of_one_bit() -> None:
+    netlist = Netlist.build(1, False, [6, 9, 14, 5, 10], [[0, 0], [1, 1], [2, 2], [3, 4], [5, 6]], [9])
+    for output, (gate, reads) in enumerate([(0, ()), (15, ()), (12, (2,)), (3, (4,)), (12, (6,))]):
+        one = Netlist.build(1, False, netlist.gates, netlist.wires, [9 + output])
+        assert [(line.bit, line.gate, line.reads) for line in lines(one)] == [(9 + output, gate, reads)]
+
+
+@given(netlists())
+def test_an_expression_names_what_the_line_reads(netlist: Netlist) -> None:
+    for line in lines(netlist):
+        text = expression(line, lambda bit: f"b{bit}", "none", "all")
+        words = set(text.translate(str.maketrans("~()&|^", "      ")).split())
+        constant = {0: {"none"}, 15: {"all"}}
+        assert words == constant.get(line.gate, {f"b{bit}" for bit in line.reads})
