@@ -1,11 +1,12 @@
-// One CA step of the soft circuit, all levels fused: states[step] -> states[step + 1].
+// One CA step of the soft circuit, all levels fused: state -> next_state.
 //
 //     node = c0 + ca*a + cb*b + cab*a*b
 //
 // Twin: difflogic/reference/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
-//     states [T+1, chunks, C, 16]; nodes as common/step.wgsl says.
+//     state, next_state [chunks, C, 16]; nodes [chunks, nodes] where they are kept for the backward pass, else
+//     [workgroups, LANES, nodes], scratch.
 #import common/shape.wgsl
 #import common/masks.wgsl
 
@@ -14,13 +15,26 @@
 @group(0) @binding(2) var<storage, read> wires: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
-@group(0) @binding(5) var<storage, read_write> states: array<f32>;
-@group(0) @binding(6) var<storage, read_write> nodes: array<Chunk>;
+@group(0) @binding(5) var<storage, read> state: array<f32>;
+@group(0) @binding(6) var<storage, read_write> next_state: array<f32>;
+@group(0) @binding(7) var<storage, read_write> nodes: array<Chunk>;
 
 #import common/step.wgsl
 
 fn wire(model: u32, instance: u32) -> vec2<u32> {
     return wires[model * shape.instances + instance];
+}
+
+fn state_value(index: u32) -> f32 {
+    return state[index];
+}
+
+fn node(index: u32, quarter: u32) -> vec4<f32> {
+    return nodes[index][quarter];
+}
+
+fn set_node(index: u32, quarter: u32, value: vec4<f32>) {
+    nodes[index][quarter] = value;
 }
 
 @compute @workgroup_size(WG)
@@ -30,21 +44,22 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let lane = thread % LANES;
+    let place = workgroup.x * LANES + lane;
     let tiles = shape.chunks / LANES;
-    for (var task = workgroup.x; task < shape.models * tiles; task += workgroups.x) {
+    for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
-        let base = nodes_base(model, chunk, workgroup.x * LANES + lane);
+        let base = select(place, model * shape.chunks + chunk, KEEP == 1u) * shape.nodes;
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
             let channel = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;
-            var value = nodes[base + shape.nodes - shape.channels + channel][i / 4u][i % 4u];
+            var value = node(base + shape.nodes - shape.channels + channel, i / 4u)[i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
-                value = states[state_index(model, at.step, cell + i, channel)];
+                value = state[state_index(model, cell + i, channel)];
             }
-            states[state_index(model, at.step + 1u, cell + i, channel)] = value;
+            next_state[state_index(model, cell + i, channel)] = value;
         }
         chunk_barrier();  // before scratch is written again
     }

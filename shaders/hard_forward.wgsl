@@ -1,11 +1,11 @@
-// One CA step of the hard circuit, 32 samples per word: words[step] -> words[step + 1].
+// One CA step of the hard circuit, 32 samples per word: words -> next_words.
 //
 //     node = f00 & ~a & ~b | f01 & ~a & b | f10 & a & ~b | f11 & a & b    f: the bits of the gate's id
 //
 // Twin: difflogic/reference/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
-//     words [T+1, chunks, C, 16]; hard_nodes [workgroups, LANES, nodes], scratch.
+//     words, next_words [chunks, C, 16]; hard_nodes [workgroups, LANES, nodes], scratch.
 #import common/shape.wgsl
 #import common/grid.wgsl
 #import common/states.wgsl
@@ -17,14 +17,15 @@
 @group(0) @binding(2) var<storage, read> wires: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> gate_ids: array<u32>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
-@group(0) @binding(5) var<storage, read_write> words: array<u32>;
-@group(0) @binding(6) var<storage, read_write> hard_nodes: array<WordChunk>;
+@group(0) @binding(5) var<storage, read> words: array<u32>;
+@group(0) @binding(6) var<storage, read_write> next_words: array<u32>;
+@group(0) @binding(7) var<storage, read_write> hard_nodes: array<WordChunk>;
 
 fn patch_word(model: u32, cell: u32, channel: u32, f: u32) -> u32 {
     if cell >= shape.cells { return 0u; }
     let there = neighbour(cell, i32(f / 3u) - 1, i32(f % 3u) - 1);
     if there == OUTSIDE { return 0u; }
-    return words[state_index(model, at.step, there, channel)];
+    return words[state_index(model, there, channel)];
 }
 
 fn patch_words(model: u32, cell: u32, patch_node: u32) -> vec4<u32> {
@@ -53,7 +54,7 @@ fn main(
     let lane = thread % LANES;
     let base = (workgroup.x * LANES + lane) * shape.nodes;
     let tiles = shape.chunks / LANES;
-    for (var task = workgroup.x; task < shape.models * tiles; task += workgroups.x) {
+    for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let cell = (task % tiles * LANES + lane) * CELLS_PER_CHUNK;
         for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
@@ -81,9 +82,9 @@ fn main(
             let i = item % CELLS_PER_CHUNK;
             var value = hard_nodes[base + shape.nodes - shape.channels + channel][i / 4u][i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
-                value = words[state_index(model, at.step, cell + i, channel)];
+                value = words[state_index(model, cell + i, channel)];
             }
-            words[state_index(model, at.step + 1u, cell + i, channel)] = value;
+            next_words[state_index(model, cell + i, channel)] = value;
         }
         chunk_barrier();
     }

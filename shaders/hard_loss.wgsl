@@ -1,7 +1,7 @@
 // Wrong values of the last hard state, per group of 32 samples: whole numbers, so atomics are exact.
 // Twin: difflogic/reference/hard_loss.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: words [T+1, chunks, C, 16]; hard_targets [H*W, loss_channels], all bits set or none, for all
+// Shapes, per model: words [chunks, C, 16]; hard_targets [H*W, loss_channels], all bits set or none, for all
 //     models; counts [groups] of (wrong values, bits of the samples with any), flat.
 #import common/shape.wgsl
 #import common/states.wgsl
@@ -26,7 +26,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
         let channel = item % shape.loss_channels;
         let cell = item / shape.loss_channels;
         let group = cell / grid;
-        let word = words[state_index(id.y, shape.steps, cell, channel)];
+        let word = words[state_index(id.y, cell, channel)];
         let wrong = (word ^ hard_targets[cell % grid * shape.loss_channels + channel]) & present(group);
         let at = (id.y * shape.batch + group) * 2u;
         atomicAdd(&counts[at], countOneBits(wrong));

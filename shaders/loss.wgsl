@@ -2,31 +2,31 @@
 //
 //     loss = sum (y - target)^2    d_y = 2 (y - target)
 //
-// The adjoint goes where a cell's own patch has it, the centre, and 0 everywhere else: the first
+// The adjoint goes where a cell's own patch has it, in the middle row, and 0 everywhere else: the first
 // backward step then gathers it like every other.
 // Twin: difflogic/reference/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
-// Shapes, per model: states [T+1, chunks, C, 16]; targets [chunks, loss_channels, 16];
-//     d_patches [2, chunks, 9*C, 16]; loss_partials [chunks]; control [8].
+// Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16];
+//     d_rows [chunks, 3*C, window]; loss_partials [chunks]; control [8].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<storage, read> states: array<f32>;
+@group(0) @binding(1) var<storage, read> state: array<f32>;
 @group(0) @binding(2) var<storage, read> targets: array<f32>;
-@group(0) @binding(3) var<storage, read_write> d_patches: array<f32>;
+@group(0) @binding(3) var<storage, read_write> d_rows: array<f32>;
 @group(0) @binding(4) var<storage, read_write> loss_partials: array<f32>;
 @group(0) @binding(5) var<storage, read_write> control: array<u32>;
 
-#import common/d_patches.wgsl
+#import common/d_rows.wgsl
 
 fn difference(model: u32, cell: u32, channel: u32) -> f32 {
     if cell >= shape.cells { return 0.0; }
     let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
     let target_ = targets[(chunk * shape.loss_channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK];
-    return states[state_index(model, shape.steps, cell, channel)] - target_;
+    return state[state_index(model, cell, channel)] - target_;
 }
 
 @compute @workgroup_size(WG)
@@ -39,14 +39,14 @@ fn main(
     if workgroup.x == 0u && thread == 0u { control[model * CONTROL_WORDS + NONFINITE] = 0u; }
     for (var chunk = workgroup.x; chunk < shape.chunks; chunk += workgroups.x) {
         let cell = chunk * CELLS_PER_CHUNK;
-        for (var item = thread; item < shape.patch_nodes * CELLS_PER_CHUNK; item += WG) {
-            let node = item / CELLS_PER_CHUNK;
-            let there = cell + item % CELLS_PER_CHUNK;
+        for (var item = thread; item < 3u * shape.channels * shape.window; item += WG) {
+            let row = item / shape.window;
+            let i = item % shape.window;
             var d = 0.0;
-            if node % PATCH == CENTRE && node / PATCH < shape.loss_channels {
-                d = 2.0 * difference(model, there, node / PATCH);
+            if i < CELLS_PER_CHUNK && row % 3u == 1u && row / 3u < shape.loss_channels {
+                d = 2.0 * difference(model, cell + i, row / 3u);
             }
-            d_patches[d_patch_index(model, shape.steps, there, node)] = d;
+            d_rows[d_row_index(model, cell, row) + i] = d;
         }
         if thread == 0u {
             var sum = 0.0;

@@ -1,15 +1,14 @@
 // The training batch's start grids as words, 32 samples each, behind the probes'; clears the counts.
 // Twin: difflogic/reference/pack.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: states [T+1, chunks, C, 16] of the soft shape; words [T+1, chunks, C, 16] of the
-//     hard shape; counts [groups] of (wrong values, wrong samples' bits).
+// Shapes, per model: state [chunks, C, 16] of the soft shape; words [chunks, C, 16] of the hard shape; counts [groups] of (wrong values, wrong samples' bits).
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> hard_shape: Shape;
-@group(0) @binding(2) var<storage, read> states: array<f32>;
+@group(0) @binding(2) var<storage, read> state: array<f32>;
 @group(0) @binding(3) var<storage, read_write> words: array<u32>;
 @group(0) @binding(4) var<storage, read_write> counts: array<vec2<u32>>;
 
@@ -18,7 +17,7 @@ fn packed(model: u32, group: u32, place: u32, channel: u32) -> u32 {
     var word = 0u;
     for (var bit = 0u; bit < min(WORD, shape.batch - group * WORD); bit++) {
         let cell = (group * WORD + bit) * grid + place;
-        word |= u32(states[state_index(model, 0u, cell, channel)]) << bit;
+        word |= u32(state[state_index(model, cell, channel)]) << bit;
     }
     return word;
 }
@@ -33,7 +32,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) w
         let place = item / shape.channels % grid;
         let group = item / shape.channels / grid;
         let cell = (hard_shape.probe_groups + group) * grid + place;
-        let chunk = model * (hard_shape.steps + 1u) * hard_shape.chunks + cell / CELLS_PER_CHUNK;
+        let chunk = model * hard_shape.chunks + cell / CELLS_PER_CHUNK;
         words[(chunk * shape.channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK] =
             packed(model, group, place, channel);
     }

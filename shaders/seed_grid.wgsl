@@ -4,7 +4,7 @@
 //
 // Twin: difflogic/reference/seed_grid.py
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: control [8]; states [T+1, chunks, C, 16].
+// Shapes, per model: control [8]; state [chunks, C, 16].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/threefry.wgsl
@@ -13,11 +13,11 @@
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
-@group(0) @binding(2) var<storage, read_write> states: array<f32>;
+@group(0) @binding(2) var<storage, read_write> state: array<f32>;
 
 fn write_bit(model: u32, element: u32, word: u32) {
     let cell = element / shape.channels;
-    states[state_index(model, 0u, cell, element % shape.channels)] = f32(word & 1u);
+    state[state_index(model, cell, element % shape.channels)] = f32(word & 1u);
 }
 
 @compute @workgroup_size(WG)

@@ -42,13 +42,13 @@ def _first_loss(job: Job, state: TrainState) -> float:
     shape = Shape.of(job.circuit, (train.batch, task.height, task.width, channels), task.steps, task.loss_channels)
     control = np.zeros(c.WORDS, dtype=np.uint32)
     control[c.DATA_KEY], control[c.TRAIN_KEY] = state.data_key, state.train_key
-    start = np.zeros((1, channels, shape.cells), dtype=np.float32)
+    start = np.zeros((channels, shape.cells), dtype=np.float32)
     seed_grid(shape, control, start)
     masks = None
     if train.asynchronous:
         masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
         fire_mask(shape, train.fire_rate, control, masks)
-    last = soft_rollout(shape, flat_layout(job.circuit), state.logits, masks, start[0])[-1, : task.loss_channels]
+    last = soft_rollout(shape, flat_layout(job.circuit), state.logits, masks, start)[-1, : task.loss_channels]
     targets = np.tile(job.fixed_target.reshape(-1, task.loss_channels).T, (1, train.batch))
     return float(np.square(last - targets, dtype=np.float64).sum())
 

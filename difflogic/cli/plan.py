@@ -38,8 +38,8 @@ def command(
     """Print the device memory that training the checkerboard would take, by strategy, and which is chosen.
 
     Kept: the forward pass keeps every gate's value for the backward pass. Recomputed: only the states are
-    kept, and every step is computed again in scratch of a fixed size. The results are the same. A population
-    past the size of one binding is trained in groups, one after another.
+    kept, or every 2nd, 3rd, ... of them, and every step is computed again in scratch of a fixed size. The
+    results are the same. A population past the size of one binding is trained in groups, one after another.
 
     Example: difflogic plan --size 256x256
     """
@@ -69,6 +69,7 @@ def _plans(device: Device, config: Config, population: int) -> tuple[int, list[t
     Raises LimitError where nothing that may be allocated holds the work.
     """
     from difflogic.gpu.model import most_at_once, plan_for
+    from difflogic.gpu.plan import spacings_of
     from difflogic.train.population import configs
 
     jobs = [_sizes(member) for member in configs(config, population)]
@@ -76,8 +77,9 @@ def _plans(device: Device, config: Config, population: int) -> tuple[int, list[t
     together = fitting in (0, population) or device.max_memory is not None  # else plan_for says what is wrong
     groups = 1 if together else -(-population // fitting)
     chosen = plan_for(device, jobs[: -(-population // groups)])
-    other = replace(chosen, schedule=chosen.schedule.with_keep(not chosen.schedule.keep))
-    return groups, sorted([(chosen, True), (other, False)], key=lambda each: not each[0].schedule.keep)
+    memories = [(True, 1), *((False, spacing) for spacing in spacings_of(config.task.steps))]
+    plans = [replace(chosen, schedule=chosen.schedule.with_memory(*memory)) for memory in memories]
+    return groups, [(plan, plan.schedule == chosen.schedule) for plan in plans]
 
 
 def _sizes(config: Config) -> Job:
@@ -94,13 +96,15 @@ def _sizes(config: Config) -> Job:
 
 
 def _row(plan: Plan, chosen: bool, groups: int) -> dict[str, Any]:
+    counts = plan.buffer_counts()
     return {
         "strategy": "kept" if plan.schedule.keep else "recomputed",
+        "states_apart": plan.schedule.spacing,
         "chosen": chosen,
         "groups": groups,
         "models_per_group": plan.models,
         "total_bytes": plan.total_bytes(),
-        "buffers": plan.buffer_bytes() | {"nodes": plan.buffer_bytes()["nodes"] * plan.node_buffers},
+        "buffers": {name: size * counts.get(name, 1) for name, size in plan.buffer_bytes().items()},
     }
 
 
@@ -109,7 +113,8 @@ def _line(row: dict[str, Any]) -> str:
     parts = ", ".join(f"{name} {size / 1e6:.1f}" for name, size in largest)
     mark = "chosen" if row["chosen"] else "      "
     each = f" for each of {row['groups']} groups of {row['models_per_group']}" if row["groups"] > 1 else ""
-    return f"{row['strategy']:10} {mark}  {row['total_bytes'] / 1e6:9.1f} MB{each}   ({parts}, ...)"
+    name = row["strategy"] + (f"/{row['states_apart']}" if row["states_apart"] > 1 else "")
+    return f"{name:12} {mark}  {row['total_bytes'] / 1e6:9.1f} MB{each}   ({parts}, ...)"
 
 
 def _sides(size: str) -> tuple[int, int]:

@@ -62,7 +62,7 @@ class GpuEngine:
         work = self._workspace(circuit, Shape.of(circuit, grid.shape, steps), masks, training=False)
         self._upload_start(work, circuit, grid)
         work.submit([*work.coefficients, *work.forward])
-        states = work.download("states", np.float32, "states")
+        states = work.download_all("states", np.float32, "states")
         work.close()
         chunked = states.reshape(steps + 1, work.plan.chunks, circuit.channels, 16)
         return from_chunks(chunked, work.plan.shape.cells).reshape(steps + 1, *grid.shape)
@@ -71,9 +71,9 @@ class GpuEngine:
         shape = Shape.of(circuit, grid.shape, steps)
         work = self._workspace(circuit, shape, masks, training=False, probes=len(grid))
         work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
-        work.upload("words", to_chunks(bits.pack(grid).T, work.plan.hard_chunks), "states")
+        work.upload(work.words(0), to_chunks(bits.pack(grid).T, work.plan.hard_chunks), "states")
         work.submit([*work.coefficients, *work.hard_forward])
-        words = work.download("words", np.uint32, "states")
+        words = work.download_all("words", np.uint32, "states")
         work.close()
         chunked = words.reshape(steps + 1, work.plan.hard_chunks, circuit.channels, 16)
         cells = work.plan.groups * shape.cells_per_grid
@@ -132,10 +132,10 @@ class GpuEngine:
             return None  # nothing was tuned for work that does not fit
         plan = plan_for(self.device, jobs)
         stored = tuned.lookup(self.device.adapter, plan)
-        if stored is None or stored.schedule.keep != plan.schedule.keep:
+        if stored is None or stored.schedule.memory != plan.schedule.memory:
             return None  # another memory plan was tuned than the one that memory allows now
-        fits = replace(plan, schedule=stored.schedule).total_bytes() <= plan.affordable(self.device.max_memory)
-        return stored.schedule if fits else None
+        allowed = max(plan.total_bytes(), plan.affordable(self.device.max_memory))
+        return stored.schedule if replace(plan, schedule=stored.schedule).total_bytes() <= allowed else None
 
     def _prepare(
         self,
@@ -166,10 +166,17 @@ class GpuEngine:
     ) -> Workspace:
         layout = flat_layout(circuit)
         device = self.device
-        plan = make_plan(
-            device.adapter, device.limits, [layout], shape, probes, schedule=self._schedule, training=training
-        )
         asynchronous = masks is not None
+        plan = make_plan(
+            device.adapter,
+            device.limits,
+            [layout],
+            shape,
+            probes,
+            schedule=self._schedule,
+            training=training,
+            asynchronous=asynchronous,
+        )
         # any rate below 1 makes the kernels read the masks; the masks themselves are given
         work = Workspace(device, plan, hyper or Hyper(), 0.5 if asynchronous else 1.0)
         if masks is not None:
@@ -179,7 +186,7 @@ class GpuEngine:
     def _upload_start(self, work: Workspace, circuit: Circuit, grid: Array) -> None:
         work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
         start = to_chunks(grid.reshape(-1, circuit.channels), work.plan.chunks)
-        work.upload("states", start, "states")
+        work.upload(work.state(0), start, "states")
 
     def _upload_optimizer(self, work: Workspace, state: OptimizerState) -> None:
         control = np.zeros(c.WORDS, dtype=np.uint32)

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.layout import Layout
-from difflogic.wiring import CENTRE, PATCH
 
 if TYPE_CHECKING:
     from difflogic.gpu.plan import Plan
@@ -41,20 +40,19 @@ def loop_trips(plan: Plan) -> dict[str, int]:
         "coefficients": 4 * _SIXTEEN + _SIXTEEN,
         "seed_grid": 2 * _SPLIT + _linear(-(-shape.cells * shape.channels // 2), _THREEFRY),
         "fire_mask": _SPLIT + loop(shape.steps, _SPLIT) + _linear(half * shape.steps, 1 + _SPLIT + _THREEFRY),
-        "gate_forward": loop(
-            _rounds(plan.models * plan.chunks, plan.schedule.lanes, plan.forward_groups), _forward(plan, "gate_forward")
-        ),
-        "hard_forward": loop(
-            _rounds(plan.models * plan.hard_chunks, plan.schedule.lanes, plan.hard_groups),
-            _forward(plan, "hard_forward"),
-        ),
-        "gate_backward": loop(
-            _rounds(plan.models * plan.blocks, plan.schedule.lanes, plan.backward_groups),
-            loop(plan.chunks_per_block, _again(plan) + max(_backward(plan, layout) for layout in plan.layouts)),
+        "gate_forward": _tiled(plan, "gate_forward", _forward(plan, "gate_forward")),
+        "hard_forward": _tiled(plan, "hard_forward", _forward(plan, "hard_forward")),
+        "gate_backward": _tiled(
+            plan,
+            "gate_backward",
+            loop(
+                max(span.parts for span in plan.spans("gate_backward")),
+                _again(plan) + max(_backward(plan, layout) for layout in plan.layouts),
+            ),
         ),
         "loss": loop(
             _rounds(plan.chunks, 1, MOST_GROUPS),
-            loop(-(-layout.patch_nodes * 16 // LINEAR_WG)) + loop(shape.loss_channels * 16),
+            loop(-(-3 * shape.channels * plan.window // LINEAR_WG)) + loop(shape.loss_channels * 16),
         ),
         "gradients": loop(len(layout.levels))
         + loop(-(-plan.blocks // 8), loop(max(level.replicas for level in layout.levels)))
@@ -70,6 +68,11 @@ def loop_trips(plan: Plan) -> dict[str, int]:
 def _linear(items: int, each: int = 0) -> int:
     """A kernel over a plain list."""
     return loop(_rounds(items, LINEAR_WG, MOST_GROUPS), each)
+
+
+def _tiled(plan: Plan, kernel: str, each: int) -> int:
+    """A fused step whose every tile costs `each`."""
+    return loop(max(_rounds(span.tiles, 1, plan.groups_of(kernel)) for span in plan.spans(kernel)), each)
 
 
 def _rounds(items: int, per_group: int, most_groups: int) -> int:
@@ -101,9 +104,9 @@ def _again(plan: Plan) -> int:
 
 
 def _backward(plan: Plan, layout: Layout) -> int:
-    """A chunk in gate_backward: adjoints of the state, of every level, of the patches."""
+    """A chunk in gate_backward: adjoints of the state, of every level, of the patches' rows."""
     workers = plan.schedule.workers("gate_backward")
-    d_states = loop(4, loop(PATCH))
+    d_states = loop(4, loop(3))
     degree = np.diff(layout.fanout.astype(np.int64), axis=1)[:, 0]
     patches, instances = np.split(degree, [layout.patch_nodes])
     instances[-layout.channels :] = 1  # the slot that the adjoint of the state comes in
@@ -111,9 +114,9 @@ def _backward(plan: Plan, layout: Layout) -> int:
     for level in layout.levels:
         own = instances[level.first_instance : level.first_instance + level.count]
         total += 2 + _worst(own + 2, workers)
-    patches += 2 + loop(16)
-    patches[CENTRE::PATCH] += loop(4, d_states)
-    return total + 1 + _worst(patches, workers)
+    rows = patches.reshape(-1, 3).sum(axis=1) + 3 + 1 + loop(16)
+    rows[1::3] += loop(4, d_states)
+    return total + 1 + _worst(rows, workers)
 
 
 def _worst(costs: npt.NDArray[Any], workers: int) -> int:

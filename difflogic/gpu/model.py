@@ -6,6 +6,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,14 @@ from difflogic import control as c
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch, encode
+from difflogic.gpu.pacing import SUBMIT_SECONDS
 from difflogic.gpu.plan import HISTORY, Plan, Schedule, make_plan
-from difflogic.gpu.workspace import Dispatch, Workspace, to_chunks
+from difflogic.gpu.workspace import Workspace, to_chunks
 from difflogic.layout import Layout, flat_layout
 from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
-
-SUBMIT_SECONDS = 0.08
-"""Aim for the length of one submit: long enough to hide its cost, short enough for signals and watchdogs."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +103,15 @@ class GpuModel:
         workspace.upload("targets", chunked, "task")
         hard_target = np.where(jobs[0].fixed_target.reshape(-1) > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
         workspace.upload("hard_targets", hard_target, "task")
-        start = np.zeros((plan.models, plan.shape.steps + 1, *self._word_shape()), dtype=np.uint32)
-        for model, job in enumerate(jobs):
-            words = bits.pack(job.probes)
-            start[model, 0] = to_chunks(words.T, plan.hard_chunks)
-        workspace.upload("words", start, "task")
+        words = [to_chunks(bits.pack(job.probes).T, plan.hard_chunks) for job in jobs]
+        workspace.upload(workspace.words(0), np.stack(words), "task")
         masks = [job.probe_masks for job in jobs if job.probe_masks is not None]
         if masks:
             workspace.upload("hard_masks", np.stack(masks), "task")
 
-    def _word_shape(self) -> tuple[int, int, int]:
-        return (self.plan.hard_chunks, self.plan.shape.channels, 16)
-
     # training -----------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def train_step(self) -> list[Dispatch]:
         """The dispatches of one train step, in order."""
         workspace = self.workspace
@@ -125,16 +119,25 @@ class GpuModel:
         return [*workspace.seed, *fire, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
-        """Queue `epochs` train steps; at most one submit is under way while the next is encoded."""
+        """Queue `epochs` train steps, several to a submit or several submits to a step.
+
+        At most one submit is under way while the next is encoded.
+        """
+        pacer = self.workspace.pacer
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
-            encoder = self.workspace.encode(self.train_step, repeat=count)
+            *before, last = [self.train_step * count] if count > 1 else pacer.pieces(self.train_step)
+            if before:
+                self._collect()
+            sent_at = time.perf_counter()
+            pacer.submit(before)
+            encoder = encode(self.device, last)
             staging = self._staging[self._turn]
             self._copy_history(encoder, staging, count)
             commands = encoder.finish()
             self._collect()
             self.device.queue.submit([commands])
-            self._pending = _Submit(staging, self._epoch, count, time.perf_counter())
+            self._pending = _Submit(staging, self._epoch, count, sent_at)
             self._epoch += count
             self._turn = 1 - self._turn
             epochs -= count
@@ -164,6 +167,7 @@ class GpuModel:
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
+        self.workspace.pacer.learn(self.train_step, per_epoch)
 
     def drain(self, model: int = 0) -> list[EpochMetrics]:
         self._collect()
@@ -196,7 +200,10 @@ class GpuModel:
     def _counts(self) -> Array:
         """`[M, groups, 2]`: wrong values, and the bits of the samples with any. One submit, T + 2 dispatches."""
         counts = self.workspace.buffers["counts"]
-        encoder = self.workspace.encode(self.workspace.evaluation)
+        pacer = self.workspace.pacer
+        *before, last = pacer.pieces(self.workspace.evaluation)
+        pacer.submit(before)
+        encoder = encode(self.device, last)
         encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
         self.device.queue.submit([encoder.finish()])
         words = self.device.read_staging(self._counts_staging, counts.size, np.uint32, "evaluation")
@@ -262,6 +269,7 @@ def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
         hard_batch=train.batch,
         schedule=schedule,
         max_memory=device.max_memory,
+        asynchronous=train.asynchronous,
     )
 
 

@@ -14,6 +14,7 @@ from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS, TILED
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
+from difflogic.gpu.spans import Span, spans
 from difflogic.layout import Layout
 from difflogic.shape import Shape
 
@@ -27,10 +28,18 @@ MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
 MAX_SCRATCH_GROUPS = 256
 """Workgroups at most where each needs scratch memory of its own; they loop over the rest."""
-SCRATCH_BYTES = 64 << 20
-"""Scratch memory at most for nodes, and for slots, unless a single workgroup needs more."""
+SCRATCH_BYTES = 96 << 20
+"""Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes are kept where a plan then needs no more than this."""
+STATES_BYTES = 1_000_000_000
+"""Without a limit from the user, every state is kept where a plan then needs no more than this."""
+HARDWARE_WORK = 1 << 30
+"""Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
+SOFTWARE_WORK = 1 << 26
+"""The same for software: some 60 ms on two cores."""
+BACKWARD_WORK = 4
+"""Evaluations that a gate costs backward."""
 LOOP_BUDGET = 60_000
 """Loop trips per invocation and dispatch on adapters that cut loops short (at 65,535)."""
 HISTORY = 64
@@ -49,10 +58,17 @@ class Schedule:
     """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
     forward_wg: int = 0
     hard_wg: int = 0
+    spacing: int = 1
+    """Without kept nodes, every so-manieth state is kept; the forward steps between are run again."""
 
-    def with_keep(self, keep: bool) -> Schedule:
-        """The same with nodes kept, or computed again."""
-        return replace(self, keep=keep)
+    @property
+    def memory(self) -> tuple[bool, int]:
+        """What of the forward pass is kept."""
+        return self.keep, self.spacing
+
+    def with_memory(self, keep: bool, spacing: int = 1) -> Schedule:
+        """The same with nodes kept, or computed again from states so many steps apart."""
+        return replace(self, keep=keep, spacing=spacing)
 
     def wg_of(self, kernel: str) -> int:
         """Invocations per workgroup of a fused step."""
@@ -65,7 +81,8 @@ class Schedule:
 
     def is_sound(self) -> bool:
         """Whether every workgroup divides evenly among its lanes."""
-        return self.lanes > 0 and all(wg > 0 and wg % self.lanes == 0 for wg in map(self.wg_of, TILED))
+        divides = self.lanes > 0 and all(wg > 0 and wg % self.lanes == 0 for wg in map(self.wg_of, TILED))
+        return divides and self.spacing > 0
 
 
 HARDWARE = (Schedule(256, 1), Schedule(128, 1), Schedule(64, 1))
@@ -88,6 +105,10 @@ class Plan:
     """Samples of the training batch that are evaluated with them."""
     training: bool = True
     """False: only rollouts, without the buffers of the backward pass."""
+    asynchronous: bool = True
+    """Whether there are fire masks."""
+    most_work: int = HARDWARE_WORK
+    """Gate evaluations of one dispatch at most."""
 
     @property
     def models(self) -> int:
@@ -132,45 +153,101 @@ class Plan:
         return max(layout.slot_count for layout in self.layouts) + self.layout.channels
 
     @property
+    def window(self) -> int:
+        """Values of a chunk's patch adjoints per channel and row above, level or below: `common/d_rows.wgsl`."""
+        width = self.shape.width
+        pieces = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
+        return CHUNK + 2 * pieces
+
+    @property
     def forward_groups(self) -> int:
-        tiles = self.models * self.chunks // self.schedule.lanes
+        tiles = self._tiles("gate_forward")
         return min(tiles, 65535) if self.schedule.keep else self._scratch_groups(tiles, self.layout.nodes)
 
     @property
     def backward_groups(self) -> int:
-        widest = max(self.slots, 0 if self.schedule.keep else self.layout.nodes)
-        return self._scratch_groups(self.models * self.blocks // self.schedule.lanes, widest)
+        return self._scratch_groups(self._tiles("gate_backward"), self._backward_width)
 
     @property
     def hard_groups(self) -> int:
-        return self._scratch_groups(self.models * self.hard_chunks // self.schedule.lanes, self.layout.nodes)
+        return self._scratch_groups(self._tiles("hard_forward"), self.layout.nodes)
+
+    @property
+    def _backward_width(self) -> int:
+        """Chunks that a lane needs as scratch in the backward pass."""
+        return self.slots + (0 if self.schedule.keep else self.layout.nodes)
+
+    def _tiles(self, kernel: str) -> int:
+        """Tiles of all models."""
+        items = {"gate_forward": self.chunks, "gate_backward": self.blocks, "hard_forward": self.hard_chunks}
+        return self.models * items[kernel] // self.schedule.lanes
 
     def _scratch_groups(self, tiles: int, width: int) -> int:
         """Workgroups for so many tiles where each has scratch memory of `width` chunks for every lane."""
         affordable = SCRATCH_BYTES // (self.schedule.lanes * width * CHUNK * 4)
         return max(1, min(tiles, MAX_SCRATCH_GROUPS, affordable))
 
+    def groups_of(self, kernel: str) -> int:
+        """Workgroups at most of a fused step."""
+        groups = {
+            "gate_forward": self.forward_groups,
+            "gate_backward": self.backward_groups,
+            "hard_forward": self.hard_groups,
+        }
+        return groups[kernel]
+
+    def work_of(self, kernel: str) -> int:
+        """Gate evaluations of a fused step for one chunk of each lane."""
+        times = BACKWARD_WORK + (not self.schedule.keep) if kernel == "gate_backward" else 1
+        return times * self.schedule.lanes * CHUNK * self.layout.instances
+
+    def spans(self, kernel: str) -> list[Span]:
+        """The dispatches that one CA step of a fused step takes."""
+        parts = self.chunks_per_block if kernel == "gate_backward" else 1
+        return spans(self._tiles(kernel), parts, self.work_of(kernel), self.most_work)
+
     @property
-    def node_buffers(self) -> int:
-        """How many buffers `nodes` there are: one for each step, or one as scratch."""
-        return self.shape.steps if self.schedule.keep else 1
+    def spacing(self) -> int:
+        """Steps from one state that stays to the next."""
+        return self.schedule.spacing if self.training and not self.schedule.keep else 1
+
+    def state_slot(self, step: int) -> int:
+        """Which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
+        whole, rest = divmod(step, self.spacing)
+        return whole if rest == 0 else self.shape.steps // self.spacing + rest
+
+    def word_slot(self, step: int) -> int:
+        """Which of the `words` buffers holds a step's hard state; in training only the start stays."""
+        return step if step == 0 or not self.training else 2 - step % 2
+
+    def buffer_counts(self) -> dict[str, int]:
+        """How many buffers of a name there are, where not one."""
+        steps = self.shape.steps
+        counts = {"states": steps // self.spacing + self.spacing}
+        if self.training:
+            counts["d_rows"] = 2
+        if self.schedule.keep:
+            counts["kept"] = steps
+        if self.groups:
+            counts["words"] = 1 + (min(steps, 2) if self.training else steps)
+        return counts
 
     def buffer_bytes(self) -> dict[str, int]:
-        """Bytes of each storage buffer; `nodes` is one of `node_buffers`."""
+        """Bytes of each storage buffer; of some there are several, see `buffer_counts`."""
         layout, shape, each = self.layout, self.shape, self.models
-        chunk_bytes, lanes = CHUNK * 4, self.schedule.lanes
-        states = (shape.steps + 1) * shape.channels * chunk_bytes
-        scratch = max(self.forward_groups, self.backward_groups) * lanes
-        nodes = each * self.chunks if self.schedule.keep else scratch
+        chunk_bytes = CHUNK * 4
+        masks = each * shape.steps * shape.cells_per_grid * 4 if self.asynchronous else 4
         sizes = {
             "wires": each * layout.instances * 8,
             "logits": each * layout.gates * 64,
             "coefficients": each * layout.gates * 16,
             "gate_ids": each * layout.gates * 4,
-            "masks": each * shape.steps * shape.cells_per_grid * 4,
-            "states": each * self.chunks * states,
-            "nodes": nodes * layout.nodes * chunk_bytes,
+            "masks": masks,
+            "states": each * self.chunks * shape.channels * chunk_bytes,
+            "scratch": self._scratch_chunks() * chunk_bytes,
         }
+        if self.schedule.keep:
+            sizes["kept"] = each * self.chunks * layout.nodes * chunk_bytes
         if self.training:
             sizes |= {
                 "edges": each * layout.nodes * 32,
@@ -181,30 +258,40 @@ class Plan:
                 "history": each * HISTORY * 8,
                 "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
                 "loss_partials": each * self.chunks * 4,
-                "slots": self.backward_groups * lanes * self.slots * chunk_bytes,
-                "d_patches": each * 2 * self.chunks * layout.patch_nodes * chunk_bytes,
+                "d_rows": each * self.chunks * 3 * shape.channels * self.window * 4,
                 "partials": each * self.blocks * layout.instances * 16,
             }
         if self.groups:
             sizes |= {
-                "hard_masks": each * shape.steps * shape.cells_per_grid * 4,
-                "words": each * self.hard_chunks * states,
-                "hard_nodes": self.hard_groups * lanes * layout.nodes * chunk_bytes,
+                "hard_masks": masks,
+                "words": each * self.hard_chunks * shape.channels * chunk_bytes,
                 "hard_targets": shape.cells_per_grid * shape.loss_channels * 4,
                 "counts": each * self.groups * 8,
             }
         return sizes
 
+    def _scratch_chunks(self) -> int:
+        """What the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
+        lanes, nodes = self.schedule.lanes, self.layout.nodes
+        users = [0 if self.schedule.keep else self.forward_groups * nodes]
+        if self.training:
+            users.append(self.backward_groups * self._backward_width)
+        if self.groups:
+            users.append(self.hard_groups * nodes)
+        return lanes * max(users)
+
     def affordable(self, max_memory: int | None) -> float:
-        """Bytes that this plan may need: the user's limit, or what is fair where nodes are kept."""
+        """Bytes that this plan may need: the user's limit, or what is fair before memory is saved at a cost."""
         if max_memory is not None:
             return max_memory
-        return KEEP_BYTES if self.schedule.keep and self.training else math.inf
+        if not self.training:
+            return math.inf
+        return KEEP_BYTES if self.schedule.keep else STATES_BYTES
 
     def total_bytes(self) -> int:
         """Device memory in storage buffers."""
-        sizes = self.buffer_bytes()
-        return sum(sizes.values()) + (self.node_buffers - 1) * sizes["nodes"]
+        counts = self.buffer_counts()
+        return sum(size * counts.get(name, 1) for name, size in self.buffer_bytes().items())
 
     def loop_trips(self) -> int:
         """The most loop rounds of one invocation in one dispatch of any kernel: a bound."""
@@ -272,41 +359,71 @@ def make_plan(
     schedule: Schedule | None = None,
     training: bool = True,
     max_memory: int | None = None,
+    asynchronous: bool = True,
 ) -> Plan:
     """The first schedule of the adapter's kind that the device can run within `max_memory` bytes.
 
+    Without a limit from the user, the first that needs a fair amount, else the one that needs least.
     Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
     """
     failure: LimitError | None = None
-    smallest: int | None = None
-    for candidate in _candidates(adapter, schedule, training):
-        plan = Plan(tuple(layouts), shape, candidate, probes, hard_batch, training)
+    smallest: Plan | None = None
+    work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
+    for candidate in _candidates(adapter, schedule, training, shape.steps):
+        plan = Plan(tuple(layouts), shape, candidate, probes, hard_batch, training, asynchronous, work)
+        plan = _within_loops(plan) if adapter.limits_loops else plan
         try:
             plan.check(limits, adapter.limits_loops)
         except LimitError as error:
             failure = error
             continue
-        needed = plan.total_bytes()
-        if needed <= plan.affordable(max_memory):
+        if plan.total_bytes() <= plan.affordable(max_memory):
             return plan
-        smallest = min(needed, smallest or needed)
-    if smallest is not None and max_memory is not None:
+        if smallest is None or plan.total_bytes() < smallest.total_bytes():
+            smallest = plan
+    if smallest is None:
+        assert failure is not None
+        raise failure
+    if max_memory is not None:
+        needed = smallest.total_bytes()
         raise LimitError(
-            f"The smallest plan needs {smallest / 1e6:.1f} MB, but --max-memory allows {max_memory / 1e6:.1f} MB: "
-            f"allow at least {math.ceil(smallest / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
+            f"The smallest plan needs {needed / 1e6:.1f} MB, but --max-memory allows {max_memory / 1e6:.1f} MB: "
+            f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
         )
-    assert failure is not None
-    raise failure
+    return smallest
 
 
-def _candidates(adapter: Adapter, schedule: Schedule | None, training: bool) -> list[Schedule]:
+def _candidates(adapter: Adapter, schedule: Schedule | None, training: bool, steps: int) -> list[Schedule]:
     """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
     kind = (schedule,) if schedule else SOFTWARE if adapter.software else HARDWARE
     if not training:
-        return [replace(each, keep=False) for each in kind]
+        return [each.with_memory(keep=False) for each in kind]
     if schedule is not None:
         return [schedule]
-    return [replace(each, keep=keep) for each in kind for keep in (True, False)]
+    spacings = spacings_of(steps)
+    return [
+        each.with_memory(*memory)
+        for each in kind
+        for memory in [(True, 1), *((False, spacing) for spacing in spacings)]
+    ]
+
+
+def spacings_of(steps: int) -> list[int]:
+    """Distances between kept states that are worth it: each needs less memory than every smaller one."""
+    worth: list[int] = []
+    fewest = steps + 2
+    for spacing in range(1, steps + 1):
+        if (buffers := steps // spacing + spacing) < fewest:
+            worth.append(spacing)
+            fewest = buffers
+    return worth
+
+
+def _within_loops(plan: Plan) -> Plan:
+    """With dispatches so short that no invocation's loops are cut, as far as that helps."""
+    while (trips := plan.loop_trips()) > LOOP_BUDGET and plan.most_work > 1:
+        plan = replace(plan, most_work=max(1, plan.most_work // -(-trips // LOOP_BUDGET)))
+    return plan
 
 
 def _chunks(cells: int) -> int:

@@ -17,8 +17,8 @@ import numpy as np
 
 from difflogic.gpu.adapter import TIMESTAMPS
 from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch, encode_pass
 from difflogic.gpu.shaders import Source
-from difflogic.gpu.workspace import Dispatch
 
 COPY_BYTES = 64 << 20
 EMPTY_DISPATCHES = 1000
@@ -102,36 +102,24 @@ class Timer:
     def _encode(self, encoder: Any) -> None:
         if self._queries is None:
             for _ in range(self._repeat):
-                _encode_pass(encoder, [each for _, group in self._groups for each in group])
+                encode_pass(encoder, [each for _, group in self._groups for each in group])
             return
         query = 0
         for _ in range(self._repeat):
             for _, group in self._groups:
                 ends = {"beginning_of_pass_write_index": query, "end_of_pass_write_index": query + 1}
-                _encode_pass(encoder, group, {"query_set": self._queries, **ends})
+                encode_pass(encoder, group, {"query_set": self._queries, **ends})
                 query += 2
         encoder.resolve_query_set(self._queries, 0, query, self._ticks, 0)
 
     def _alone(self, group: Sequence[Dispatch]) -> float:
         """Seconds of a group submitted alone."""
-        return sum(self._submit(lambda encoder: _encode_pass(encoder, group))[:3])
+        return sum(self._submit(lambda encoder: encode_pass(encoder, group))[:3])
 
     def close(self) -> None:
         """Free the buffers."""
         for each in (self._ticks, self._staging, *([self._queries] if self._queries else [])):
             each.destroy()
-
-
-def _encode_pass(encoder: Any, dispatches: Sequence[Dispatch], timestamps: dict[str, Any] | None = None) -> None:
-    compute_pass = encoder.begin_compute_pass(timestamp_writes=timestamps)
-    current = None
-    for each in dispatches:
-        if each.pipeline is not current:
-            compute_pass.set_pipeline(each.pipeline)
-            current = each.pipeline
-        compute_pass.set_bind_group(0, each.bind_group)
-        compute_pass.dispatch_workgroups(each.x, each.y)
-    compute_pass.end()
 
 
 def _period(device: Device) -> float:
@@ -200,4 +188,4 @@ def _empty_dispatches(device: Device, buffer: Any) -> Callable[[Any], None]:
     resource: dict[str, Any] = {"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}
     group = device.handle.create_bind_group(label="empty", layout=pipeline.get_bind_group_layout(0), entries=[resource])
     dispatches = [Dispatch("empty", pipeline, group, 1, 1)] * EMPTY_DISPATCHES
-    return lambda encoder: _encode_pass(encoder, dispatches)
+    return lambda encoder: encode_pass(encoder, dispatches)

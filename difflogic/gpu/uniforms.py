@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from difflogic.gpu.plan import HISTORY, MAX_LEVELS, Plan
 from difflogic.shape import Hyper
 
 AT_STRIDE = 256
-"""Bytes between the steps' `At` blocks: the portable alignment of a uniform binding."""
+"""Bytes between `At` blocks: the portable alignment of a uniform binding."""
+AT_BYTES = 32
+"""Bytes of an `At` block, rounded up."""
 
 
 def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hard: bool = False) -> bytes:
@@ -29,11 +32,11 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hard: bool = False) 
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    return struct.pack(f"<{len(words)}I{len(reals)}f3I", *words, *reals, plan.models, 0, 0) + table.tobytes()
+    return struct.pack(f"<{len(words)}I{len(reals)}f3I", *words, *reals, plan.models, plan.window, 0) + table.tobytes()
 
 
-def at_bytes(steps: int) -> bytes:
-    """The `At` uniforms of every step, `AT_STRIDE` apart."""
-    blocks = np.zeros((steps, AT_STRIDE // 4), dtype=np.uint32)
-    blocks[:, 0] = np.arange(steps)
+def at_bytes(rows: Sequence[tuple[int, ...]]) -> bytes:
+    """The `At` uniforms of all dispatches of fused steps, `AT_STRIDE` apart: the step and its span."""
+    blocks = np.zeros((len(rows), AT_STRIDE // 4), dtype=np.uint32)
+    blocks[:, :5] = rows
     return blocks.tobytes()

@@ -6,33 +6,25 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch, encode
 from difflogic.gpu.kernels import TILED
 from difflogic.gpu.loops import LINEAR_WG
+from difflogic.gpu.pacing import Pacer
 from difflogic.gpu.plan import CHUNK, Plan, Schedule
-from difflogic.gpu.uniforms import AT_STRIDE, at_bytes, shape_bytes
+from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, at_bytes, shape_bytes
 from difflogic.layout import Layout
 from difflogic.shape import Hyper
 
 Array = npt.NDArray[Any]
 
 
-class Dispatch(NamedTuple):
-    """One line of a compute pass."""
-
-    kernel: str
-    pipeline: Any
-    bind_group: Any
-    x: int
-    y: int
-
-
-_OWN = ("device", "plan", "buffers", "_nodes", "_at")
+_OWN = ("device", "plan", "buffers", "several", "pacer", "_at")
 """Attributes of a workspace that are not derived from its schedule."""
 
 
@@ -41,10 +33,14 @@ class Workspace:
 
     def __init__(self, device: Device, plan: Plan, hyper: Hyper, fire_rate: float = 1.0) -> None:
         self.device, self.plan = device, plan
-        sizes = plan.buffer_bytes()
-        self.buffers: dict[str, Any] = {name: device.buffer(name, size) for name, size in sizes.items()}
-        more = (device.buffer("nodes", sizes["nodes"]) for _ in range(1, plan.node_buffers))
-        self._nodes = [self.buffers["nodes"], *more]
+        sizes, counts = plan.buffer_bytes(), plan.buffer_counts()
+        self.buffers: dict[str, Any] = {
+            name: device.buffer(name, size) for name, size in sizes.items() if name not in counts
+        }
+        self.several: dict[str, list[Any]] = {
+            name: [device.buffer(name, sizes[name]) for _ in range(count)] for name, count in counts.items()
+        }
+        self.pacer = Pacer(device, self.buffers["coefficients"], plan.most_work)
         self._uniforms(hyper, fire_rate)
         self._upload_wiring()
 
@@ -54,10 +50,14 @@ class Workspace:
             data = shape_bytes(plan, hyper, fire_rate, hard)
             self.buffers[name] = device.buffer(name, len(data), uniform=True)
             device.upload(self.buffers[name], data, "shape")
-        steps = at_bytes(plan.shape.steps)
-        at = device.buffer("at", len(steps), uniform=True)
-        device.upload(at, steps, "shape")
-        self._at = [(at, AT_STRIDE * step, 16) for step in range(plan.shape.steps)]
+        rows = [
+            (kernel, step, span) for kernel in TILED for step in range(plan.shape.steps) for span in plan.spans(kernel)
+        ]
+        blocks = at_bytes([(step, *span) for _, step, span in rows])
+        self.buffers["at"] = device.buffer("at", len(blocks), uniform=True)
+        device.upload(self.buffers["at"], blocks, "shape")
+        places = ((self.buffers["at"], AT_STRIDE * row, AT_BYTES) for row in range(len(rows)))
+        self._at = dict(zip(rows, places, strict=True))
 
     def _upload_wiring(self) -> None:
         layouts = self.plan.layouts
@@ -87,27 +87,38 @@ class Workspace:
 
     @cached_property
     def forward(self) -> list[Dispatch]:
-        """T CA steps of the soft circuit, from states[0]."""
-        return [
-            self._dispatch("gate_forward", self.plan.forward_groups, at=self._at[step], nodes=self._nodes_of(step))
-            for step in range(self.plan.shape.steps)
-        ]
+        """T CA steps of the soft circuit, from the first state."""
+        return [dispatch for step in range(self.plan.shape.steps) for dispatch in self.forward_step(step)]
+
+    def forward_step(self, step: int) -> list[Dispatch]:
+        """One CA step of the soft circuit."""
+        bound = {"state": self.state(step), "next_state": self.state(step + 1), "nodes": self._nodes(step)}
+        return self._tiled("gate_forward", step, bound)
 
     @cached_property
     def backward(self) -> list[Dispatch]:
         """Loss, T steps backward, gradients of the logits, and whether they count."""
-        steps = reversed(range(self.plan.shape.steps))
+        steps = self.plan.shape.steps
+        bound = {"state": self.state(steps), "d_rows": self._d_rows(steps)}
         return [
-            self._dispatch("loss", min(self.plan.chunks, 65535)),
-            *(
-                self._dispatch(
-                    "gate_backward", self.plan.backward_groups, at=self._at[step], nodes=self._nodes_of(step)
-                )
-                for step in steps
-            ),
+            self._dispatch("loss", min(self.plan.chunks, 65535), bound),
+            *(dispatch for step in reversed(range(steps)) for dispatch in self.backward_step(step)),
             self._linear("gradients", self.plan.layout.gates * 8),
             self._dispatch("commit", 1),
         ]
+
+    def backward_step(self, step: int) -> list[Dispatch]:
+        """One CA step backward; before it, the forward steps whose states were not kept, where it needs them first."""
+        kept = self._nodes(step) if self.plan.schedule.keep else self.state(step)
+        bound = {"kept": kept, "d_next": self._d_rows(step + 1), "d_rows": self._d_rows(step)}
+        return [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
+
+    def _forward_again(self, step: int) -> list[Dispatch]:
+        """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
+        spacing = self.plan.spacing
+        if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
+            return []
+        return [dispatch for again in range(step - spacing + 1, step) for dispatch in self.forward_step(again)]
 
     @cached_property
     def update(self) -> list[Dispatch]:
@@ -116,7 +127,8 @@ class Workspace:
     @cached_property
     def seed(self) -> list[Dispatch]:
         """Fresh start grids from the control block's key."""
-        return [self._linear("seed_grid", -(-self.plan.shape.cells * self.plan.shape.channels // 2))]
+        pairs = -(-self.plan.shape.cells * self.plan.shape.channels // 2)
+        return [self._linear("seed_grid", pairs, {"state": self.state(0)})]
 
     @cached_property
     def fire(self) -> list[Dispatch]:
@@ -126,41 +138,70 @@ class Workspace:
 
     @cached_property
     def hard_forward(self) -> list[Dispatch]:
-        """T CA steps of the hard circuit, from words[0]."""
-        names = {"shape": "hard_shape", "masks": "hard_masks"}
-        return [
-            self._dispatch("hard_forward", self.plan.hard_groups, names, at=self._at[step])
-            for step in range(self.plan.shape.steps)
-        ]
+        """T CA steps of the hard circuit, from the first words."""
+        return [dispatch for step in range(self.plan.shape.steps) for dispatch in self._hard_step(step)]
+
+    def _hard_step(self, step: int) -> list[Dispatch]:
+        bound = {
+            "shape": self.buffers["hard_shape"],
+            "masks": self.buffers["hard_masks"],
+            "words": self.words(step),
+            "next_words": self.words(step + 1),
+            "hard_nodes": self.buffers["scratch"],
+        }
+        return self._tiled("hard_forward", step, bound)
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
         """The training batch joins the probes, T hard steps, and the count of wrong values."""
         shape = self.plan.shape
+        values = self.plan.groups * shape.cells_per_grid
+        last = {"shape": self.buffers["hard_shape"], "words": self.words(shape.steps)}
         return [
-            self._linear("pack", self.plan.groups * shape.cells_per_grid * shape.channels),
+            self._linear("pack", values * shape.channels, {"state": self.state(0), "words": self.words(0)}),
             *self.hard_forward,
-            self._linear(
-                "hard_loss", self.plan.groups * shape.cells_per_grid * shape.loss_channels, {"shape": "hard_shape"}
-            ),
+            self._linear("hard_loss", values * shape.loss_channels, last),
         ]
 
-    def _nodes_of(self, step: int) -> Any:
-        return self._nodes[step % len(self._nodes)]
+    def state(self, step: int) -> Any:
+        """The buffer of a step's soft state."""
+        return self.several["states"][self.plan.state_slot(step)]
 
-    def _linear(self, kernel: str, items: int, names: dict[str, str] | None = None) -> Dispatch:
-        return self._dispatch(kernel, min(-(-items // LINEAR_WG), 65535), names)
+    def words(self, step: int) -> Any:
+        """The buffer of a step's hard state."""
+        return self.several["words"][self.plan.word_slot(step)]
 
-    def _dispatch(self, kernel: str, x: int, names: dict[str, str] | None = None, **bound: Any) -> Dispatch:
-        """`names` maps a binding to a buffer of another name, `bound` to a buffer itself."""
-        renamed = {binding: self.buffers[name] for binding, name in (names or {}).items()}
-        group = self.device.bind(kernel, self.buffers | renamed | bound)
+    def _nodes(self, step: int) -> Any:
+        """Where a forward step leaves the values of its nodes."""
+        return self.several["kept"][step] if self.plan.schedule.keep else self.buffers["scratch"]
+
+    def _d_rows(self, step: int) -> Any:
+        """The adjoints of a step's patches: two buffers take turns."""
+        return self.several["d_rows"][step % 2]
+
+    def _tiled(self, kernel: str, step: int, bound: dict[str, Any]) -> list[Dispatch]:
+        """The dispatches of a fused step."""
+        plan = self.plan
+        made = []
+        for span in plan.spans(kernel):
+            groups = min(plan.groups_of(kernel), span.tiles)
+            dispatch = self._dispatch(kernel, groups, bound | {"at": self._at[kernel, step, span]})
+            made.append(dispatch._replace(work=span.tiles * span.parts * plan.work_of(kernel)))
+        return made
+
+    def _linear(self, kernel: str, items: int, bound: dict[str, Any] | None = None) -> Dispatch:
+        return self._dispatch(kernel, min(-(-items // LINEAR_WG), 65535), bound)
+
+    def _dispatch(self, kernel: str, x: int, bound: dict[str, Any] | None = None) -> Dispatch:
+        """`bound`: the buffers of bindings that have no buffer of their name, or another here."""
+        group = self.device.bind(kernel, self.buffers | (bound or {}))
         y = 1 if kernel in TILED else self.plan.models
         return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule), group, x, y)
 
     def under(self, schedule: Schedule) -> Workspace:
         """The same memory under another schedule, of as many lanes: dispatches with other pipelines."""
-        assert (schedule.lanes, schedule.keep) == (self.plan.schedule.lanes, self.plan.schedule.keep)
+        ours = self.plan.schedule
+        assert (schedule.lanes, schedule.memory) == (ours.lanes, ours.memory)
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
         other.plan = replace(self.plan, schedule=schedule)
@@ -168,35 +209,28 @@ class Workspace:
 
     # use ----------------------------------------------------------------------------------------------
 
-    def encode(self, dispatches: Sequence[Dispatch], repeat: int = 1) -> Any:
-        """A command encoder with all dispatches in one pass."""
-        encoder = self.device.handle.create_command_encoder()
-        compute_pass = encoder.begin_compute_pass()
-        current = None
-        for _ in range(repeat):
-            for dispatch in dispatches:
-                if dispatch.pipeline is not current:
-                    compute_pass.set_pipeline(dispatch.pipeline)
-                    current = dispatch.pipeline
-                compute_pass.set_bind_group(0, dispatch.bind_group)
-                compute_pass.dispatch_workgroups(dispatch.x, dispatch.y)
-        compute_pass.end()
-        return encoder
-
     def submit(self, dispatches: Sequence[Dispatch]) -> None:
-        self.device.queue.submit([self.encode(dispatches).finish()])
+        """Queue the work, in several submits where it is long."""
+        *before, last = self.pacer.pieces(dispatches)
+        self.pacer.submit(before)
+        self.device.queue.submit([encode(self.device, last).finish()])
 
-    def upload(self, name: str, data: Array, purpose: str) -> None:
-        """Fill the beginning of a buffer."""
-        self.device.upload(self.buffers[name], data, purpose)
+    def upload(self, buffer: str | Any, data: Array, purpose: str) -> None:
+        """Fill the beginning of a buffer, given by its name or itself."""
+        self.device.upload(self.buffers[buffer] if isinstance(buffer, str) else buffer, data, purpose)
 
     def download(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
         return self.device.download(self.buffers[name], dtype, purpose)
 
+    def download_all(self, name: str, dtype: npt.DTypeLike, purpose: str) -> Array:
+        """Every buffer of a name, one after another."""
+        return np.stack([self.device.download(buffer, dtype, purpose) for buffer in self.several[name]])
+
     def close(self) -> None:
         """Free the memory. Only after everything submitted has been waited for: wgpu aborts otherwise."""
-        for buffer in {id(b): b for b in (*self.buffers.values(), *self._nodes)}.values():
+        for buffer in (*self.buffers.values(), *(each for buffers in self.several.values() for each in buffers)):
             buffer.destroy()
+        self.pacer.close()
 
 
 def to_chunks(values: Array, chunks: int) -> Array:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from difflogic.layout import Layout
 from difflogic.reference.gate_forward import fires
-from difflogic.reference.grid import gather_patches
+from difflogic.reference.grid import gather_rows, sum_rows
 from difflogic.shape import Shape
 from difflogic.wiring import CENTRE, PATCH
 
@@ -22,32 +22,37 @@ def gate_backward(
     layout: Layout,
     coefficients: Array,
     masks: Array | None,
-    nodes: Array,
-    slots: Array,
-    d_patches: Array,
+    kept: Array,
+    d_next: Array,
+    scratch: Array,
+    d_rows: Array,
     partials: Array,
 ) -> None:
-    """`d_patches [9*C, cells]` of step `at+1` becomes that of step `at`; `partials [I, 4]` is added to.
+    """`d_next [3*C, cells]`, what step `at+1` left, leads to `d_rows` of step `at`; `partials [I, 4]` is added to.
 
     For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
-    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `slots [slot_count, cells]` is scratch.
+    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `kept [N, cells]` are the step's nodes, `scratch`
+    `[slot_count, cells]` holds what instances send to the nodes they read.
     """
-    d_state = gather_patches(shape, d_patches)
-    kept = None if masks is None else ~fires(shape, masks, at)
-    d_level = d_state if kept is None else np.where(kept, 0, d_state)
+    d_state = gather_rows(shape, d_next)
+    idle = None if masks is None else ~fires(shape, masks, at)
+    d_level = d_state if idle is None else np.where(idle, 0, d_state)
     for level in reversed(layout.levels):
         span = slice(level.first_instance, level.first_instance + level.count)
         if level is not layout.levels[-1]:
-            d_level = sum_slots(slots, layout.fanout[layout.patch_nodes + span.start : layout.patch_nodes + span.stop])
-        a, b = nodes[layout.wires[span, 0]], nodes[layout.wires[span, 1]]
+            d_level = sum_slots(
+                scratch, layout.fanout[layout.patch_nodes + span.start : layout.patch_nodes + span.stop]
+            )
+        a, b = kept[layout.wires[span, 0]], kept[layout.wires[span, 1]]
         _, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
-        slots[layout.slots[span, 0]] = d_level * (ca + cab * b)
-        slots[layout.slots[span, 1]] = d_level * (cb + cab * a)
+        scratch[layout.slots[span, 0]] = d_level * (ca + cab * b)
+        scratch[layout.slots[span, 1]] = d_level * (cb + cab * a)
         d_a = d_level * a
         partials[span] += np.stack([d_level.sum(1), d_a.sum(1), (d_level * b).sum(1), (d_a * b).sum(1)], axis=1)
-    d_patches[:] = sum_slots(slots, layout.fanout[: layout.patch_nodes])
-    if kept is not None:
-        d_patches[CENTRE::PATCH] += np.where(kept, d_state, 0)
+    d_patches = sum_slots(scratch, layout.fanout[: layout.patch_nodes])
+    if idle is not None:
+        d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
+    d_rows[:] = sum_rows(shape, d_patches)
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:

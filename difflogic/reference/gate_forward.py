@@ -15,20 +15,27 @@ Array = npt.NDArray[Any]
 
 
 def gate_forward(
-    shape: Shape, at: int, layout: Layout, coefficients: Array, masks: Array | None, states: Array, nodes: Array
+    shape: Shape,
+    at: int,
+    layout: Layout,
+    coefficients: Array,
+    masks: Array | None,
+    state: Array,
+    next_state: Array,
+    nodes: Array,
 ) -> None:
-    """`states[at] -> states[at+1]`, leaving every node's value in `nodes [N, cells]` for the backward pass.
+    """`state -> next_state [C, cells]`, leaving every node's value in `nodes [N, cells]` for the backward pass.
 
     A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
     """
-    write_patches(shape, states[at], nodes)
+    write_patches(shape, state, nodes)
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
         a, b = nodes[layout.wires[span, 0]], nodes[layout.wires[span, 1]]
         c0, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
         nodes[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = c0 + ca * a + (cb + cab * a) * b
     new = nodes[-shape.channels :]
-    states[at + 1] = new if masks is None else np.where(fires(shape, masks, at), new, states[at])
+    next_state[:] = new if masks is None else np.where(fires(shape, masks, at), new, state)
 
 
 def fires(shape: Shape, masks: Array, at: int) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.shape import Shape
-from difflogic.wiring import CENTRE, PATCH
+from difflogic.wiring import PATCH
 
 Array = npt.NDArray[Any]
 
@@ -32,10 +32,22 @@ def write_patches(shape: Shape, state: Array, nodes: Array) -> None:
         nodes[f : PATCH * shape.channels : PATCH] = shifted(shape, state, f)
 
 
-def gather_patches(shape: Shape, d_patches: Array) -> Array:
-    """`d_state [C, cells]`: a cell is position `f` of the patch of its neighbour opposite `f`."""
-    by_channel = d_patches.reshape(shape.channels, PATCH, shape.cells)
-    d_state = np.zeros_like(by_channel[:, CENTRE])
-    for f in range(PATCH):
-        d_state += shifted(shape, by_channel[:, f], f, sign=-1)
+def sum_rows(shape: Shape, d_patches: Array) -> Array:
+    """`d_rows [3*C, cells]` from `[9*C, cells]`: what a cell's patch and those left and right of it send to one column.
+
+    Row `3*c + dy` of a cell is meant for the cell `dy - 1` rows on.
+    """
+    by_row = d_patches.reshape(shape.channels, 3, 3, shape.cells)
+    d_rows = np.zeros_like(by_row[:, :, 0])
+    for dx in range(3):
+        d_rows += shifted(shape, by_row[:, :, dx], 3 + dx, sign=-1)
+    return d_rows.reshape(-1, shape.cells)
+
+
+def gather_rows(shape: Shape, d_rows: Array) -> Array:
+    """`d_state [C, cells]`: a cell is in row `dy` of the patches of the neighbours opposite."""
+    by_row = d_rows.reshape(shape.channels, 3, shape.cells)
+    d_state = np.zeros_like(by_row[:, 0])
+    for dy in range(3):
+        d_state += shifted(shape, by_row[:, dy], 3 * dy + 1, sign=-1)
     return d_state

@@ -17,13 +17,20 @@ Array = npt.NDArray[Any]
 
 
 def hard_forward(
-    shape: Shape, at: int, layout: Layout, gate_ids: Array, masks: Array | None, words: Array, hard_nodes: Array
+    shape: Shape,
+    at: int,
+    layout: Layout,
+    gate_ids: Array,
+    masks: Array | None,
+    words: Array,
+    next_words: Array,
+    hard_nodes: Array,
 ) -> None:
-    """`words[at] -> words[at+1]`, uint32 `[T+1, C, groups*H*W]`; `shape.batch` counts groups of 32 samples.
+    """`words -> next_words`, uint32 `[C, groups*H*W]`; `shape.batch` counts groups of 32 samples.
 
     Bit `3 - (2a + b)` of a gate's id is its output, so a gate on words is four masked terms.
     """
-    write_patches(shape, words[at], hard_nodes)
+    write_patches(shape, words, hard_nodes)
     truth = np.where(gates.TRUTH == 1, np.uint32(0xFFFFFFFF), np.uint32(0))
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
@@ -32,4 +39,4 @@ def hard_forward(
         out = (~a & ((~b & f00) | (b & f01))) | (a & ((~b & f10) | (b & f11)))
         hard_nodes[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = out
     new = hard_nodes[-shape.channels :]
-    words[at + 1] = new if masks is None else np.where(fires(shape, masks, at), new, words[at])
+    next_words[:] = new if masks is None else np.where(fires(shape, masks, at), new, words)

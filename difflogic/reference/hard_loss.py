@@ -16,10 +16,10 @@ Array = npt.NDArray[Any]
 def hard_loss(shape: Shape, samples: int, words: Array, hard_targets: Array, counts: Array) -> None:
     """`counts [groups, 2]`: wrong values, and the bits of the samples with any; `samples` in all groups together.
 
-    `words [T+1, C, groups*H*W]`, `hard_targets [loss_channels, H*W]`, all bits set or none; `shape.batch` counts
+    `words [C, groups*H*W]`, `hard_targets [loss_channels, H*W]`, all bits set or none; `shape.batch` counts
     groups of 32 samples.
     """
-    last = words[shape.steps, : shape.loss_channels].reshape(shape.loss_channels, shape.batch, shape.cells_per_grid)
+    last = words[: shape.loss_channels].reshape(shape.loss_channels, shape.batch, shape.cells_per_grid)
     present = np.clip(samples - WORD * np.arange(shape.batch), 0, WORD).astype(np.uint64)
     mask = ((np.uint64(1) << present) - np.uint64(1)).astype(np.uint32)
     wrong = (last ^ hard_targets[:, None, :]) & mask[:, None]

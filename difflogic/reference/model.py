@@ -39,7 +39,7 @@ class ReferenceModel:
         self._control[c.DATA_KEY], self._control[c.TRAIN_KEY] = state.data_key, state.train_key
         self._control[c.STEP], self._control[c.EPOCH] = state.optimizer.step, state.epoch
         self._control[c.SKIPPED] = state.skipped
-        self._start = np.zeros((1, config.model.channels, self._shape.cells), dtype=np.float32)
+        self._start = np.zeros((config.model.channels, self._shape.cells), dtype=np.float32)
         flat_target = job.fixed_target.reshape(-1, config.task.loss_channels).T
         self._targets = np.tile(flat_target, (1, config.train.batch)).astype(np.float32)
         self._hard_targets = np.where(flat_target > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
@@ -58,7 +58,7 @@ class ReferenceModel:
             masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
             fire_mask(shape, self._fire_rate, control, masks)
         partials, gradients = soft_gradients(
-            shape, self._layout, self._logits, masks, self._start[0], self._targets, control
+            shape, self._layout, self._logits, masks, self._start, self._targets, control
         )
         commit(partials, control, self._history)
         adamw(self._hyper, control, gradients, self._logits, self._mu, self._nu)
@@ -73,7 +73,7 @@ class ReferenceModel:
         shape = self._shape
         fire = self._job.probe_masks
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
-        batch = self._start[0].T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+        batch = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         probes = self._count_wrong(self._job.probes, masks)
         return Evaluation(
             hard_loss=int(probes[:, 0].sum()),
@@ -87,7 +87,7 @@ class ReferenceModel:
         words = hard_rollout(self._shape, self._layout, self._logits, masks, pack(grids))
         shape = dataclasses.replace(self._shape, batch=-(-len(grids) // WORD))
         counts = np.empty((shape.batch, 2), dtype=np.uint32)
-        hard_loss(shape, len(grids), words, self._hard_targets, counts)
+        hard_loss(shape, len(grids), words[-1], self._hard_targets, counts)
         return counts
 
     def to_cpu(self) -> TrainState:

@@ -12,9 +12,9 @@ from difflogic.shape import Shape
 Array = npt.NDArray[Any]
 
 
-def pack(shape: Shape, states: Array, words: Array, counts: Array) -> None:
-    """`states[0] [C, cells]` of 0 and 1 -> the last groups of `words[0] [C, groups*H*W]`; clears the counts."""
-    grids = states[0].T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+def pack(shape: Shape, state: Array, words: Array, counts: Array) -> None:
+    """`state [C, cells]` of 0 and 1 -> the last groups of `words [C, groups*H*W]`; clears the counts."""
+    grids = state.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
     packed = bits.pack(grids)
-    words[0, :, -packed.shape[1] :] = packed
+    words[:, -packed.shape[1] :] = packed
     counts[:] = 0

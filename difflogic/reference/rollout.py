@@ -37,7 +37,7 @@ def soft_rollout(
     scratch = np.empty((layout.nodes, shape.cells), dtype=start.dtype) if nodes is None else nodes[0]
     for step in range(shape.steps):
         into = scratch if nodes is None else nodes[step]
-        gate_forward(shape, step, layout, coefficients, masks, states, into)
+        gate_forward(shape, step, layout, coefficients, masks, states[step], states[step + 1], into)
     return states
 
 
@@ -58,14 +58,15 @@ def _soft_gradients(
     dtype = start.dtype
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     states = soft_rollout(shape, layout, logits, masks, start, nodes)
-    d_patches = np.empty((layout.patch_nodes, shape.cells), dtype=dtype)
+    d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
     loss_partials = np.empty(shape.cells, dtype=dtype)
-    squared_error(shape, states, targets, d_patches, loss_partials, control)
+    squared_error(shape, states[-1], targets, d_rows[shape.steps % 2], loss_partials, control)
     coefficients, _ = _coefficients(logits)
-    slots = np.zeros((layout.slot_count, shape.cells), dtype=dtype)
+    scratch = np.zeros((layout.slot_count, shape.cells), dtype=dtype)
     partials = np.zeros((layout.instances, 4), dtype=dtype)
     for step in reversed(range(shape.steps)):
-        gate_backward(shape, step, layout, coefficients, masks, nodes[step], slots, d_patches, partials)
+        d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
+        gate_backward(shape, step, layout, coefficients, masks, nodes[step], d_next, scratch, d_here, partials)
     gradients = np.empty_like(logits)
     logit_gradients(layout, partials, logits, gradients, control)
     return loss_partials, gradients
@@ -80,5 +81,5 @@ def hard_rollout(shape: Shape, layout: Layout, logits: Array, masks: Array | Non
     words[0] = start
     nodes = np.empty((layout.nodes, start.shape[1]), dtype=np.uint32)
     for step in range(shape.steps):
-        hard_forward(packed, step, layout, gate_ids, masks, words, nodes)
+        hard_forward(packed, step, layout, gate_ids, masks, words[step], words[step + 1], nodes)
     return words

@@ -13,8 +13,8 @@ from difflogic.shape import Shape
 Array = npt.NDArray[Any]
 
 
-def seed_grid(shape: Shape, control: Array, states: Array) -> None:
-    """`states[0] [C, cells]`: fair bits in the order of `[B, H, W, C]`, from the epoch's data subkey."""
+def seed_grid(shape: Shape, control: Array, state: Array) -> None:
+    """`state [C, cells]`: fair bits in the order of `[B, H, W, C]`, from the epoch's data subkey."""
     _, sub = prng.split(control[c.DATA_KEY])
     bits = prng.randint_power_of_two(sub, (shape.cells, shape.channels), 2)
-    states[0] = bits.T
+    state[:] = bits.T

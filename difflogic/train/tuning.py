@@ -20,11 +20,12 @@ from difflogic.engine import TrainState
 from difflogic.errors import DeviceError, LimitError
 from difflogic.gpu import tuned
 from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.gpu.plan import Plan, Schedule
 from difflogic.gpu.tuned import Tuned
-from difflogic.gpu.workspace import Dispatch, Workspace
+from difflogic.gpu.workspace import Workspace
 from difflogic.train.selftest import GRADIENT_TOLERANCE, example
 from difflogic.train.tasks import make_job
 
@@ -68,7 +69,7 @@ class Tuner:
         )
         for lanes in LANES:
             sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest]
-            if sizes and self._fits(Schedule(sizes[0], lanes, self.plan.schedule.keep)):
+            if sizes and self._fits(self._base(lanes, sizes[0])):
                 yield lanes, sizes
 
     def run(self, dry_run: bool = False) -> Outcome:
@@ -89,7 +90,7 @@ class Tuner:
 
     def _sweep(self, lanes: int, sizes: list[int]) -> tuple[Schedule, float, int]:
         """The best workgroup size of each fused step for so many lanes, and their seconds in all."""
-        base = Schedule(sizes[0], lanes, self.plan.schedule.keep)
+        base = self._base(lanes, sizes[0])
         times: dict[str, dict[int, float]] = {"gate_forward": {}, "gate_backward": {}, "hard_forward": {}}
         with _Opened(self, base) as model:
             for wg in sizes:
@@ -105,9 +106,13 @@ class Tuner:
                 if all(found[wg] > HOPELESS * min(found.values()) for found in times.values()):
                     break  # larger ones would only be worse
         best = {kernel: min(found, key=found.__getitem__) for kernel, found in times.items()}
-        winner = Schedule(best["gate_backward"], lanes, base.keep, best["gate_forward"], best["hard_forward"])
+        winner = replace(base, wg=best["gate_backward"], forward_wg=best["gate_forward"], hard_wg=best["hard_forward"])
         seconds = sum(min(times[kernel].values()) for kernel in ("gate_forward", "gate_backward"))
         return winner, seconds, sum(map(len, times.values()))
+
+    def _base(self, lanes: int, wg: int) -> Schedule:
+        """One workgroup size for all, and the memory plan that the work gets."""
+        return Schedule(wg, lanes).with_memory(*self.plan.schedule.memory)
 
     def _final(self, best: Schedule) -> Tuned | None:
         """Train steps of the default and of the best in turns; the result where the best wins clearly."""

@@ -1,15 +1,23 @@
-// The adjoint of a state, gathered from the patches of the step after. Needs `at`, `masks`, `d_patches`.
+// The adjoint of a state, gathered from what the step after left. Needs `at`, `masks`, `d_next`.
 #import common/grid.wgsl
 #import common/masks.wgsl
-#import common/d_patches.wgsl
+#import common/d_rows.wgsl
 
-// A cell is position f of the patch of the neighbour that lies opposite f.
+// A cell is position f of the patch of the neighbour that lies opposite f; of three in a row, most are summed already.
 fn d_state(model: u32, cell: u32, channel: u32) -> f32 {
     var sum = 0.0;
-    for (var f = 0u; f < PATCH; f++) {
-        let there = neighbour(cell, 1 - i32(f / 3u), 1 - i32(f % 3u));
-        if there != OUTSIDE {
-            sum += d_patches[d_patch_index(model, at.step + 1u, there, channel * PATCH + f)];
+    for (var dy = 0u; dy < 3u; dy++) {
+        let there = neighbour(cell, 1 - i32(dy), 0);
+        if there == OUTSIDE { continue; }
+        let row = 3u * channel + dy;
+        sum += d_next[d_row_index(model, there, row) + there % CELLS_PER_CHUNK];
+        if begins_piece(there) {
+            let left = neighbour(there, 0, -1);
+            if left != OUTSIDE { sum += d_next[d_row_index(model, left, row) + border(left) + 1u]; }
+        }
+        if ends_piece(there) {
+            let right = neighbour(there, 0, 1);
+            if right != OUTSIDE { sum += d_next[d_row_index(model, right, row) + border(right)]; }
         }
     }
     return sum;

@@ -16,11 +16,13 @@ struct Shape {
     blocks: u32, chunks_per_block: u32, history: u32, samples: u32,
     probes: u32, probe_groups: u32, fire_rate: f32, lr: f32,
     weight_decay: f32, beta1: f32, beta2: f32, epsilon: f32,
-    clip: f32, models: u32, unused_0: u32, unused_1: u32,
+    clip: f32, models: u32, window: u32, unused: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 
-struct At { step: u32 }  // which CA step this dispatch computes
+// Which CA step a dispatch of a fused step computes, and how much of it: tiles [first, end) of all models and,
+// where tiles are blocks, chunks [first_part, end_part) of each.
+struct At { step: u32, first: u32, end: u32, first_part: u32, end_part: u32 }
 
 const PATCH = 9u;
 const CENTRE = 4u;

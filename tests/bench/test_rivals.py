@@ -59,7 +59,7 @@ def test_start_grids_are_those_of_training() -> None:
 
     seed_grid(reference._shape, reference._control, reference._start)
     shape = problem.starts(1)[0].shape
-    assert np.array_equal(reference._start[0].T.reshape(shape), problem.starts(1)[0])
+    assert np.array_equal(reference._start.T.reshape(shape), problem.starts(1)[0])
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,16 @@ Rows = list[dict[str, object]]
 def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> Rows:
     assert main(["plan", "--json", *arguments]) == 0
     rows: Rows = json.loads(capsys.readouterr().out)
-    assert [row["strategy"] for row in rows] == ["kept", "recomputed"]
+    assert [row["strategy"] for row in rows] == ["kept", "recomputed", "recomputed", "recomputed"]
+    assert [row["states_apart"] for row in rows] == [1, 1, 2, 3]
+    totals = [row["total_bytes"] for row in rows]
+    assert totals == sorted(totals, reverse=True)
+    assert sum(map(bool, (row["chosen"] for row in rows))) == 1
     return rows
 
 
 def test_small_work_keeps_its_nodes(capsys: pytest.CaptureFixture[str]) -> None:
-    kept, again = planned(capsys)
+    kept, again, *_ = planned(capsys)
     assert (kept["chosen"], again["chosen"]) == (True, False)
     assert kept["total_bytes"] > again["total_bytes"]
     for row in (kept, again):
@@ -30,6 +34,9 @@ def test_small_work_keeps_its_nodes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_big_work_computes_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert planned(capsys, "--size", "256x256")[1]["chosen"]
     assert planned(capsys, "--batch", "64")[1]["chosen"]
+    huge = planned(capsys, "--size", "1024x1024", "--batch", "1")
+    assert huge[1]["total_bytes"] > 1e9 > huge[2]["total_bytes"]
+    assert huge[2]["chosen"]
 
 
 def test_a_memory_limit_decides(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,9 +55,10 @@ def test_a_population_past_one_binding_is_planned_in_groups(capsys: pytest.Captu
 
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--small"]) == 0
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("kept       chosen")
-    assert second.startswith("recomputed")
+    first, second, third, _ = capsys.readouterr().out.splitlines()
+    assert first.startswith("kept         chosen")
+    assert second.startswith("recomputed  ")
+    assert third.startswith("recomputed/2")
     assert " MB " in first
 
 

@@ -48,10 +48,10 @@ def test_start_grids(shape: Shape, parts: int) -> None:
     state = np.full((shape.channels, grid.stride), 7, dtype=np.float32)
     for part in range(parts):
         seed_grid(grid, shape.channels, part, parts, control, state.reshape(-1))
-    expected = np.empty((1, shape.channels, shape.cells), dtype=np.float32)
+    expected = np.empty((shape.channels, shape.cells), dtype=np.float32)
     seed_grid_twin.seed_grid(shape, control, expected)
     inside = slice(grid.guard, grid.guard + shape.cells)
-    np.testing.assert_array_equal(state[:, inside], expected[0])
+    np.testing.assert_array_equal(state[:, inside], expected)
     assert (np.delete(state, np.r_[inside], axis=1) == 7).all()
 
 

@@ -12,16 +12,17 @@ import numpy.typing as npt
 
 from difflogic.circuit import Circuit
 from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule
-from difflogic.gpu.workspace import Dispatch, Workspace, from_chunks, to_chunks
+from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.layout import flat_layout
 from difflogic.shape import Hyper, Shape
 
 SCHEDULES = tuple(dict.fromkeys((*SOFTWARE, Schedule(16, 4), *HARDWARE)))
 """Every schedule that a plan may choose, and one where four chunks share a workgroup and have four workers each."""
 
-RECOMPUTING = (replace(SOFTWARE[0], keep=False), replace(SOFTWARE[1], keep=False))
-"""Schedules whose backward pass computes the nodes again, without and with barriers."""
+RECOMPUTING = (SOFTWARE[0].with_memory(keep=False), SOFTWARE[1].with_memory(keep=False, spacing=2))
+"""Schedules whose backward pass computes the nodes again, with and without barriers, from all states or every 2nd."""
 
 POISON = np.uint32(0x7FC00000)
 """The bits of NaN."""
@@ -44,9 +45,9 @@ class Rig:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
         self.plan = Plan(tuple(self.layouts), self.shape, self.schedule, self.probes, self.hard_batch)
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate)
-        self.nodes = self.work._nodes
-        given = {"wires", "edges", "shape", "hard_shape"}
-        for buffer in (*(b for name, b in self.work.buffers.items() if name not in given), *self.nodes):
+        given = {"wires", "edges", "shape", "hard_shape", "at"}
+        single = (buffer for name, buffer in self.work.buffers.items() if name not in given)
+        for buffer in (*single, *(each for buffers in self.work.several.values() for each in buffers)):
             self.put(buffer, np.full(buffer.size // 4, POISON))
 
     @property
@@ -75,11 +76,34 @@ class Rig:
         chunked = self.get(buffer, *lead, self._chunks(buffer), rows, 16, dtype=dtype)
         return from_chunks(chunked, cells).swapaxes(-1, -2)
 
+    def put_d_rows(self, step: int, windows: np.ndarray) -> None:
+        """The patch adjoints of a step, `[M, chunks, 3*C, window]`."""
+        self.put(self.work.several["d_rows"][step % 2], windows)
+
+    def get_d_rows(self, step: int) -> np.ndarray:
+        """The same."""
+        buffer = self.work.several["d_rows"][step % 2]
+        return self.get(buffer, self.plan.chunks, 3 * self.shape.channels, self.plan.window)
+
+    def summed_d_rows(self, windows: np.ndarray) -> np.ndarray:
+        """`[3*C, cells]` as the twin has them, from one model's windows: with what leaves chunks and rows."""
+        shape, width = self.shape, self.shape.width
+        rows = np.zeros((windows.shape[1], shape.cells), dtype=windows.dtype)
+        for cell in range(shape.cells):
+            rows[:, cell] += windows[cell // 16, :, cell % 16]
+            piece = 16 + 2 * (cell // width - cell // 16 * 16 // width)
+            row, col = divmod(cell, width)
+            for side, step, at_border in ((0, -1, cell % 16 == 0), (1, 1, cell % 16 == 15)):
+                leaves_row = col == (0 if side == 0 else width - 1)
+                if (at_border or leaves_row) and (shape.periodic or not leaves_row):
+                    rows[:, row * width + (col + step) % width] += windows[cell // 16, :, piece + side]
+        return rows
+
     def run(self, *dispatches: Dispatch) -> None:
         self.work.submit(dispatches)
 
     def _chunks(self, buffer: str | Any) -> int:
-        return self.plan.hard_chunks if buffer == "words" else self.plan.chunks
+        return self.plan.hard_chunks if buffer in self.work.several.get("words", ()) else self.plan.chunks
 
 
 @contextmanager

@@ -23,9 +23,8 @@ LEADING = {"shape", "hyper", "fire_rate", "samples", "layout"}
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
 WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""
-WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}, "gate_backward": {"states"}}
-"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits, and
-the backward step may compute the nodes again from the states."""
+WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}}
+"""Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits."""
 
 
 @dataclass(frozen=True)

@@ -38,17 +38,18 @@ def test_hard_forward(device: Device, name: str, schedule: Schedule) -> None:
     options = {"schedule": schedule, "fire_rate": fire_rate, "probes": probes, "hard_batch": shape.batch}
     with rig(device, drawn, shape, **options) as r:
         cells = r.hard_shape.cells
-        words = rng.integers(0, 2**32, (M, shape.steps + 1, shape.channels, cells), dtype=np.uint32)
+        words = rng.integers(0, 2**32, (M, shape.channels, cells), dtype=np.uint32)
         r.put("gate_ids", ids)
         r.put("hard_masks", masks)
-        r.put_cells("words", words)
+        r.put_cells(r.work.words(at), words)
         r.run(r.work.hard_forward[at])
-        got = r.get_cells("words", *words.shape[1:], dtype=np.uint32)
+        got = r.get_cells(r.work.words(at + 1), *words.shape[1:], dtype=np.uint32)
         for m in range(M):
             nodes = np.empty((r.layouts[m].nodes, cells), dtype=np.uint32)
             masked = masks[m] if fire_rate < 1 else None
-            hard_forward(r.hard_shape, at, r.layouts[m], ids[m], masked, words[m], nodes)
-            np.testing.assert_array_equal(got[m], words[m])
+            expected = np.empty_like(words[m])
+            hard_forward(r.hard_shape, at, r.layouts[m], ids[m], masked, words[m], expected, nodes)
+            np.testing.assert_array_equal(got[m], expected)
 
 
 @pytest.mark.parametrize("probes", [1, 32, 40])
@@ -60,15 +61,14 @@ def test_pack(device: Device, batch: int, probes: int) -> None:
     grids = bits(rng, M, *(batch, 3, 5, 2))
     drawn = [random_circuit(rng)] * M
     with rig(device, drawn, shape, probes=probes, hard_batch=batch) as r:
-        states = np.zeros((M, 2, 2, shape.cells), dtype=np.float32)
-        states[:, 0] = grids.reshape(M, -1, 2).swapaxes(1, 2)
-        r.put_cells("states", states)
+        state = grids.reshape(M, -1, 2).swapaxes(1, 2).astype(np.float32)
+        r.put_cells(r.work.state(0), state)
         r.run(r.work.evaluation[0])
-        words = r.get_cells("words", 2, 2, r.hard_shape.cells, dtype=np.uint32)
+        words = r.get_cells(r.work.words(0), 2, r.hard_shape.cells, dtype=np.uint32)
         assert not r.get("counts", r.plan.groups, 2, dtype=np.uint32).any()
     for m in range(M):
         expected = np.full_like(words[m], POISON)
-        pack(shape, states[m], expected, np.empty((len(expected), 2)))
+        pack(shape, state[m], expected, np.empty((len(expected), 2)))
         np.testing.assert_array_equal(words[m], expected)
 
 
@@ -81,8 +81,8 @@ def test_hard_loss(device: Device, probes: int, batch: int, loss_channels: int) 
     target = np.where(bits(rng, 12, loss_channels) > 0, ALL_ONES, np.uint32(0))
     with rig(device, [random_circuit(rng, 3)] * M, shape, probes=probes, hard_batch=batch) as r:
         groups, first = r.plan.groups, r.plan.probe_groups
-        words = rng.integers(0, 2**32, (M, 2, 3, r.hard_shape.cells), dtype=np.uint32)
-        r.put_cells("words", words)
+        words = rng.integers(0, 2**32, (M, 3, r.hard_shape.cells), dtype=np.uint32)
+        r.put_cells(r.work.words(shape.steps), words)
         r.put("hard_targets", target)
         r.put("counts", np.zeros((M, groups, 2), dtype=np.uint32))
         r.run(r.work.evaluation[-1])

@@ -94,47 +94,43 @@ def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Sched
     rng = np.random.default_rng(9)
     start = uniform(rng, M, shape.channels, shape.cells)
     masks = some_masks(shape, fire_rate, rng)
-    states = np.full((M, shape.steps + 1, shape.channels, shape.cells), np.nan, dtype=np.float32)
-    states[:, at] = start
     with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
         r.put("coefficients", np.stack([coefficients_of(circuit) for circuit in drawn]))
-        r.put_cells("states", states)
+        r.put_cells(r.work.state(at), start)
         if masks is not None:
             r.put("masks", masks)
         r.run(r.work.forward[at])
-        got = r.get_cells("states", *states.shape[1:])
-        nodes = r.get_cells(r.nodes[at], r.layouts[0].nodes, shape.cells)
+        got = r.get_cells(r.work.state(at + 1), *start.shape[1:])
+        nodes = r.get_cells(r.work.several["kept"][at], r.layouts[0].nodes, shape.cells)
     for m in range(M):
-        expected = np.empty_like(nodes[m])
-        gate_forward(
-            shape, at, r.layouts[m], coefficients_of(drawn[m]), None if masks is None else masks[m], states[m], expected
-        )
+        expected, after = np.empty_like(nodes[m]), np.empty_like(start[m])
+        masked = None if masks is None else masks[m]
+        gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, expected)
         np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], expected[: 9 * shape.channels])
         np.testing.assert_allclose(nodes[m], expected, **CLOSE)
-        np.testing.assert_allclose(got[m], states[m], **CLOSE)
+        np.testing.assert_allclose(got[m], after, **CLOSE)
 
 
 def test_loss(device: Device, case: tuple[Shape, float]) -> None:
     shape = replace(case[0], loss_channels=case[0].channels)
     rng = np.random.default_rng(2)
-    states = np.full((M, shape.steps + 1, shape.channels, shape.cells), np.nan, dtype=np.float32)
-    states[:, -1] = uniform(rng, M, shape.channels, shape.cells)
+    state = uniform(rng, M, shape.channels, shape.cells)
     targets = uniform(rng, M, shape.loss_channels, shape.cells)
     control = np.arange(1, 8 * M + 1, dtype=np.uint32).reshape(M, 8)
     with rig(device, circuits(shape), shape) as r:
-        r.put_cells("states", states)
+        r.put_cells(r.work.state(shape.steps), state)
         r.put_cells("targets", targets)
         r.put("control", control)
         r.run(r.work.backward[0])
-        d_patches = r.get_cells("d_patches", 2, 9 * shape.channels, shape.cells)
+        windows = r.get_d_rows(shape.steps)
+        assert np.isnan(r.get_d_rows(shape.steps + 1)).all()
         partials = r.get("loss_partials", r.plan.chunks)
         words = r.get("control", 8, dtype=np.uint32)
-    half = shape.steps % 2
-    assert np.isnan(d_patches[:, 1 - half]).all()
     for m in range(M):
-        expected, by_cell = np.empty_like(d_patches[m, half]), np.empty(shape.cells, dtype=np.float32)
-        loss(shape, states[m], targets[m], expected, by_cell, control[m])
-        np.testing.assert_array_equal(d_patches[m, half], expected)
+        expected, by_cell = np.empty((3 * shape.channels, shape.cells), np.float32), np.empty(shape.cells, np.float32)
+        loss(shape, state[m], targets[m], expected, by_cell, control[m])
+        np.testing.assert_array_equal(r.summed_d_rows(windows[m]), expected)
+        assert not windows[m, ..., 16:].any()
         by_chunk = np.add.reduceat(by_cell, np.arange(0, shape.cells, 16))
         np.testing.assert_allclose(partials[m][: len(by_chunk)], by_chunk, rtol=tolerances.LOSS_RTOL)
         assert not partials[m][len(by_chunk) :].any()
@@ -149,12 +145,11 @@ def backward_inputs(
     inputs = {
         "coefficients": np.stack([coefficients_of(circuit) for circuit in drawn]),
         "nodes": uniform(rng, M, layout.nodes, shape.cells),
-        "d_patches": (uniform(rng, M, 2, layout.patch_nodes, shape.cells) - np.float32(0.5)),
+        "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.window) - np.float32(0.5),
         "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
     }
     for name in ("coefficients", "partials"):
         r.put(name, inputs[name])
-    r.put_cells("d_patches", inputs["d_patches"])
     if masks is not None:
         r.put("masks", masks)
     return inputs
@@ -171,16 +166,16 @@ def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Sche
     with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
         layout = r.layouts[0]
         given = backward_inputs(r, drawn, rng, masks)
-        r.put_cells(r.nodes[at], given["nodes"])
-        r.run(r.work.backward[1:][shape.steps - 1 - at])
-        d_patches = r.get_cells("d_patches", 2, layout.patch_nodes, shape.cells)
+        r.put_cells(r.work.several["kept"][at], given["nodes"])
+        r.put_d_rows(at + 1, given["d_next"])
+        r.run(*r.work.backward_step(at))
+        windows = r.get_d_rows(at)
         partials = r.get("partials", r.plan.blocks, layout.instances, 4)
-    source, result = (at + 1) % 2, at % 2
-    np.testing.assert_array_equal(d_patches[:, source], given["d_patches"][:, source])
     before = np.zeros_like(partials) if last else given["partials"]
     for m in range(M):
-        d, moments = given["d_patches"][m, source].copy(), np.zeros((layout.instances, 4), dtype=np.float32)
-        slots = np.full((r.layouts[m].slot_count, shape.cells), np.nan, dtype=np.float32)
+        d, moments = r.summed_d_rows(given["d_next"][m]), np.zeros((layout.instances, 4), dtype=np.float32)
+        d_rows = np.empty_like(d)
+        scratch = np.full((r.layouts[m].slot_count, shape.cells), np.nan, dtype=np.float32)
         gate_backward(
             shape,
             at,
@@ -188,11 +183,13 @@ def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Sche
             given["coefficients"][m],
             None if masks is None else masks[m],
             given["nodes"][m],
-            slots,
             d,
+            scratch,
+            d_rows,
             moments,
         )
-        np.testing.assert_allclose(d_patches[m, result], d, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(d).max())
+        atol = tolerances.GRADIENT_SHARE * np.abs(d_rows).max()
+        np.testing.assert_allclose(r.summed_d_rows(windows[m]), d_rows, rtol=0, atol=atol)
         added = (partials[m] - before[m]).sum(axis=0)
         np.testing.assert_allclose(added, moments, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(moments).max())
 

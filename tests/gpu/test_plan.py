@@ -31,9 +31,12 @@ LAYOUT = flat_layout(CIRCUIT)
 @pytest.mark.parametrize("models", [1, 2])
 def test_predicted_bytes_are_the_buffers(device: Device, schedule: Schedule, models: int) -> None:
     with rig(device, [CIRCUIT] * models, SHAPE, schedule=schedule, probes=40, hard_batch=17) as r:
-        real = {name: buffer.size for name, buffer in r.work.buffers.items() if "shape" not in name}
-        assert real == r.plan.buffer_bytes()
-        assert r.plan.total_bytes() == sum(real.values()) + sum(buffer.size for buffer in r.nodes[1:])
+        uniforms = {"shape", "hard_shape", "at"}
+        real = {name: [buffer.size] for name, buffer in r.work.buffers.items() if name not in uniforms}
+        real |= {name: [buffer.size for buffer in buffers] for name, buffers in r.work.several.items()}
+        counts = r.plan.buffer_counts()
+        assert real == {name: [size] * counts.get(name, 1) for name, size in r.plan.buffer_bytes().items()}
+        assert r.plan.total_bytes() == sum(map(sum, real.values()))
 
 
 def plan(
@@ -66,7 +69,7 @@ def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
         (
             "max-storage-buffers-per-shader-stage",
             4,
-            "The kernel gate_forward binds 5 storage buffers, but this device allows 4.",
+            "The kernel gate_forward binds 6 storage buffers, but this device allows 4.",
         ),
         (
             "max-compute-workgroup-storage-size",
@@ -76,13 +79,13 @@ def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
         (
             "max-storage-buffer-binding-size",
             100_000,
-            "The buffer 'nodes' needs 0.2 MB, but this device binds at most 0.1 MB: use a smaller grid, batch or "
+            "The buffer 'scratch' needs 0.5 MB, but this device binds at most 0.1 MB: use a smaller grid, batch or "
             "circuit.",
         ),
         (
             "max-buffer-size",
             100_000,
-            "The buffer 'nodes' needs 0.2 MB, but this device binds at most 0.1 MB: use a smaller grid, batch or "
+            "The buffer 'scratch' needs 0.5 MB, but this device binds at most 0.1 MB: use a smaller grid, batch or "
             "circuit.",
         ),
         (
@@ -121,10 +124,12 @@ def test_too_many_gates(adapter: Adapter, device: Device) -> None:
 
 
 def test_a_model_too_large_is_refused_before_anything_is_made(device: Device) -> None:
-    config = presets.checkerboard().with_(train={"batch": 1000})
+    config = presets.checkerboard().with_(train={"batch": 6000})
     circuit = Circuit.initial(config.model, 23)
     job = replace(make_job(), config=config, circuit=circuit)
-    with pytest.raises(LimitError, match=r"^The buffer 'states' needs 172\.0 MB, but this device binds at most 134\.2"):
+    with pytest.raises(
+        LimitError, match=r"^The buffer 'd_rows' needs 165\.\d MB, but this device binds at most 134\.2"
+    ):
         GpuModel.from_cpu(device, [job], [start(job)])
 
 

@@ -122,7 +122,7 @@ def test_a_population_past_one_binding_trains_in_groups(device: Device, monkeypa
 def test_a_memory_limit_is_not_evaded_by_groups(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     two = plan_for(device, jobs[:2])
-    least = replace(two, schedule=two.schedule.with_keep(False)).total_bytes()
+    least = replace(two, schedule=two.schedule.with_memory(False)).total_bytes()
     monkeypatch.setattr(device, "max_memory", least)
     with pytest.raises(LimitError, match=r"Of the 3 models asked for, 2 fit at once: use --population 2\."):
         GpuEngine(device).open_population(jobs, [start(job) for job in jobs])

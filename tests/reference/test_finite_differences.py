@@ -15,10 +15,10 @@ from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.gate_backward import gate_backward, sum_slots
 from difflogic.reference.gate_forward import gate_forward
 from difflogic.reference.gradients import gradients
-from difflogic.reference.grid import gather_patches, write_patches
+from difflogic.reference.grid import gather_rows, sum_rows, write_patches
 from difflogic.reference.loss import loss
 from difflogic.shape import Shape
-from difflogic.wiring import CENTRE, PATCH
+from difflogic.wiring import PATCH
 from tests import tolerances
 from tests.random_circuits import bits, random_circuit
 
@@ -84,22 +84,21 @@ def test_steps_backward_through_time(case: Case) -> None:
         states[0] = start
         nodes = np.empty((shape.steps, layout.nodes, shape.cells))
         for step in range(shape.steps):
-            gate_forward(shape, step, layout, weights, masks, states, nodes[step])
+            gate_forward(shape, step, layout, weights, masks, states[step], states[step + 1], nodes[step])
         return states, nodes
 
     _, nodes = run(start, weights)
-    d_patches = np.zeros((layout.patch_nodes, shape.cells))
-    d_patches[CENTRE::PATCH] = towards
+    d_rows = np.zeros((3 * shape.channels, shape.cells))
+    d_rows[1::3] = towards
     partials = np.zeros((layout.instances, 4))
-    slots = np.full((layout.slot_count, shape.cells), np.nan)  # scratch: what was in it must not matter
+    scratch = np.full((layout.slot_count, shape.cells), np.nan)  # scratch: what was in it must not matter
     for step in reversed(range(shape.steps)):
-        gate_backward(shape, step, layout, weights, masks, nodes[step], slots, d_patches, partials)
+        d_next, d_rows = d_rows, np.empty_like(d_rows)
+        gate_backward(shape, step, layout, weights, masks, nodes[step], d_next, scratch, d_rows, partials)
     d_weights = np.zeros_like(weights)
     np.add.at(d_weights, layout.instance_gates, partials)
 
-    assert_is_derivative(
-        lambda s: np.sum(towards * run(s, weights)[0][-1]), start, gather_patches(shape, d_patches), rng
-    )
+    assert_is_derivative(lambda s: np.sum(towards * run(s, weights)[0][-1]), start, gather_rows(shape, d_rows), rng)
     assert_is_derivative(lambda w: np.sum(towards * run(start, w)[0][-1]), weights, d_weights, rng)
 
 
@@ -107,17 +106,17 @@ def test_steps_backward_through_time(case: Case) -> None:
 def test_loss(loss_channels: int) -> None:
     rng = np.random.default_rng(2)
     shape = Shape(2, 3, 5, 3, steps=1, loss_channels=loss_channels)
-    states, targets = rng.random((2, 3, shape.cells)), bits(rng, loss_channels, shape.cells)
-    d_patches = np.full((PATCH * 3, shape.cells), np.nan)
+    state, targets = rng.random((3, shape.cells)), bits(rng, loss_channels, shape.cells)
+    d_rows = np.full((3 * 3, shape.cells), np.nan)
     partials = np.empty(shape.cells)
-    loss(shape, states, targets, d_patches, partials, CONTROL)
+    loss(shape, state, targets, d_rows, partials, CONTROL)
 
-    def value(last: np.ndarray) -> float:
-        loss(shape, np.stack([states[0], last]), targets, np.empty_like(d_patches), partials, CONTROL)
+    def value(state: np.ndarray) -> float:
+        loss(shape, state, targets, np.empty_like(d_rows), partials, CONTROL)
         return float(partials.sum())
 
-    assert_is_derivative(value, states[1], d_patches[CENTRE::PATCH], rng)
-    assert_is_derivative(value, states[1], gather_patches(shape, d_patches), rng)
+    assert_is_derivative(value, state, d_rows[1::3], rng)
+    assert_is_derivative(value, state, gather_rows(shape, d_rows), rng)
 
 
 def test_softmax_and_coefficients() -> None:
@@ -167,7 +166,7 @@ def test_gathering_patches_is_the_adjoint_of_writing_them(shape: Shape, periodic
     d_patches = rng.integers(-9, 9, (PATCH * shape.channels, shape.cells)).astype(float)
     patches = np.empty_like(d_patches)
     write_patches(shape, state, patches)
-    assert np.sum(patches * d_patches) == np.sum(state * gather_patches(shape, d_patches))
+    assert np.sum(patches * d_patches) == np.sum(state * gather_rows(shape, sum_rows(shape, d_patches)))
 
 
 def test_a_node_sums_its_slots_and_an_unread_one_gets_nothing() -> None:

@@ -140,10 +140,9 @@ def nodes_of_one_patch(name: str) -> tuple[np.ndarray, np.ndarray]:
     flat = circuit.flat_logits()
     weights = np.empty((len(flat), 4), dtype=flat.dtype)
     coefficients(flat, weights, np.empty(len(flat), dtype=np.uint32))
-    states = np.empty((2, channels, 9), dtype=np.float32)
-    states[0] = patch.T
+    state = np.ascontiguousarray(patch.T, dtype=np.float32)
     nodes = np.empty((layout.nodes, 9), dtype=np.float32)
-    gate_forward(Shape(1, 3, 3, channels, steps=1), 0, layout, weights, None, states, nodes)
+    gate_forward(Shape(1, 3, 3, channels, steps=1), 0, layout, weights, None, state, np.empty_like(state), nodes)
     read = layout.wires[layout.levels[len(circuit.perceive)].first_instance :][:inputs, 0]
     return nodes[:, CENTRE], nodes[read, CENTRE]
 

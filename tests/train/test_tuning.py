@@ -16,9 +16,10 @@ from difflogic.errors import DeviceError
 from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.plan import Schedule
-from difflogic.gpu.workspace import Dispatch, Workspace
+from difflogic.gpu.workspace import Workspace
 from difflogic.train import trust, tuning
 from difflogic.train.tuning import Tuner
 from tests.train.tiny import tiny_config
@@ -112,10 +113,10 @@ def test_a_memory_limit_goes_before_what_was_tuned(
 ) -> None:
     one = tuner(device, config, monkeypatch, favours(BEST, 2))
     one.run()
-    least = dataclasses.replace(one.plan, schedule=one.plan.schedule.with_keep(False)).total_bytes()
+    least = dataclasses.replace(one.plan, schedule=one.plan.schedule.with_memory(False)).total_bytes()
     monkeypatch.setattr(device, "max_memory", least)
     model = GpuEngine(device).open_model(one.job, TrainState.initial(one.circuit, config.seed))
-    assert model.info.variant == dataclasses.asdict(one.plan.schedule.with_keep(False))
+    assert model.info.variant == dataclasses.asdict(one.plan.schedule.with_memory(False))
     model.close()
 
 

@@ -1,0 +1,26 @@
+// Adjoints of patches, summed along each row as far as a chunk knows its row: [models, chunks, 3*C, window].
+//
+// Row `3 * channel + dy` of a chunk holds, for each of its cells, what the patches of that cell and of its
+// left and right neighbours send to the cell dy - 1 rows on; a neighbour counts if it lies in the chunk
+// and in the same row. What leaves the chunk, or its row's end, stands behind the 16: for each of the
+// chunk's pieces of rows what its first cell sends to the left and its last cell to the right.
+// Needs `shape`.
+
+fn d_row_index(model: u32, cell: u32, row: u32) -> u32 {
+    let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
+    return (chunk * 3u * shape.channels + row) * shape.window;
+}
+
+// Where in a window the adjoint stands that leaves the cell's piece of a row to the left, or (+1) the right.
+fn border(cell: u32) -> u32 {
+    let first = cell - cell % CELLS_PER_CHUNK;
+    return CELLS_PER_CHUNK + 2u * (cell / shape.width - first / shape.width);
+}
+
+fn begins_piece(cell: u32) -> bool {
+    return cell % CELLS_PER_CHUNK == 0u || cell % shape.width == 0u;
+}
+
+fn ends_piece(cell: u32) -> bool {
+    return begins_piece(cell + 1u);
+}

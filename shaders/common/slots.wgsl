@@ -1,0 +1,42 @@
+// What a node's readers sent to it. Twin: difflogic/reference/gate_backward.py
+// Needs `shape`, `edges`, `scratch`, `d_rows`, `d_states`.
+
+fn sum_slots(fanout: vec2<u32>, base: u32) -> Chunk {
+    var d0 = vec4<f32>();
+    var d1 = vec4<f32>();
+    var d2 = vec4<f32>();
+    var d3 = vec4<f32>();
+    for (var slot = base + fanout.x; slot < base + fanout.y; slot++) {
+        d0 += scratch[slot][0];
+        d1 += scratch[slot][1];
+        d2 += scratch[slot][2];
+        d3 += scratch[slot][3];
+    }
+    return Chunk(d0, d1, d2, d3);
+}
+
+// The adjoints of three patch nodes, one above, level with or below each cell, to that cell's row.
+fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
+    let first = model * shape.nodes + shape.instances + 3u * row;
+    var left = sum_slots(edges[first].fanout, slots);
+    var own = sum_slots(edges[first + 1u].fanout, slots);
+    var right = sum_slots(edges[first + 2u].fanout, slots);
+    if shape.asynchronous == 1u && row % 3u == 1u {
+        for (var j = 0u; j < 4u; j++) { own[j] += d_states(model, cell + 4u * j, row / 3u, true); }
+    }
+    let to = d_row_index(model, cell, row);
+    for (var i = 0u; i < CELLS_PER_CHUNK; i++) {
+        var d = own[i / 4u][i % 4u];
+        if begins_piece(cell + i) {
+            d_rows[to + border(cell + i)] = left[i / 4u][i % 4u];
+        } else {
+            d += right[(i - 1u) / 4u][(i - 1u) % 4u];
+        }
+        if ends_piece(cell + i) {
+            d_rows[to + border(cell + i) + 1u] = right[i / 4u][i % 4u];
+        } else {
+            d += left[(i + 1u) / 4u][(i + 1u) % 4u];
+        }
+        d_rows[to + i] = d;
+    }
+}

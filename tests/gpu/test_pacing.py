@@ -1,0 +1,118 @@
+"""Long work in short dispatches and short submits: all of it, in order, and the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic.gpu import plan as planning
+from difflogic.gpu.device import Device
+from difflogic.gpu.encoding import Dispatch
+from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.pacing import SUBMIT_SECONDS, Pacer, cut
+from difflogic.gpu.plan import SOFTWARE, Schedule, spacings_of
+from difflogic.gpu.spans import spans
+from tests.gpu.jobs import assert_same, make_job, outcome, start, train_alone
+
+SIZES = st.integers(1, 40)
+
+
+@given(SIZES, SIZES, SIZES, st.integers(1, 3000))
+def test_spans_cover_everything_once_and_blocks_in_order(tiles: int, parts: int, work: int, most: int) -> None:
+    made = spans(tiles, parts, work, most)
+    seen: dict[int, list[int]] = {tile: [] for tile in range(tiles)}
+    for span in made:
+        assert span.tiles * span.parts * work <= max(most, work)
+        for tile in range(span.first, span.end):
+            seen[tile] += range(span.first_part, span.end_part)
+    assert all(order == list(range(parts)) for order in seen.values())
+    assert len(made) == 1 or tiles * parts * work > most
+
+
+def dispatches(works: Sequence[int]) -> list[Dispatch]:
+    return [Dispatch(str(number), None, None, 1, 1, work) for number, work in enumerate(works)]
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=30), st.integers(1, 100))
+def test_a_cut_list_is_whole(works: list[int], most: int) -> None:
+    pieces = cut(dispatches(works), most)
+    assert [each for piece in pieces for each in piece] == dispatches(works)
+    for piece in pieces:
+        work = [each.work for each in piece]
+        assert sum(work) <= most or sum(each > 0 for each in work) == 1
+
+
+@pytest.mark.parametrize("memory", [(True, 1), (False, 1), (False, 2)], ids=str)
+@pytest.mark.parametrize("fire_rate", [1.0, 0.6])
+def test_short_dispatches_and_submits_change_nothing(
+    device: Device, monkeypatch: pytest.MonkeyPatch, memory: tuple[bool, int], fire_rate: float
+) -> None:
+    """A dispatch per tile and chunk of a block, and every one of them submitted alone."""
+    job = make_job(grid=(9, 11), batch=5, steps=5, fire_rate=fire_rate)
+    schedule = Schedule(8, 2).with_memory(*memory)
+    monkeypatch.setattr(planning, "MAX_BLOCKS", 8)
+    expected = train_alone(device, job, start(job), 3, schedule=schedule)
+    for name in ("SOFTWARE_WORK", "HARDWARE_WORK"):
+        monkeypatch.setattr(planning, name, 1)
+    plan = plan_for(device, [job], schedule)
+    assert len(plan.spans("gate_backward")) == 4 * plan.chunks_per_block
+    assert len(plan.spans("gate_forward")) == plan.chunks // 2
+    monkeypatch.setattr(Pacer, "learn", lambda *_: None)
+    submits: list[Any] = []
+    real = type(device.queue).submit
+    monkeypatch.setattr(
+        type(device.queue), "submit", lambda queue, commands: (submits.append(0), real(queue, commands))
+    )
+    model = GpuModel.from_cpu(device, [job], [start(job)], schedule)
+    submits.clear()
+    model.train(3)
+    assert len(submits) > 3 * 2 * 5
+    assert_same(outcome(model), expected)
+
+
+def test_submits_follow_the_clock(device: Device) -> None:
+    """Twice the work that takes SUBMIT_SECONDS is two submits; what is little is never divided."""
+    buffer = device.buffer("marked", 4)
+    pacer = Pacer(device, buffer, 100)
+    pacer.learn(dispatches([1000] * 4), 2 * SUBMIT_SECONDS)
+    assert [len(piece) for piece in pacer.pieces(dispatches([500] * 8))] == [4, 4]
+    pacer.learn(dispatches([1000] * 4), 1000.0)
+    assert [len(piece) for piece in pacer.pieces(dispatches([50] * 5))] == [2, 2, 1]
+    pacer.close()
+    buffer.destroy()
+
+
+@given(st.integers(1, 300))
+def test_wider_spacings_need_fewer_states(steps: int) -> None:
+    kept = [steps // spacing + spacing for spacing in spacings_of(steps)]
+    assert kept == sorted(set(kept), reverse=True)
+    assert kept[0] == steps + 1
+    assert kept[-1] == min(steps // spacing + spacing for spacing in range(1, steps + 1))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5, 6, 7])
+def test_states_far_apart_change_nothing(device: Device, steps: int) -> None:
+    job = make_job(steps=steps)
+    expected = train_alone(device, job, start(job), 2)
+    for spacing in range(1, steps + 1):
+        schedule = SOFTWARE[0].with_memory(keep=False, spacing=spacing)
+        assert_same(train_alone(device, job, start(job), 2, schedule=schedule), expected)
+
+
+def test_predicted_bytes_of_training(device: Device) -> None:
+    """Of a model as training opens it: within one in a hundred of all its buffers, staging and uniforms included."""
+    job = make_job(grid=(64, 64), batch=2)
+    made: list[int] = []
+    handle = type(device.handle)
+    with pytest.MonkeyPatch.context() as patch:
+        real = handle.create_buffer
+        patch.setattr(handle, "create_buffer", lambda *a, **k: (made.append(k["size"]), real(*a, **k))[1])
+        model = GpuModel.from_cpu(device, [job], [start(job)])
+    predicted = model.plan.total_bytes()
+    assert np.isclose(sum(made), predicted, rtol=0.01)
+    model.close()
