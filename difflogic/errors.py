@@ -9,6 +9,7 @@
     |   +-- NoAdapterError          no adapter, or none of the name asked for
     |   +-- LimitError              the device cannot hold or run what was asked
     |   +-- KernelError             a WGSL file did not compile
+    +-- ToolError               another program is missing or fails
     +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
 
@@ -57,6 +58,10 @@ class LimitError(DeviceError):
 
 class KernelError(DeviceError):
     """A shader did not compile or a kernel does not match its specification."""
+
+
+class ToolError(DifflogicError):
+    """A program of another project that the work needs is missing, or fails."""
 
 
 class CheckpointError(DifflogicError):

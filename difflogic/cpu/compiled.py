@@ -6,6 +6,7 @@ Numba itself looks only at the file of the piece, not at the files whose functio
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -51,10 +52,23 @@ def piece(function: Callable[..., Any]) -> Any:
         config.CACHE_DIR = before
 
 
-def is_cached() -> bool:
-    """True where the pieces need not be compiled."""
+def is_cached(module: str = "schedule") -> bool:
+    """True where the pieces of a module need not be compiled."""
     folder = cache_folder()
-    return folder is not None and any(folder.rglob("*.nbi"))
+    return folder is not None and any(folder.rglob(f"{module}.*.nbi"))
+
+
+def compile_now(module: str, what: str, seconds: int, warm_up: Callable[[], None]) -> None:
+    """Compile what `warm_up` calls of a module's pieces, and say so where it takes time."""
+    if not is_cached(module):
+        once = ", once" if cache_folder() else ""
+        tell(f"compiling {what} for this processor, which takes some {seconds} seconds{once}.")
+    try:
+        warm_up()
+    except OSError as error:  # the disk is full: by then the code is compiled, and in memory
+        tell_unkept(f"in {error.filename}", error.strerror)
+        with contextlib.suppress(OSError):  # another piece, too, may fail to be kept
+            warm_up()
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import cache
 from typing import Any
 
@@ -29,7 +28,6 @@ from difflogic.engine import (
     check_target,
 )
 from difflogic.shape import Hyper, Shape
-from difflogic.tell import tell
 
 
 class CpuEngine:
@@ -139,20 +137,7 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    if not compiled.is_cached():
-        once = ", once" if compiled.cache_folder() else ""
-        tell(f"compiling the CPU engine for this processor, which takes some 15 seconds{once}.")
-    try:
-        warm_up()
-    except OSError as error:  # the disk is full: by then the code is compiled, and in memory
-        compiled.tell_unkept(f"in {error.filename}", error.strerror)
-        _warm_up_unkept()
-
-
-def _warm_up_unkept() -> None:
-    """The second piece, too, may fail to be kept."""
-    with contextlib.suppress(OSError):
-        warm_up()
+    compiled.compile_now("schedule", "the CPU engine", 15, warm_up)
 
 
 def warm_up() -> None:

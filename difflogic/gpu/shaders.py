@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,22 +43,31 @@ class Source:
         return re.sub(r"wgsl:(\d+)", replace, message)
 
 
-def _expand(name: str, seen: set[str]) -> list[tuple[str, str, int]]:
-    """`(line, file, number)` of a file and its imports; each file once, the first time it is named."""
+def _expand(name: str, seen: set[str], instead: Mapping[str, str]) -> list[tuple[str, str, int]]:
+    """`(line, file, number)` of a file and its imports; each file once, the first time it is named.
+
+    `instead` holds texts that stand in for files.
+    """
     if name in seen:
         return []
     seen.add(name)
+    text = instead.get(name) or (shader_root() / name).read_text(encoding="utf-8")
     lines: list[tuple[str, str, int]] = []
-    for number, line in enumerate((shader_root() / name).read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         match = _IMPORT.match(line)
-        lines += _expand(match.group(1), seen) if match else [(line, name, number)]
+        lines += _expand(match.group(1), seen, instead) if match else [(line, name, number)]
     return lines
 
 
 @cache
 def load_source(kernel: str) -> Source:
     """The source of `shaders/<kernel>.wgsl`, imports resolved."""
-    lines = _expand(f"{kernel}.wgsl", set())
+    return make_source(kernel, {})
+
+
+def make_source(kernel: str, instead: Mapping[str, str]) -> Source:
+    """The same, with generated texts in place of the files of those names."""
+    lines = _expand(f"{kernel}.wgsl", set(), instead)
     text = "\n".join(line for line, _, _ in lines) + "\n"
     return Source(kernel, text, tuple((file, number) for _, file, number in lines))
 

@@ -86,7 +86,7 @@ def test_a_disk_that_fills_up_while_code_is_written(engine: CpuEngine, capsys: p
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engines, "warm_up", full)
-        patch.setattr(compiled, "is_cached", lambda: True)
+        patch.setattr(compiled, "is_cached", lambda _: True)
         engines.compile_all.cache_clear()
         CpuEngine()
     engines.compile_all.cache_clear()

@@ -1,0 +1,56 @@
+"""Random bits with a probability, 64 at a time: which cells fire, and random starts, alike on every engine.
+
+A word of 64 coins compares 64 random 16-bit numbers `u` with the probability `p` in units of 2^-16, bit by bit from
+the lowest: `less = u_k' | less` where bit `k` of `p` is 1, else `u_k' & less`, `u_k'` being as random as its opposite.
+Bits of `p` below its lowest 1 change nothing and are not drawn. `u_k'` of word `j` of row `y` of `words` is one block
+of threefry2x32 under the key, its counter `(y*words + j, k)`; the block's first word is the lower half.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic import prng
+from difflogic.errors import UsageError
+from difflogic.planes import Planes
+
+BITS = 16
+CERTAIN = 1 << BITS
+"""The probability 1."""
+
+_CHUNK = 1 << 16
+"""Words drawn at a time."""
+
+
+def probability(name: str, value: float, least: int = 1) -> int:
+    """A probability in units of 2^-16, the nearest. Raises UsageError below `least` units and above 1."""
+    units = round(value * CERTAIN) if 0 <= value <= 1 else -1
+    if units < least:
+        lowest = f"{least / CERTAIN:.2g}" if least else "0"
+        raise UsageError(f"{name} must be between {lowest} and 1, got {value:g}.")
+    return units
+
+
+def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
+    """uint64 `[height, words]`; every bit is 1 with probability `units / 2^16`."""
+    if units == CERTAIN:
+        return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
+    less = np.zeros(height * words, dtype=np.uint64)
+    for start in range(0, len(less) if units else 0, _CHUNK):
+        part = less[start : start + _CHUNK]
+        counters = np.arange(start, start + len(part)).astype(np.uint32)
+        for k in range((units & -units).bit_length() - 1, BITS):
+            low, high = prng.threefry2x32(key, counters, np.full_like(counters, k))
+            drawn = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)
+            part[:] = drawn | part if units >> k & 1 else drawn & part
+    return less.reshape(height, words)
+
+
+def start_key(seed: int, channel: int) -> prng.Key:
+    """Of the random start of a channel."""
+    return prng.fold_in(prng.fold_in(prng.key_from_seed(seed), 0), channel)
+
+
+def fire_key(seed: int) -> prng.Key:
+    """Of the cells that fire; step `t`, the first being 0, draws them under `fold_in(fire_key, t)`."""
+    return prng.fold_in(prng.key_from_seed(seed), 1)

@@ -1,0 +1,234 @@
+"""A hard circuit on one large grid, on a GPU: 32 cells per word, a dispatch per step.
+
+The circuit is a generated function of one statement per gate; a large one is interpreted, since drivers take
+minutes over long functions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.coins import BITS
+from difflogic.errors import LimitError
+from difflogic.gpu.device import Device
+from difflogic.gpu.kernels import KernelSpec, read, read_write, uniform
+from difflogic.gpu.loops import loop
+from difflogic.gpu.plan import LOOP_BUDGET
+from difflogic.gpu.shaders import Source, load_source, make_source
+from difflogic.gpu.uniforms import AT_STRIDE, at_bytes
+from difflogic.netlist import Netlist
+from difflogic.planes import Planes
+from difflogic.simulation import Scene, check_masks
+from difflogic.slots import SlotProgram, slot_program
+from difflogic.straight_line import expression, lines, read_inputs
+from difflogic.wiring import PATCH
+
+SPEC = KernelSpec(
+    "simulation/simulate",
+    (
+        uniform("scene"),
+        uniform("at"),
+        read("program"),
+        read("masks"),
+        read("before"),
+        read_write("after"),
+        read_write("nodes"),
+    ),
+)
+WG = 64
+MOST_ROWS = 65535
+"""Workgroups of one dimension that every device can do."""
+MOST_STATEMENTS = {True: 256, False: 2048}
+"""Gates of a generated function, on software and on hardware."""
+SCRATCH_BYTES = 64 << 20
+"""What the interpreter's nodes may take."""
+STEPS_AT_ONCE = 64
+WORK_AT_ONCE = {True: 4e7, False: 2e10}
+"""Gates times words of one submit, on software and on hardware: less than a tenth of a second."""
+
+_COINS, _GIVEN = 1, 2
+_THREEFRY = loop(5, loop(4))
+
+
+class GpuProgram:
+    """A circuit as a pipeline of a device, for grids of any size."""
+
+    def __init__(self, netlist: Netlist, device: Device, most_statements: int | None = None) -> None:
+        """Raises KernelError where the device does not take it."""
+        self.netlist = netlist
+        self.device = device
+        self.slots = slot_program(netlist)
+        self.software = device.adapter.software
+        self.generated = len(self.slots.code) <= (
+            MOST_STATEMENTS[self.software] if most_statements is None else most_statements
+        )
+        source = generated_source(netlist) if self.generated else load_source(SPEC.name)
+        layout = device.handle.create_pipeline_layout(label=SPEC.name, bind_group_layouts=[device.layout(SPEC)])
+        compute = {"module": device.compile(source), "entry_point": "main", "constants": {"WG": WG}}
+        self.pipeline = device.handle.create_compute_pipeline(label=SPEC.name, layout=layout, compute=compute)
+
+
+class GpuSimulation:
+    """Implements `difflogic.simulation.Simulation`."""
+
+    def __init__(self, scene: Scene, program: GpuProgram) -> None:
+        """Raises LimitError where the device cannot hold or run the scene."""
+        assert scene.netlist is program.netlist
+        self.scene = scene
+        self.step = 0
+        self._program, self._device = program, program.device
+        self._words = 2 * scene.words
+        self._rows = self._rows_at_once()
+        self._check()
+        work = self._words * scene.height * (len(program.slots.code) + PATCH * scene.channels)
+        self._steps_at_once = int(max(1, min(STEPS_AT_ONCE, WORK_AT_ONCE[program.software] // work)))
+        self._make_buffers()
+
+    def _rows_at_once(self) -> int:
+        rows = min(self.scene.height, MOST_ROWS)
+        if self._program.generated:
+            return rows
+        return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.slots.slots))))
+
+    def _check(self) -> None:
+        limits = self._device.limits
+        allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
+        if self.scene.state_bytes > allowed:
+            raise LimitError(
+                f"A state of {self.scene.height}x{self.scene.width} cells takes {self.scene.state_bytes / 1e6:.0f} MB, "
+                f"but this device binds at most {allowed / 1e6:.0f} MB: use a smaller grid or another engine."
+            )
+        if self._device.adapter.limits_loops and self._loop_trips() > LOOP_BUDGET:
+            raise LimitError(
+                f"{len(self._program.slots.code)} gates on {self.scene.height} rows are too many for this driver: it "
+                "silently stops after 65535 rounds of a loop. Use Mesa 25 or newer, or another engine."
+            )
+
+    def _loop_trips(self) -> int:
+        """Rounds of all loops of one invocation."""
+        slots = self._program.slots
+        table = 0 if self._program.generated else len(slots.patches) + len(slots.code) + self.scene.channels + 3
+        return loop(-(-self.scene.height // self._rows), table + _THREEFRY + loop(BITS, _THREEFRY))
+
+    def _make_buffers(self) -> None:
+        device, scene = self._device, self.scene
+        table = _table(self._program.slots, scene.channels)
+        nodes = 16 if self._program.generated else 4 * self._program.slots.slots * self._words * self._rows
+        masks = scene.height * self._words * 4
+        self._buffers = {
+            "scene": device.buffer("scene", 64, uniform=True),
+            "at": device.buffer("at", STEPS_AT_ONCE * AT_STRIDE, uniform=True),
+            "program": device.buffer("program", max(16, table.nbytes)),
+            "masks": device.buffer("masks", masks),
+            "even": device.buffer("even", scene.state_bytes),
+            "odd": device.buffer("odd", scene.state_bytes),
+            "nodes": device.buffer("nodes", max(16, nodes)),
+        }
+        device.upload(self._buffers["at"], at_bytes([(step, 0, 0, 0, 0) for step in range(STEPS_AT_ONCE)]), "shape")
+        if table.size:
+            device.upload(self._buffers["program"], table, "circuit")
+        self._groups = [*(self._bind(step, step % 2 == 0) for step in range(STEPS_AT_ONCE)), self._bind(0, False)]
+        """Of the steps of a submit that starts at `even`, and of one that starts at `odd`."""
+        self._parity = 0
+
+    def _bind(self, step: int, from_even: bool) -> Any:
+        before, after = ("even", "odd") if from_even else ("odd", "even")
+        bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
+        entries = []
+        for number, binding in enumerate(SPEC.bindings):
+            resource = {"buffer": bound[binding.name], "offset": 0, "size": bound[binding.name].size}
+            if binding.name == "at":
+                resource |= {"offset": AT_STRIDE * step, "size": 16}
+            entries.append({"binding": number, "resource": resource})
+        layout = self._device.layout(SPEC)
+        return self._device.handle.create_bind_group(label=SPEC.name, layout=layout, entries=entries)
+
+    def put(self, planes: Planes, step: int = 0) -> None:
+        self._parity, self.step = 0, step
+        self._device.upload(self._buffers["even"], planes.astype("<u8", copy=False), "states")
+
+    def run(self, steps: int, masks: Planes | None = None) -> None:
+        if masks is not None:
+            check_masks(self.scene, masks, steps)
+            for mask in masks:
+                self._device.upload(self._buffers["masks"], mask.astype("<u8", copy=False), "task")
+                self._submit(1, _GIVEN)
+            return
+        mode = _COINS if self.scene.asynchronous else 0
+        while steps:
+            part = min(steps, self._steps_at_once)
+            self._submit(part, mode)
+            steps -= part
+        self._wait()
+
+    def _submit(self, steps: int, mode: int) -> None:
+        """So many steps in one pass; where the state is in `odd`, the first of them goes alone."""
+        while steps:
+            first = self._parity * STEPS_AT_ONCE
+            part = 1 if self._parity else steps
+            self._device.upload(self._buffers["scene"], self._scene_bytes(mode), "shape")
+            encoder = self._device.handle.create_command_encoder()
+            compute_pass = encoder.begin_compute_pass()
+            compute_pass.set_pipeline(self._program.pipeline)
+            for step in range(first, first + part):
+                compute_pass.set_bind_group(0, self._groups[step])
+                compute_pass.dispatch_workgroups(-(-self._words // WG), self._rows)
+            compute_pass.end()
+            self._device.queue.submit([encoder.finish()])
+            self._parity = (self._parity + part) % 2
+            self.step += part
+            steps -= part
+
+    def _wait(self) -> None:
+        """Until everything submitted is done."""
+        self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
+
+    def _scene_bytes(self, mode: int) -> bytes:
+        scene, program = self.scene, self._program.slots
+        sizes = (scene.height, scene.width, scene.channels, self._words, int(scene.netlist.periodic))
+        key = scene.fire_key.tolist()
+        counts = (len(program.patches), len(program.code))
+        return struct.pack("<12I", *sizes, mode, scene.fire_units, self.step, *key, *counts)
+
+    def planes(self) -> Planes:
+        words = self._device.download(self._buffers["odd" if self._parity else "even"], "<u8", "states")
+        scene = self.scene
+        return words.astype(np.uint64, copy=False).reshape(scene.height, scene.channels, scene.words)
+
+    def close(self) -> None:
+        self._wait()
+        for buffer in self._buffers.values():
+            buffer.destroy()
+
+
+def generated_source(netlist: Netlist) -> Source:
+    """The kernel with the circuit as a function of one statement per gate."""
+    body = "\n".join(f"    {line}" for line in _statements(netlist))
+    text = f"fn next_words(place: Place, fire: u32) {{\n{body}\n}}\n"
+    return make_source(SPEC.name, {"simulation/interpreted.wgsl": text})
+
+
+def _statements(netlist: Netlist) -> Iterator[str]:
+    for bit in read_inputs(netlist):
+        channel, f = divmod(bit, PATCH)
+        yield f"let v{bit} = patch_word(place, {channel}u, {f // 3 - 1}, {f % 3 - 1});"
+    for line in lines(netlist):
+        yield f"let v{line.bit} = {expression(line, 'v{}'.format, '0u', '0xffffffffu')};"
+    for channel, output in enumerate(netlist.outputs.tolist()):
+        yield f"write_word(place, {channel}u, v{output}, fire);"
+
+
+def _table(program: SlotProgram, channels: int) -> npt.NDArray[np.uint32]:
+    """What `interpreted.wgsl` reads."""
+    table = np.zeros((len(program.patches) + len(program.code) + channels, 4), dtype=np.uint32)
+    channel, f = np.divmod(program.patches, PATCH)
+    first, last = len(program.patches), len(program.patches) + len(program.code)
+    table[:first] = np.stack([channel, np.zeros_like(f), f // 3, f % 3], axis=1)
+    table[first:last] = program.code
+    table[last:, 0] = program.outputs
+    return table

@@ -1,0 +1,89 @@
+"""A hard circuit on one large grid in NumPy. Twin of `simulate.wgsl`, and the judge of every other engine."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic import prng
+from difflogic.coins import coins
+from difflogic.netlist import Netlist
+from difflogic.planes import Planes, last_word
+from difflogic.simulation import Scene, check_masks
+from difflogic.wiring import PATCH
+
+_ONE, _TOP = np.uint64(1), np.uint64(63)
+
+
+def simulate(scene: Scene, netlist: Netlist, masks: Planes | None, before: Planes, after: Planes) -> None:
+    """One step `before -> after`, uint64 `[H, C, words]`; a bit 0 of `masks [H, words]` lets a cell keep its state."""
+    patches = np.empty((scene.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
+    for dy in range(3):
+        rows = _vertical(scene, before, dy - 1)
+        for dx in range(3):
+            patches[:, 3 * dy + dx] = _horizontal(scene, rows, dx - 1).transpose(1, 0, 2)
+    values = netlist.evaluate(patches.reshape(netlist.inputs, -1))
+    after[:] = values.reshape(scene.channels, scene.height, -1).transpose(1, 0, 2)
+    if masks is not None:
+        after[:] = before ^ ((before ^ after) & masks[:, None])
+    after[..., -1] &= last_word(scene.width)
+
+
+def _vertical(scene: Scene, planes: Planes, dy: int) -> Planes:
+    """Row `y + dy` in the place of row `y`."""
+    rows = np.roll(planes, -dy, axis=0)
+    if dy and not scene.netlist.periodic:
+        rows[0 if dy < 0 else -1] = 0
+    return rows
+
+
+def _horizontal(scene: Scene, rows: Planes, dx: int) -> Planes:
+    """Column `x + dx` in the place of column `x`."""
+    if dx == 0:
+        return rows
+    moved = np.zeros_like(rows)
+    first, last = rows[..., 0] & _ONE, rows[..., -1] >> np.uint64((scene.width - 1) % 64)
+    if dx < 0:
+        moved[:] = rows << _ONE
+        moved[..., 1:] |= rows[..., :-1] >> _TOP
+        edge = moved[..., 0], last
+    else:
+        moved[:] = rows >> _ONE
+        moved[..., :-1] |= rows[..., 1:] << _TOP
+        edge = moved[..., -1], first << np.uint64((scene.width - 1) % 64)
+    if scene.netlist.periodic:
+        edge[0][:] |= edge[1]
+    return moved
+
+
+class ReferenceSimulation:
+    """Implements `difflogic.simulation.Simulation`."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.step = 0
+        self._states = np.zeros((2, scene.height, scene.channels, scene.words), dtype=np.uint64)
+
+    def put(self, planes: Planes, step: int = 0) -> None:
+        self._states[0], self.step = planes, step
+
+    def run(self, steps: int, masks: Planes | None = None) -> None:
+        if masks is not None:
+            check_masks(self.scene, masks, steps)
+        for index in range(steps):
+            fire = self._drawn() if masks is None else masks[index]
+            simulate(self.scene, self.scene.netlist, fire, self._states[0], self._states[1])
+            self._states = self._states[::-1]
+            self.step += 1
+
+    def _drawn(self) -> Planes | None:
+        scene = self.scene
+        if not scene.asynchronous:
+            return None
+        return coins(prng.fold_in(scene.fire_key, self.step), scene.height, scene.words, scene.fire_units)
+
+    def planes(self) -> Planes:
+        planes: Planes = self._states[0].copy()
+        return planes
+
+    def close(self) -> None:
+        """Nothing to free."""

@@ -1,0 +1,85 @@
+"""A hard circuit on one large grid: what to simulate, and the interface of every engine that can.
+
+All of them give the same bits; which cells fire is part of the `Scene` and drawn as in `difflogic.coins`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from difflogic import coins, prng
+from difflogic.config import MIN_SIDE
+from difflogic.errors import DataError
+from difflogic.netlist import Netlist
+from difflogic.planes import Planes, words_of
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A circuit on a grid. `netlist.periodic` says what lies outside."""
+
+    netlist: Netlist
+    height: int
+    width: int
+    fire_units: int = coins.CERTAIN
+    """The probability, in units of 2^-16, with which a cell takes its new state in a step."""
+    seed: int = 0
+    """Which cells fire comes from it."""
+
+    def __post_init__(self) -> None:
+        if min(self.height, self.width) < MIN_SIDE:
+            raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.height}x{self.width}.")
+        assert 1 <= self.fire_units <= coins.CERTAIN
+
+    @property
+    def channels(self) -> int:
+        return self.netlist.channels
+
+    @property
+    def words(self) -> int:
+        """64-bit words of a row of one channel."""
+        return words_of(self.width)
+
+    @property
+    def asynchronous(self) -> bool:
+        return self.fire_units < coins.CERTAIN
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of one state as planes."""
+        return 8 * self.height * self.channels * self.words
+
+    @property
+    def fire_key(self) -> prng.Key:
+        """Of `coins.fire_key`."""
+        return coins.fire_key(self.seed)
+
+
+class Simulation(Protocol):
+    """A scene held by an engine. Planes are uint64 `[H, C, words]` as in `difflogic.planes`."""
+
+    scene: Scene
+    step: int
+    """Steps done since the last `put`."""
+
+    def put(self, planes: Planes, step: int = 0) -> None:
+        """Start from these planes, at that step."""
+
+    def run(self, steps: int, masks: Planes | None = None) -> None:
+        """So many steps; with `masks [T, H, words]` a cell fires where its bit is 1, instead of by the scene."""
+
+    def planes(self) -> Planes:
+        """A copy of the state."""
+
+    def close(self) -> None:
+        """Free what the engine holds."""
+
+
+def check_masks(scene: Scene, masks: Planes, steps: int) -> None:
+    """Raises DataError where the masks are of another shape."""
+    expected = (steps, scene.height, scene.words)
+    if masks.shape != expected or masks.dtype != np.uint64:
+        raise DataError(f"masks must be uint64 {list(expected)}, got {masks.dtype} {list(masks.shape)}.")

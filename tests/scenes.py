@@ -1,0 +1,101 @@
+"""Scenes that no one designed, and a netlist of Life that someone did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from difflogic import coins
+from difflogic.netlist import Netlist
+from difflogic.planes import Planes, pack
+from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.simulation import Scene, Simulation
+from tests.random_netlists import random_netlist
+
+WIDTHS = (3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 130, 200, 1024, 1030)
+"""Below, at and beyond words of 32 and 64 cells, and vectors of 8 and 16 words."""
+
+
+class Case(NamedTuple):
+    """A scene, its start `[H, C, words]`, and how many steps."""
+
+    scene: Scene
+    start: Planes
+    steps: int
+
+
+@st.composite
+def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
+    """Any circuit, either boundary, synchronous or not, odd sizes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    netlist = random_netlist(
+        rng,
+        draw(st.integers(0, most_gates)),
+        draw(st.integers(1, 3)),
+        draw(st.booleans()),
+        draw(st.sampled_from([None, 9])),
+    )
+    height, width = draw(st.integers(3, 40)), draw(st.sampled_from(WIDTHS))
+    units = draw(st.sampled_from([coins.CERTAIN, coins.CERTAIN // 2, 39322, 1]))
+    scene = Scene(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
+    return Case(scene, random_start(scene, rng), draw(st.integers(1, 5)))
+
+
+def random_start(scene: Scene, rng: np.random.Generator) -> Planes:
+    """Fair bits in every channel."""
+    return pack(rng.integers(0, 2, (scene.height, scene.width, scene.channels)).astype(np.uint8))
+
+
+def some_masks(scene: Scene, steps: int) -> Planes:
+    """uint64 `[T, H, words]`: half of the cells fire."""
+    return coins.coins(coins.fire_key(99), steps * scene.height, scene.words, coins.CERTAIN // 2).reshape(
+        steps, scene.height, scene.words
+    )
+
+
+def check_against_the_reference(case: Case, open_one: Callable[[Scene], Simulation]) -> None:
+    """Steps in two calls, then steps with given masks, from a step number that is not 0: all bits are equal."""
+    scene, start, steps = case
+    states = []
+    for opened in (ReferenceSimulation, open_one):
+        simulation = opened(scene)
+        simulation.put(start, step=7)
+        simulation.run(steps)
+        simulation.run(1)
+        states.append(simulation.planes())
+        simulation.run(2, some_masks(scene, 2))
+        states.append(simulation.planes())
+        assert simulation.step == 7 + steps + 3
+        simulation.close()
+    np.testing.assert_array_equal(states[2], states[0])
+    np.testing.assert_array_equal(states[3], states[1])
+
+
+def life(periodic: bool = True) -> Netlist:
+    """Conway's Life in 26 gates: the eight neighbours added up, then "3, or 2 and alive"."""
+    gates: list[int] = []
+    wires: list[tuple[int, int]] = []
+
+    def gate(kind: int, a: int, b: int) -> int:
+        gates.append(kind)
+        wires.append((a, b))
+        return 8 + len(gates)
+
+    AND, A_AND_NOT_B, XOR, OR = 1, 2, 6, 7
+
+    def add(a: int, b: int, c: int) -> tuple[int, int]:
+        half = gate(XOR, a, b)
+        return gate(XOR, half, c), gate(OR, gate(AND, a, b), gate(AND, half, c))
+
+    above, carry1 = add(0, 1, 2)
+    below, carry2 = add(6, 7, 8)
+    beside, carry3 = gate(XOR, 3, 5), gate(AND, 3, 5)
+    ones, carry4 = add(above, below, beside)
+    odd = gate(XOR, gate(XOR, carry1, carry2), gate(XOR, carry3, carry4))
+    three = gate(OR, gate(AND, carry1, carry2), gate(AND, carry3, carry4))
+    two_or_three = gate(A_AND_NOT_B, odd, three)  # exactly one carry
+    alive = gate(AND, two_or_three, gate(OR, ones, 4))
+    return Netlist.build(1, periodic, gates, wires, [alive])
