@@ -115,12 +115,12 @@ class Preset:
 
 
 PRESETS = {
-    "game-of-life": Preset(game_of_life, "Conway's rule learned from its 512 neighbourhoods"),
-    "checkerboard": Preset(checkerboard, "a board grown from noise"),
-    "checkerboard-small": Preset(lambda: checkerboard(small=True), "the same with half of the gates"),
-    "checkerboard-async": Preset(checkerboard_async, "the same where each step updates 60 % of the cells"),
-    "lizard": Preset(lizard, "a picture grown from one cell on a torus"),
-    "colored-g": Preset(colored_g, "a letter in colours grown from nothing but the border"),
+    "game-of-life": Preset(game_of_life, "Conway's rule, from all neighbourhoods"),
+    "checkerboard": Preset(checkerboard, "a board, from noise"),
+    "checkerboard-small": Preset(lambda: checkerboard(small=True), "the same, with half of the gates"),
+    "checkerboard-async": Preset(checkerboard_async, "the same, each step updating a part of the cells"),
+    "lizard": Preset(lizard, "a picture, from one cell on a torus"),
+    "colored-g": Preset(colored_g, "a letter in colours, from nothing but the border"),
 }
 """By the names that `difflogic train` takes; each is its configuration's own."""
 

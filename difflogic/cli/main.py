@@ -12,6 +12,9 @@ import difflogic
 from difflogic.errors import DifflogicError
 
 COMMANDS = {
+    "train": ("difflogic.cli.train", "Train a preset, a file, or your own picture or rule."),
+    "presets": ("difflogic.cli.presets", "List the presets."),
+    "init": ("difflogic.cli.init", "Write a preset as a file to change."),
     "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
     "devices": ("difflogic.cli.devices", "List the GPU adapters."),
     "plan": ("difflogic.cli.plan", "Print the device memory that training would take."),

@@ -11,6 +11,9 @@ from difflogic.errors import UsageError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+MAX_SIDE = 128
+"""Cells a side of a picture, as in `train.picture_file`, whose import would slow down `--help`."""
+
 
 def engine_options(function: Function) -> Function:
     """`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
@@ -61,6 +64,14 @@ def megabytes(text: str) -> int:
     if not value > 0:
         raise click.BadParameter(f"{text!r} is not a positive number of MB.")
     return round(value * 1e6)
+
+
+def picture_size(text: str) -> tuple[int, int]:
+    """WIDTHxHEIGHT in cells: a type for click."""
+    sides = text.lower().split("x")
+    if len(sides) != 2 or not all(side.isascii() and side.isdigit() and 1 <= int(side) <= MAX_SIDE for side in sides):
+        raise click.BadParameter(f"{text!r} is not WIDTHxHEIGHT of 1 to {MAX_SIDE} cells each, say 32x32.")
+    return int(sides[0]), int(sides[1])
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:

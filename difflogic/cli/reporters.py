@@ -11,13 +11,15 @@ from typing import Any
 
 import click
 
+from difflogic.cli import preview
+from difflogic.config import Config
 from difflogic.engine import EngineInfo
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run
 from difflogic.train.observer import Beginning, Observer, Standing
 from difflogic.train.summary import describe_engine
 
-RESUME = "difflogic train-checkerboard --resume"
+RESUME = "difflogic train --resume"
 
 
 class Reporter(Observer):
@@ -49,10 +51,15 @@ class Lines(Reporter):
         )
         self.say(f"Engine {describe_engine(beginning.engine)}; {beginning.reason}")
         self.say(f"Run folder {beginning.path}")
+        self.show_target(config)
         if beginning.epoch:
             self.say(f"Going on after epoch {beginning.epoch} of {train.epochs}")
         if warning := software_warning(beginning):
             self.noticed(warning)
+
+    def show_target(self, config: Config) -> None:
+        """What the circuit should grow or learn."""
+        self.say("\n".join([preview.headline(config), *preview.plain(config)]))
 
     def logged(self, row: Row, accuracy: float) -> None:
         self.say(f"Epoch {row.epoch:4}: soft_loss={row.soft_loss:.4f}, hard_acc={100 * accuracy:.2f}%")
@@ -103,6 +110,9 @@ class Bar(Lines):
 
     def say(self, text: str) -> None:
         self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def show_target(self, config: Config) -> None:
+        preview.show(config, self._progress.console)
 
     def began(self, beginning: Beginning) -> None:
         super().began(beginning)

@@ -1,6 +1,6 @@
 """A run folder: one process at a time writes it, every file in it is whole, and its checkpoint resumes it.
 
-manifest.json  config.toml                       what the run is
+manifest.json  config.toml  target.png           what the run is
 metrics.jsonl  metrics.csv                       one row per epoch, and model of a population
 checkpoint.safetensors  checkpoint.previous...   the last state and the one before it
 circuit.json  loss.png  rollout.gif  summary.txt the result, of a population the leader's
@@ -64,8 +64,8 @@ class RunFolder:
                 ) from None
 
     @classmethod
-    def create(cls, path: Path, first: Snapshot, manifest_text: str) -> RunFolder:
-        """A new folder with its first checkpoint and empty metrics; nothing stays where this fails."""
+    def create(cls, path: Path, first: Snapshot, manifest_text: str, target: bytes) -> RunFolder:
+        """A new folder with its first checkpoint, empty metrics and target.png; nothing stays where this fails."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
@@ -75,6 +75,7 @@ class RunFolder:
             check_new(path)  # again, now that nobody else can write
             folder.write(manifest.NAME, manifest_text)
             folder.write("config.toml", first.members[0].config.to_toml())
+            folder.write("target.png", target)
             folder.start_journal(first.seeds, [[] for _ in first.members])
             folder.save(first)
         except BaseException:

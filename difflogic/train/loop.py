@@ -19,7 +19,7 @@ from difflogic.config import Config
 from difflogic.engine import Engine, EngineInfo, TrainState
 from difflogic.errors import ConfigError, UsageError
 from difflogic.train import folder as folders
-from difflogic.train import manifest, results, start
+from difflogic.train import manifest, pictures, results, start
 from difflogic.train.contest import ContestModel
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row
@@ -144,7 +144,8 @@ class Trainer:
                 yield session
                 return
             record = manifest.begin(config, session.model.info, self.reason, init_from, begin.snapshot.seeds)
-            with _closing(RunFolder.create(out, begin.snapshot, manifest.to_json(record))) as folder:
+            target = pictures.target_png(begin.members[0].job)
+            with _closing(RunFolder.create(out, begin.snapshot, manifest.to_json(record), target)) as folder:
                 yield session.keep(folder, record)
 
     @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.engine import Job
 from difflogic.train.journal import Row
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 CELL_PIXELS = 8
 FRAME_MS = 120
 LAST_FRAME_MS = 1500
+RULE_EXAMPLES = 8
+"""Grids that stand for a rule."""
+GREY = 128
 
 
 def loss_png(rows: Sequence[Row], title: str) -> bytes:
@@ -79,6 +83,46 @@ def _label(axes: Axes, text: str, values: Sequence[float]) -> None:
     axes.set_ylabel(text)
     axes.grid(True, alpha=0.3)
     axes.legend()
+
+
+def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """RGB `[..., 3]` of `bits [..., n]`: white where there is one channel, else red, green and blue.
+
+    Of six channels, the last three hold the low bits of red, green and blue.
+    """
+    if bits.shape[-1] == 1:
+        return np.repeat(bits * np.uint8(255), 3, axis=-1)
+    padded = np.zeros((*bits.shape[:-1], 6), dtype=np.uint8)
+    padded[..., : min(6, bits.shape[-1])] = bits[..., :6]
+    if bits.shape[-1] <= 3:
+        return padded[..., :3] * np.uint8(255)
+    return (2 * padded[..., :3] + padded[..., 3:]) * np.uint8(85)
+
+
+def target_png(job: Job) -> bytes:
+    """What states should be; for a rule, starts above what each should become."""
+    if job.target is not None:
+        picture = colors(job.target.astype(np.uint8))
+    else:
+        starts = job.probes[np.linspace(0, len(job.probes) - 1, RULE_EXAMPLES).astype(int), ..., :1]
+        rows = [np.concatenate(list(_framed(each)), axis=1) for each in (starts, job.targets(starts))]
+        picture = np.concatenate(rows, axis=0)
+    return _scaled_png(picture)
+
+
+def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """RGB with a grey line around each, so that grids in a row can be told apart."""
+    border = ((0, 0), (1, 1), (1, 1), (0, 0))
+    return np.pad(colors(grids), border, constant_values=GREY)
+
+
+def _scaled_png(picture: npt.NDArray[np.uint8]) -> bytes:
+    from PIL import Image
+
+    large = picture.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)
+    buffer = io.BytesIO()
+    Image.fromarray(large).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def rollout_gif(states: npt.NDArray[Any]) -> bytes:

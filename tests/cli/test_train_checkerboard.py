@@ -222,7 +222,7 @@ def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
     state = checkpoint.load(folder).state
     assert out.endswith(
         f"Interrupted by {number.name} after epoch {state.epoch} of 500; the checkpoint is written. "
-        f"Continue with: difflogic train-checkerboard --resume {folder}\n"
+        f"Continue with: difflogic train --resume {folder}\n"
     )
     resumed = processes.run(MAIN, "train-checkerboard", "--resume", folder, "--epochs", state.epoch + 1)
     assert resumed.returncode == 0, resumed.stderr

@@ -52,7 +52,7 @@ class FullDisk(Observer):
 def test_what_a_run_leaves(finished: Run, config: Config, engine: Engine) -> None:
     assert {child.name for child in finished.path.iterdir()} - {folders.LOCK} == {
         "manifest.json", "config.toml", "metrics.jsonl", "metrics.csv", "checkpoint.safetensors",
-        "checkpoint.previous.safetensors", "circuit.json", "loss.png", "rollout.gif", "summary.txt",
+        "checkpoint.previous.safetensors", "circuit.json", "loss.png", "rollout.gif", "summary.txt", "target.png",
     }  # fmt: skip
     assert Config.load(finished.path / "config.toml") == config
     assert (finished.path / "summary.txt").read_text() == finished.summary

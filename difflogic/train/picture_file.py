@@ -1,0 +1,121 @@
+"""A picture file as the bits of cells.
+
+A cell is on or off (2 colours), has a bit each of red, green and blue (8), or two of each (64): the high bits in
+channels 0, 1 and 2, the low ones in 3, 4 and 5. Transparent counts as off: colours are multiplied by their opacity.
+A picture that is too large is made smaller by Lanczos resampling in its own proportions, as in the authors' notebook.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Bits = npt.NDArray[np.uint8]
+
+CHANNELS = {2: 1, 8: 3, 64: 6}
+"""Channels that so many colours take."""
+THRESHOLDS = {2: 0.26, 8: 0.5}
+"""A bit is 1 above these; the paper's lizard is where red, green or blue is above the first."""
+LEVELS = np.array([1 / 6, 3 / 6, 5 / 6], dtype=np.float32)
+"""Between the four levels of 64 colours."""
+MAX_SIDE = 128
+MAX_PIXELS = 4096 * 4096
+"""Of a file, before it is made smaller: what a picture takes in memory is known before it is unpacked."""
+FORMATS = ("PNG", "GIF", "JPEG", "BMP", "WEBP", "PPM")
+"""Those that describe pixels: others may be programs, or need some to be read."""
+
+
+def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold: float | None = None) -> Bits:
+    """`[H, W, CHANNELS[colors]]`, 0 or 1; `size`, width and height, is the room it is made to fit into.
+
+    Raises DataError, in one sentence, for everything that is not a still picture of a fitting size with something
+    in it.
+    """
+    if threshold is not None and colors not in THRESHOLDS:
+        raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
+    picture = _open(path)
+    if size is not None:
+        picture.thumbnail(size, _lanczos())
+    if max(picture.size) > MAX_SIDE:
+        raise DataError(
+            f"{path} is {_sides(picture.size)} pixels, at most {MAX_SIDE}x{MAX_SIDE} become cells: scale it down "
+            "with --size, say --size 32x32."
+        )
+    bits = _bits(picture, colors, threshold)
+    if not bits.any():
+        raise DataError(f"Every pixel of {path} is transparent or too dark to count: expected some that are on.")
+    return bits
+
+
+def _bits(picture: Image.Image, colors: int, threshold: float | None) -> Bits:
+    pixels = np.asarray(picture, dtype=np.float32) / 255
+    light = pixels[..., :3] * pixels[..., 3:]
+    if colors in THRESHOLDS:
+        above: npt.NDArray[np.bool_] = light > (THRESHOLDS[colors] if threshold is None else threshold)
+        return np.asarray(above.any(axis=-1, keepdims=True) if colors == 2 else above, dtype=np.uint8)
+    levels = (light[..., None] > LEVELS).sum(axis=-1)
+    return np.concatenate([levels >> 1, levels & 1], axis=-1).astype(np.uint8)
+
+
+def _open(path: Path) -> Image.Image:
+    """RGBA, upright."""
+    from PIL import Image, ImageOps
+
+    if path.is_dir() or (path.exists() and not path.is_file()):
+        raise DataError(f"{path} is not a file: expected a picture ({', '.join(FORMATS)}).")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what matters in a damaged file is an error
+            with Image.open(path, formats=FORMATS) as picture:
+                _check_still(path, picture)
+                return _rgba(ImageOps.exif_transpose(picture))
+    except OSError as error:
+        if error.strerror:  # the system's
+            raise DataError(f"Cannot read the picture {path}: {error.strerror}.") from error
+        raise _unreadable(path, error) from error
+    except Image.DecompressionBombError as error:
+        raise DataError(f"{path} unpacks to far more than {MAX_PIXELS:,} pixels: scale it down first.") from error
+    except (ValueError, SyntaxError, EOFError, LookupError, TypeError, ArithmeticError, RuntimeError) as error:
+        raise _unreadable(path, error) from error  # what Pillow's readers raise on damaged files
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    if path.stat().st_size == 0:
+        return DataError(f"{path} is empty: expected a picture ({', '.join(FORMATS)}).")
+    return DataError(f"{path} is not a picture that can be read, expected {', '.join(FORMATS)}, undamaged.")
+
+
+def _check_still(path: Path, picture: Image.Image) -> None:
+    if picture.width * picture.height > MAX_PIXELS:
+        raise DataError(f"{path} is {_sides(picture.size)} pixels, more than {MAX_PIXELS:,}: scale it down first.")
+    if picture.format != "MPO" and getattr(picture, "is_animated", False):
+        raise DataError(f"{path} is animated: expected a still picture, save one of its frames as PNG.")
+
+
+def _rgba(picture: Image.Image) -> Image.Image:
+    from PIL import Image
+
+    if picture.mode == "F":
+        raise ValueError("pixels without a known white")
+    if picture.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip
+        picture = Image.fromarray((np.asarray(picture, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
+    return picture.convert("RGBA")
+
+
+def _lanczos() -> Image.Resampling:
+    from PIL import Image
+
+    return Image.Resampling.LANCZOS
+
+
+def _sides(size: tuple[int, int]) -> str:
+    return f"{size[0]}x{size[1]}"

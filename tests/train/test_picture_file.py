@@ -1,0 +1,158 @@
+"""Picture files as bits: colours, transparency, sizes, and everything that is no picture."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from difflogic.errors import DataError
+from difflogic.train import picture_file
+
+RED, GREEN, WHITE, BLACK, CLEAR = (255, 0, 0, 255), (0, 255, 0, 255), (255,) * 4, (0, 0, 0, 255), (255, 255, 255, 0)
+
+
+def save(path: Path, rows: object, mode: str = "RGBA", **options: object) -> Path:
+    Image.fromarray(np.array(rows, dtype=np.uint8)).convert(mode).save(path, **options)
+    return path
+
+
+def test_black_and_white(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", [[WHITE, BLACK, CLEAR], [RED, (60, 67, 0, 255), (60, 66, 0, 255)]])
+    assert picture_file.load(path, 2)[..., 0].tolist() == [[1, 0, 0], [1, 1, 0]]
+    assert picture_file.load(path, 2, threshold=0.999)[..., 0].tolist() == [[1, 0, 0], [1, 0, 0]]
+
+
+def test_opacity_dims_a_colour(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", [[(255, 255, 255, 66), (255, 255, 255, 67)]])
+    assert picture_file.load(path, 2)[..., 0].tolist() == [[0, 1]]
+
+
+def test_eight_colours_are_a_bit_of_red_green_and_blue(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", [[RED, GREEN, (0, 0, 255, 255)], [(255, 200, 100, 255), BLACK, WHITE]])
+    bits = picture_file.load(path, 8)
+    assert bits.tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[1, 1, 0], [0, 0, 0], [1, 1, 1]]]
+
+
+def test_sixty_four_colours_are_two_bits_each_high_ones_first(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", [[(255, 170, 85, 255), (0, 42, 43, 255), (127, 128, 212, 255)]])
+    assert picture_file.load(path, 64).tolist() == [[[1, 1, 0, 1, 0, 1], [0, 0, 0, 0, 0, 1], [0, 1, 1, 1, 0, 0]]]
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "LA"])
+def test_every_kind_of_pixel(mode: str, tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", [[WHITE, BLACK, WHITE]], mode)
+    assert picture_file.load(path, 2)[..., 0].tolist() == [[1, 0, 1]]
+
+
+def test_sixteen_bits_a_pixel(tmp_path: Path) -> None:
+    Image.fromarray(np.array([[65535, 0, 16000, 18000]], dtype=np.uint16)).save(tmp_path / "a.png")
+    assert picture_file.load(tmp_path / "a.png", 2)[..., 0].tolist() == [[1, 0, 0, 1]]
+
+
+def test_a_photograph_that_was_turned_is_upright(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    pixels = np.repeat(np.repeat([[255, 0]], 8, axis=0), 8, axis=1)
+    save(tmp_path / "a.jpg", pixels, "L", exif=exif)
+    assert picture_file.load(tmp_path / "a.jpg", 2)[0, :, 0].tolist() == [0] * 8 + [1] * 8
+
+
+def test_size_keeps_proportions_and_never_enlarges(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", np.full((100, 200, 4), 255))
+    assert picture_file.load(path, 2, (20, 20)).shape == (10, 20, 1)
+    path = save(tmp_path / "b.png", np.full((5, 6, 4), 255))
+    assert picture_file.load(path, 2, (20, 20)).shape == (5, 6, 1)
+
+
+def test_128_cells_a_side_are_the_most(tmp_path: Path) -> None:
+    assert picture_file.load(save(tmp_path / "a.png", np.full((128, 128), 255)), 2).shape == (128, 128, 1)
+    with pytest.raises(DataError, match=r"is 129x1 pixels, at most 128x128 become cells: .* --size"):
+        picture_file.load(save(tmp_path / "b.png", np.full((1, 129), 255)), 2)
+
+
+def header_of(width: int, height: int) -> bytes:
+    """A PNG that promises so many pixels and holds none."""
+    chunks = (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
+    )
+
+
+@pytest.mark.parametrize("sides", [(4096, 4097), (12_000, 12_000), (100_000, 100_000)])
+def test_a_picture_that_would_fill_the_memory(sides: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "bomb.png").write_bytes(header_of(*sides))
+    with pytest.raises(DataError, match=r"more than 16,777,216.*: scale it down first\.$"):
+        picture_file.load(tmp_path / "bomb.png", 2, (20, 20))
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a.png", "a.webp"])
+def test_an_animation(name: str, tmp_path: Path) -> None:
+    frames = [Image.new("L", (4, 4), shade) for shade in (0, 255)]
+    frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:])
+    with pytest.raises(DataError, match=r"is animated: expected a still picture, save one of its frames as PNG\.$"):
+        picture_file.load(tmp_path / name, 2)
+
+
+def test_what_is_no_picture(tmp_path: Path) -> None:
+    (tmp_path / "text.png").write_text("a cat")
+    (tmp_path / "empty.png").write_bytes(b"")
+    save(tmp_path / "a.tiff", [[WHITE]])
+    whole = save(tmp_path / "whole.png", np.random.default_rng(1).integers(0, 256, (40, 40, 4))).read_bytes()
+    (tmp_path / "half.png").write_bytes(whole[: len(whole) // 2])
+    known = "PNG, GIF, JPEG, BMP, WEBP, PPM"
+    for name, words in (
+        ("nowhere.png", "Cannot read the picture {}: No such file or directory."),
+        ("", "{} is not a file: expected a picture (" + known + ")."),
+        ("empty.png", "{} is empty: expected a picture (" + known + ")."),
+        ("text.png", "{} is not a picture that can be read, expected " + known + ", undamaged."),
+        ("half.png", "{} is not a picture that can be read, expected " + known + ", undamaged."),
+        ("a.tiff", "{} is not a picture that can be read, expected " + known + ", undamaged."),
+    ):
+        with pytest.raises(DataError) as raised:
+            picture_file.load(tmp_path / name, 2)
+        assert str(raised.value) == words.format(tmp_path / name)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(DataError, match="is not a file"):
+        picture_file.load(tmp_path / "pipe", 2)
+
+
+def test_a_picture_without_anything_in_it(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.png", [[CLEAR, BLACK]])
+    with pytest.raises(DataError, match=r"^Every pixel of .*a\.png is transparent or too dark to count"):
+        picture_file.load(path, 8)
+
+
+def test_sixty_four_colours_have_no_threshold(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no threshold"):
+        picture_file.load(tmp_path / "a.png", 64, threshold=0.5)
+
+
+@given(kind=st.sampled_from(picture_file.FORMATS), data=st.data())
+def test_a_damaged_file_is_a_picture_or_a_sentence(
+    kind: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    buffer = io.BytesIO()
+    Image.fromarray(np.arange(192, dtype=np.uint8).reshape(8, 8, 3)).save(buffer, kind)
+    content = bytearray(buffer.getvalue())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged"
+    path.write_bytes(content[: data.draw(st.integers(1, len(content)))])
+    try:
+        bits = picture_file.load(path, 8, (8, 8))
+    except DataError:
+        return
+    assert set(np.unique(bits)) <= {0, 1}

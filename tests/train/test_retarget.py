@@ -1,0 +1,160 @@
+"""Targets and starts of the user's own, and what changes with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic import presets, raster
+from difflogic.cli.settings import applied
+from difflogic.config import Config
+from difflogic.errors import ConfigError, UsageError
+from difflogic.train import tasks
+from difflogic.train.retarget import Wishes, changes
+
+
+def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] = (255, 255, 255)) -> Path:
+    """All on but the lower right pixel."""
+    path = folder / f"{width}x{height}.png"
+    image = Image.new("RGB", (width, height), color)
+    image.putpixel((width - 1, height - 1), (0, 0, 0))
+    image.save(path)
+    return path
+
+
+def wished(config: Config, fixed: tuple[int, int] | None = None, **wishes: Any) -> Config:
+    return applied(config, changes(config, Wishes(**wishes), fixed, config.model.channels))
+
+
+def test_without_a_wish_nothing_changes() -> None:
+    for name in presets.PRESETS:
+        assert wished(presets.get(name)) == presets.get(name)
+
+
+def test_the_grid_becomes_that_of_the_picture(tmp_path: Path) -> None:
+    config = wished(presets.lizard(), target=picture(tmp_path, 7, 5), padding=2)
+    target = tasks.target(config.task)
+    assert target is not None
+    assert target.shape == (9, 11, 1)
+    assert target[2:7, 2:9].sum() == target.sum() == 34
+    assert target[6, 8] == 0
+    unchanged = config.with_(task=presets.lizard().task)
+    assert unchanged == presets.lizard()
+
+
+def test_size_is_the_grid_and_the_picture_is_in_its_middle(tmp_path: Path) -> None:
+    config = wished(presets.lizard(), target=picture(tmp_path, 60, 30), size=(20, 16))
+    assert (config.task.height, config.task.width) == (16, 20)
+    target = tasks.target(config.task)
+    assert target is not None
+    assert target.any(axis=(1, 2)).tolist() == [False] * 3 + [True] * 10 + [False] * 3
+
+
+def test_colours_are_those_that_the_loss_channels_carry(tmp_path: Path) -> None:
+    path = picture(tmp_path, 4, 4, (255, 0, 170))
+    assert wished(presets.colored_g(), target=path).task.picture[0] == "5555"
+    assert wished(presets.lizard(), target=path).task.picture[0] == "1111"
+    config = wished(presets.checkerboard(), target=path, colors=64)
+    assert (config.task.loss_channels, config.task.picture[0][0]) == (6, raster.ALPHABET[0b001101])
+    assert config.task.start == "random"
+
+
+def test_boards_cannot_start_a_picture(tmp_path: Path) -> None:
+    assert wished(presets.game_of_life(), target=picture(tmp_path, 9, 9)).task.start == "seed"
+
+
+def test_a_rule_in_place_of_a_rule_changes_nothing_else() -> None:
+    config = presets.game_of_life()
+    assert wished(config, rule="B36/S23") == config.with_(task={"rule": "B36/S23"})
+
+
+def test_a_rule_in_place_of_a_picture_is_one_step_on_a_torus(tmp_path: Path) -> None:
+    (tmp_path / "rule").write_text("01" * 256)
+    config = wished(presets.checkerboard_async(), rule_table=tmp_path / "rule")
+    task = config.task
+    assert (task.target, task.steps, task.start, config.model.periodic) == ("rule", 1, "random", True)
+    assert (task.height, task.loss_channels, config.train.fire_rate) == (14, 1, 1.0)
+    assert task.rule == "5" * 128
+    damaged = presets.lizard().with_(task={"loss_steps": [6, 12], "damage_side": 3, "damage_steps": [6]})
+    assert wished(damaged, rule="B3/S23").task.judged_steps == (1,)
+
+
+def test_one_channel_learns_a_rule_from_all_boards(tmp_path: Path) -> None:
+    config = wished(presets.game_of_life(), target=picture(tmp_path, 20, 20))
+    learned = wished(config, rule="B3/S23")
+    assert (learned.task.start, learned.task.height, learned.task.width) == ("boards", 3, 3)
+    assert wished(config, fixed=(20, 20), rule="B3/S23").task.start == "random"
+
+
+def test_starts(tmp_path: Path) -> None:
+    lizard = presets.lizard()
+    assert wished(lizard, start="random") == lizard.with_(task={"start": "random"})
+    zeros = wished(lizard, start="zeros")
+    assert (zeros.task.start, zeros.model.periodic) == ("zeros", False)
+    config = wished(lizard, start=str(picture(tmp_path, 4, 6)))
+    start = tasks.start(config)
+    assert start is not None
+    assert start.shape == (20, 20, 128)
+    assert start[7:13, 8:12, 0].sum() == start.sum() == 23
+    assert config.task.picture == lizard.task.picture
+
+
+def test_a_start_fits_the_grid_of_its_target(tmp_path: Path) -> None:
+    path = picture(tmp_path, 5, 4)
+    config = wished(presets.colored_g(), target=path, start=str(path), padding=1)
+    assert config.task.start_picture == config.task.picture
+    assert (config.task.height, config.task.width) == (6, 7)
+
+
+def refused(words: str, config: Config, fixed: tuple[int, int] | None = None, **wishes: Any) -> None:
+    with pytest.raises(UsageError) as raised:
+        wished(config, fixed, **wishes)
+    assert str(raised.value) == words
+
+
+def test_a_target_that_is_larger_than_its_grid(tmp_path: Path) -> None:
+    path = picture(tmp_path, 24, 9)
+    words = (
+        f"{path} is 24 cells wide and 9 high, but the grid is 20 wide and 20 high: scale it down with --size 20x20, "
+        "or give a larger grid."
+    )
+    refused(words, presets.lizard(), (20, 20), target=path)
+    refused(words, presets.lizard(), start=str(path))
+    assert wished(presets.lizard(), (20, 30), target=path).task.width == 30
+
+
+def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
+    path = picture(tmp_path, 9, 9)
+    words = "{} colours take {} channels, but a cell has {}: give --colors {}, or a preset with more channels."
+    refused(words.format(8, 3, 1, 2), presets.game_of_life(), target=path, colors=8)
+    config = presets.game_of_life()
+    with pytest.raises(ConfigError) as raised:
+        changes(config, Wishes(target=path, colors=64), None, 3)
+    assert str(raised.value) == words.format(64, 6, 3, 8)
+
+
+def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
+    path, lizard = picture(tmp_path, 2, 2), presets.lizard()
+    refused("There is one target: give --target or --rule, not both.", lizard, target=path, rule="B3/S23")
+    refused("--size is for pictures: give --target FILE or --start FILE with it.", lizard, size=(9, 9), start="zeros")
+    refused("--colors is for pictures: give --target FILE or --start FILE with it.", lizard, colors=8)
+    refused("--threshold is for pictures: give --target FILE or --start FILE with it.", lizard, threshold=0.0)
+    refused("--padding surrounds a picture: give --target FILE with it.", lizard, padding=1)
+    refused("--padding makes the grid of the target's size, but the grid's size is given: drop one.", lizard, (9, 9),
+            target=path, padding=1)  # fmt: skip
+    refused(f"A grid has at least 3x3 cells: put some around {path} with --padding 1.", lizard, target=path)
+    refused("--start must be one of random, boards, seed, zeros, or a picture file, got 'sed' (did you mean seed?).",
+            lizard, start="sed")  # fmt: skip
+    refused("'B3' is no rule: a rule is written B3/S23 (B: neighbours that give birth, S: that survive, digits 0 to "
+            "8), or as its 512 entries in 128 hexadecimal digits.", lizard, rule="B3")  # fmt: skip
+
+
+def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    with pytest.raises(UsageError, match="is transparent or too dark to count"):
+        wished(presets.lizard(), start=str(tmp_path / "a.png"))
+    assert np.array_equal(tasks.start(wished(presets.colored_g(), start="zeros")), np.zeros((16, 16, 64)))
