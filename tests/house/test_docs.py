@@ -50,7 +50,7 @@ def test_command_is_documented(name):
     assert undescribed == []
 
 
-@pytest.mark.parametrize("script", sorted(set(re.findall(r"\bbin/[a-z]+", README))))
+@pytest.mark.parametrize("script", sorted(set(re.findall(r"(?<!\.venv/)\bbin/[a-z]+", README))))
 def test_script_exists(script):
     assert (CHECKOUT / script).is_file()
 
