@@ -368,5 +368,7 @@ class Config:
         """Read a TOML file. Raises ConfigError where it cannot be read."""
         try:
             return cls.from_toml(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"Cannot read the configuration {path}: {error}.") from error
+        except OSError as error:
+            raise ConfigError(f"Cannot read the configuration {path}: {error.strerror or error}.") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"Cannot read the configuration {path}: it is not text in UTF-8.") from error

@@ -1,4 +1,4 @@
-"""The command line in this process, with a checkerboard that takes milliseconds."""
+"""The command line in this process, with presets that take milliseconds."""
 
 from __future__ import annotations
 
@@ -32,6 +32,19 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
     def run(*arguments: object, engine: str | None = "reference") -> Result:
         chosen = [] if engine is None else ["--engine", engine]
         code = main(["train-checkerboard", *chosen, *map(str, arguments)])
+        return Result(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def difflogic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
+    """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other."""
+    monkeypatch.setitem(presets.PRESETS, "tiny", presets.Preset(tiny_config, "a stand-in"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> Result:
+        code = main([*map(str, arguments)])
         return Result(code, *capsys.readouterr())
 
     return run

@@ -1,0 +1,59 @@
+"""The target on a terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from difflogic import presets
+from difflogic.cli import preview
+from difflogic.config import Config
+
+
+def shown(config: Config, encoding: str = "utf-8", **options: Any) -> str:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    settings = {"force_terminal": True, "color_system": None, "width": 80, **options}
+    preview.show(config, Console(file=file, legacy_windows=False, _environ={}, **settings))
+    file.seek(0)
+    return file.read()
+
+
+def small(*rows: str) -> Config:
+    return presets.colored_g().with_(task={"height": len(rows), "width": len(rows[0]), "picture": rows})
+
+
+def test_half_blocks() -> None:
+    assert shown(small(".1.2", "..47", "1...")).splitlines() == [
+        "Target: picture, 4 cells wide, 3 high, 5 on, 5 colours", " ▀▄█", "▀   ",
+    ]  # fmt: skip
+
+
+def test_colours() -> None:
+    out = shown(small("1.3", "24.", "7.."), color_system="truecolor")
+    assert "\x1b[38;2;255;0;0;48;2;0;255;0m▀" in out
+    assert "\x1b[38;2;48;48;48;48;2;0;0;255m▀" in out
+    assert "\x1b[38;2;255;255;0;48;2;48;48;48m▀" in out
+
+
+def test_a_terminal_without_colours_or_blocks() -> None:
+    assert "\x1b" not in shown(presets.colored_g(), color_system="truecolor", no_color=True)
+    assert shown(small("1.3", "24.", "7.."), encoding="ascii").splitlines()[1:] == ["1.3", "24.", "7.."]
+
+
+def test_a_terminal_that_is_too_narrow() -> None:
+    assert "see target.png" in " ".join(shown(presets.lizard(), width=19).split())
+    assert "█" not in shown(presets.lizard(), width=19)
+    assert "█" in shown(presets.lizard(), width=20)
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [("B3/S23", "one generation of B3/S23"), ("0f" * 64, "one generation of a rule given as a table")],
+)
+def test_a_rule_has_no_picture(rule: str, words: str) -> None:
+    config = presets.game_of_life().with_(task={"rule": rule})
+    assert shown(config) == f"Target: {words}\n"
+    assert preview.plain(config) == []

@@ -1,0 +1,202 @@
+"""`difflogic train`, `init` and `presets`: any preset, file or target, and everything that can be wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic import checkpoint, presets
+from difflogic.cli import settings
+from difflogic.config import Config
+from difflogic.errors import UsageError
+from tests.cli.conftest import Call
+from tests.train.tiny import assert_same_run, tiny_config
+
+CPU = ("--engine", "cpu", "--epochs", 2)
+
+
+def save_picture(name: str, width: int = 6, height: int = 5) -> None:
+    """Red, green, blue and black pixels in turns."""
+    colors = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [0, 0, 0]], dtype=np.uint8)
+    Image.fromarray(colors[np.arange(width * height).reshape(height, width) % 4]).save(name)
+
+
+def config_of(folder: str) -> Config:
+    return checkpoint.load(Path(folder)).config
+
+
+def test_a_preset_is_what_its_short_way_is(difflogic: Call, call: Call) -> None:
+    code, out, errors = difflogic("train", "tiny", "--engine", "reference", "--out", "long")
+    assert (code, errors) == (0, "")
+    call("--out", "short")
+    assert_same_run(Path("long"), Path("short"))
+    assert out.splitlines()[3:9] == [
+        "Target: checkerboard, 6 cells wide, 5 high, 14 on, 2 colours",
+        "..11..", "..11..", "11..11", "11..11", "..11..",
+    ]  # fmt: skip
+
+
+def test_any_field_can_be_set(difflogic: Call) -> None:
+    sets = ["train.lr=0.07", "task.loss_steps=[1, 3]", "name=mine", "model.periodic = true", "train.lr=0.08"]
+    assert difflogic("train", "tiny", *CPU, "--out", "run", *(w for s in sets for w in ("--set", s))).code == 0
+    expected = tiny_config(lr=0.08, epochs=2).with_(name="mine", model={"periodic": True}, task={"loss_steps": [1, 3]})
+    assert config_of("run") == expected
+
+
+def test_a_field_deep_inside() -> None:
+    changed = settings.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
+    assert settings.applied(tiny_config(), changed).model.update.connections[:2] == ("random", "unique")
+    assert settings.applied(tiny_config(), changed).model.update.widths == tiny_config().model.update.widths
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0.06", 0.06), ("6", 6), ("true", True), ("'seed'", "seed"), ("seed", "seed"), ("[1, 2]", [1, 2]),
+     ("", ""), ("B3/S23", "B3/S23"), ("1\nepochs = 3", "1\nepochs = 3"), ("a=b", "a=b")],
+)  # fmt: skip
+def test_values_are_toml_or_text(text: str, value: object) -> None:
+    assert settings.parse([f"task.start={text}"]) == {"task": {"start": value}}
+
+
+@pytest.mark.parametrize("text", ["", "train", "=3", "train.=3", ".lr=3"])
+def test_what_is_no_assignment(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^--set takes SECTION\.FIELD=VALUE, say train\.lr=0\.06, got "):
+        settings.parse([text])
+
+
+def test_a_file_of_init_trains_the_same(difflogic: Call) -> None:
+    code, out, errors = difflogic("init", "tiny")
+    assert (code, out, errors) == (0, "Wrote tiny.toml: train it with difflogic train --config tiny.toml\n", "")
+    assert Config.load(Path("tiny.toml")) == tiny_config()
+    assert difflogic("train", "--config", "tiny.toml", *CPU, "--out", "run").code == 0
+    assert config_of("run") == tiny_config(epochs=2)
+
+
+def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
+    Path("mine.toml").write_text("precious")
+    code, out, errors = difflogic("init", "lizard", "-o", "mine.toml")
+    assert (code, out) == (2, "")
+    assert errors == "Error: mine.toml is there already: give another name with -o, or --force to replace it.\n"
+    assert Path("mine.toml").read_text() == "precious"
+    assert difflogic("init", "lizard", "-o", "mine.toml", "--force", "--set", "train.lr=0.1").code == 0
+    assert Config.load(Path("mine.toml")) == presets.lizard().with_(train={"lr": 0.1})
+    Path("folder").mkdir()
+    assert difflogic("init", "lizard", "-o", "folder", "--force").errors.startswith("Error: folder is a folder: ")
+
+
+def test_a_picture_in_a_file(difflogic: Call) -> None:
+    save_picture("cat.png")
+    out = difflogic("init", "colored-g", "--target", "cat.png", "--padding", 1, "-o", "cat.toml").out
+    assert "height 16 -> 7, width 16 -> 8" in out
+    config = Config.load(Path("cat.toml"))
+    assert config.task.picture[1] == ".124.12."
+    assert (config.task.height, config.task.width, config.task.loss_channels) == (7, 8, 3)
+
+
+def test_any_run_resumes(difflogic: Call) -> None:
+    difflogic("train", "tiny", "--engine", "cpu", "--out", "whole")
+    difflogic("train", "tiny", "--engine", "cpu", "--epochs", 5, "--out", "halves")
+    code, out, errors = difflogic("train", "--resume", "halves", "--epochs", 12)
+    assert (code, errors) == (0, "")
+    assert "Going on after epoch 5 of 12" in out
+    assert_same_run(Path("whole"), Path("halves"))
+
+
+def test_the_target_is_kept_as_a_picture(difflogic: Call) -> None:
+    difflogic("train", "tiny", *CPU, "--out", "run")
+    with Image.open("run/target.png") as picture:
+        cells = np.asarray(picture)[::8, ::8]
+    rows, columns = np.indices((5, 6))
+    assert np.array_equal(cells, ((columns // 2 + rows // 2) % 2 * 255)[..., None].repeat(3, axis=2))
+
+
+def test_json_stays_json(difflogic: Call) -> None:
+    save_picture("cat.png")
+    out = difflogic("train", "tiny", "--start", "zeros", *CPU, "--out", "run", "--json").out
+    events = [json.loads(line) for line in out.splitlines()]
+    assert events[0]["config"]["task"]["start"] == "zeros"
+
+
+BAD_INPUT = [
+    (["train"], "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."),
+    (["train", "tiny", "--config", "mine.toml"], "Say what to train: the name of a preset, as `difflogic presets` "
+                                                 "lists them, or --config FILE."),
+    (["train", "liizard"], "There is no preset 'liizard' (did you mean lizard?): expected one of "
+                           f"{', '.join(presets.PRESETS)}, tiny."),
+    (["train", "--config", "."], "Cannot read the configuration .: Is a directory."),
+    (["train", "--config", "nowhere.toml"], "Cannot read the configuration nowhere.toml: No such file or directory."),
+    (["train", "--config", "half.toml"], "Missing section [train]: `difflogic init` writes a file with all of them."),
+    (["train", "--config", "mine.toml", "--target", "cat.png", "--set", "task.width=4"],
+     "cat.png is 6 cells wide and 5 high, but the grid is 4 wide and 20 high: scale it down with --size 4x20, or give "
+     "a larger grid."),
+    (["train", "tiny", "--set", "train.lr"], "--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got 'train.lr'."),
+    (["train", "tiny", "--set", "train.lr=fast"], "train.lr must be a finite number of at least 0, got 'fast'."),
+    (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
+    (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected epochs, "
+        "batch, lr, weight_decay, beta1, beta2, epsilon, clip, initial_logit, fire_rate, eval_interval, probes, pool, "
+        "pool_reset."),
+    (["train", "tiny", "--set", "train=9"], "train must be a table, got 9."),
+    (["train", "tiny", "--set", "train.lr.x=9"], "train.lr must be a finite number of at least 0, got {'x': 9}."),
+    (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
+        "--colors 2, or a preset with more channels."),
+    (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
+        "down with --size, say --size 32x32."),
+    (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
+    (["train", "tiny", "--rule", "B3S23"], "'B3S23' is no rule: a rule is written B3/S23 (B: neighbours that give "
+        "birth, S: that survive, digits 0 to 8), or as its 512 entries in 128 hexadecimal digits."),
+    (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or a picture file, got "
+        "'ones'."),
+    (["train", "tiny", "--size", "0x9"], "Invalid value for '--size': '0x9' is not WIDTHxHEIGHT of 1 to 128 cells "
+        "each, say 32x32. See 'difflogic train --help'."),
+    (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],
+     "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
+    (["init", "lizard", "--set", "seed=-1"], "seed must be a whole number between 0 and 4294967295, got -1."),
+    (["init", "lizard", "-o", "nowhere/mine.toml"], None),
+    (["presets", "life"], "There is no preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_input(arguments: list[str], text: str, difflogic: Call, tmp_path: Path) -> None:
+    save_picture("cat.png")
+    save_picture("large.png", 300, 2)
+    Path("mine.toml").write_text(presets.lizard().to_toml())
+    Path("half.toml").write_text(presets.lizard().to_toml().partition("[train]")[0])
+    before = sorted(tmp_path.rglob("*"))
+    code, out, errors = difflogic(*arguments)
+    if text is None:
+        assert (code, out, errors.count("\n")) == (1, "", 1)
+        assert "No such file or directory" in errors
+    else:
+        assert (code, out, errors) == (2, "", f"Error: {text}\n")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_presets_are_listed(difflogic: Call) -> None:
+    code, out, errors = difflogic("presets")
+    assert (code, errors) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == ["preset", *presets.PRESETS]
+    assert " ".join(lines[2].split()) == "checkerboard a board, from noise 16x16 8 16 3040 20 2 500 47.2 M 1"
+
+
+def test_presets_in_json(difflogic: Call) -> None:
+    rows = {row["preset"]: row for row in map(json.loads, difflogic("presets", "--json").out.splitlines())}
+    life = rows["game-of-life"]
+    assert life["gate_evaluations_per_epoch"] == 2543 * 9 * 20
+    assert life["cost"] == round(2543 * 9 * 20 * 3000 / (4608 * 256 * 20 * 2 * 500), 3)
+    shown = json.loads(difflogic("presets", "lizard", "--json").out)
+    assert Config.from_dict(shown.pop("config")) == presets.lizard()
+    assert shown == rows["lizard"]
+
+
+def test_one_preset_in_full(difflogic: Call) -> None:
+    out = difflogic("presets", "lizard").out
+    assert "grid            20x20 torus" in out
+    assert Config.from_toml(out.partition("\n\n")[2]) == presets.lizard()

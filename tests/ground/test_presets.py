@@ -1,0 +1,97 @@
+"""The presets: the paper's values, and what they are called."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+from difflogic import drawings, presets, raster
+from difflogic.config import Config
+from difflogic.config_text import commented
+from difflogic.errors import ConfigError
+from difflogic.train import tasks
+
+PAPER = {
+    # name: (rows, columns, torus), (C, K), gates (perception, update), (T, batch, epochs), lr, start, loss channels
+    "game-of-life": ((3, 3, True), (1, 16), (240, 2303), (1, 20, 3000), 0.05, "boards", 1),
+    "checkerboard": ((16, 16, False), (8, 16), (224, 2816), (20, 2, 500), 0.05, "random", 1),
+    "checkerboard-async": ((14, 14, False), (8, 16), (224, 3840), (50, 1, 800), 0.05, "random", 1),
+    "lizard": ((20, 20, True), (128, 4), (60, 4480), (12, 1, 3500), 0.06, "seed", 1),
+    "colored-g": ((16, 16, False), (64, 4), (56, 4544), (15, 1, 3000), 0.06, "zeros", 3),
+}
+EVALUATIONS = {
+    "game-of-life": 2543,
+    "checkerboard": 4608,
+    "checkerboard-async": 5632,
+    "lizard": 12160,
+    "colored-g": 8128,
+}
+"""Gates of a cell in one step: those of perception once per channel."""
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_papers_values(name: str) -> None:
+    config = presets.get(name)
+    model, task, train = config.model, config.task, config.train
+    perception = model.kernels * model.perceive.gates
+    assert (
+        (task.height, task.width, model.periodic),
+        (model.channels, model.kernels),
+        (perception, model.update.gates),
+        (task.steps, train.batch, train.epochs),
+        train.lr,
+        task.start,
+        task.loss_channels,
+    ) == PAPER[name]
+    assert perception * model.channels + model.update.gates == EVALUATIONS[name]
+    assert (config.seed, train.weight_decay, train.clip, train.beta1, train.beta2) == (23, 0.01, 100, 0.9, 0.99)
+    assert train.fire_rate == (0.6 if name == "checkerboard-async" else 1)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_a_preset_has_its_name_and_both_files(name: str) -> None:
+    config = presets.get(name)
+    assert config.name == name
+    assert Config.from_toml(config.to_toml()) == config
+    assert Config.from_toml(commented(config, "Words, and more words. " * 20)) == config
+
+
+def test_the_drawings_have_as_many_ones_as_the_papers() -> None:
+    assert raster.decode(drawings.LIZARD, 1).sum() == 120
+    assert raster.decode(drawings.LETTER_G, 3).sum(axis=(0, 1)).tolist() == [46, 36, 27]
+
+
+def test_a_picture_of_ones_own() -> None:
+    picture = ("1" * 20,) * 20
+    target = tasks.target(presets.lizard(picture).task)
+    assert np.array_equal(target, np.ones((20, 20, 1)))
+    assert presets.colored_g(("7" * 16,) * 16).task.picture[0] == "7" * 16
+
+
+def test_a_name_that_is_nearly_one() -> None:
+    with pytest.raises(ConfigError, match=r"^There is no preset 'lizzard' \(did you mean lizard\?\): expected one of "):
+        presets.get("lizzard")
+
+
+def test_every_field_is_explained_with_its_range_and_value() -> None:
+    text = commented(presets.lizard(), "The lizard.")
+    assert text.startswith("# The lizard.\n")
+    comments: list[str] = []
+    explained = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            comments.append(line.lstrip("# "))
+        else:
+            if match := re.match(r"(\w+) = ", line):
+                explained[match[1]] = " ".join(comments)
+            comments = []
+    data = tomllib.loads(text)
+    fields = [name for table in (data, data["model"], data["task"], data["train"], data["model"]["update"])
+              for name, value in table.items() if not isinstance(value, dict)]  # fmt: skip
+    assert [name for name in fields if not explained.get(name)] == []
+    assert explained["lr"] == "Learning rate of AdamW (a finite number of at least 0; preset: 0.06)."
+    assert explained["fire_rate"].endswith("asynchronous (a number in (0, 1]; preset: 1.0).")
+    assert max(map(len, text.splitlines())) <= 120
