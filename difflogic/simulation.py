@@ -14,7 +14,7 @@ from difflogic import coins, prng
 from difflogic.config import MIN_SIDE
 from difflogic.errors import DataError
 from difflogic.netlist import Netlist
-from difflogic.planes import Planes, words_of
+from difflogic.planes import Planes, last_word, words_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Scene:
 
     def __post_init__(self) -> None:
         if min(self.height, self.width) < MIN_SIDE:
-            raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.height}x{self.width}.")
+            raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
         assert 1 <= self.fire_units <= coins.CERTAIN
 
     @property
@@ -42,6 +42,11 @@ class Scene:
     def words(self) -> int:
         """64-bit words of a row of one channel."""
         return words_of(self.width)
+
+    @property
+    def last_word(self) -> np.uint64:
+        """The bits of a row's last word that are cells."""
+        return last_word(self.width)
 
     @property
     def asynchronous(self) -> bool:

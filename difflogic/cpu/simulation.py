@@ -16,7 +16,7 @@ from difflogic.cpu.tables import Array, aligned
 from difflogic.cpu.threads import default_threads, together
 from difflogic.cpu.vectors import LINE, WORDS
 from difflogic.netlist import Netlist
-from difflogic.planes import Planes, last_word
+from difflogic.planes import Planes
 from difflogic.simulation import Scene, check_masks
 from difflogic.slots import slot_program
 
@@ -66,7 +66,7 @@ class CpuSimulation:
 
     def planes(self) -> Planes:
         planes = self._cells().copy()
-        planes[..., -1] &= last_word(self.scene.width)  # a periodic row has its guard there
+        planes[..., -1] &= self.scene.last_word  # a periodic row has its guard there
         return planes
 
     def _cells(self) -> Array:

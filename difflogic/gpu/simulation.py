@@ -100,7 +100,7 @@ class GpuSimulation:
         allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
         if self.scene.state_bytes > allowed:
             raise LimitError(
-                f"A state of {self.scene.height}x{self.scene.width} cells takes {self.scene.state_bytes / 1e6:.0f} MB, "
+                f"A state of {self.scene.width}x{self.scene.height} cells takes {self.scene.state_bytes / 1e6:.0f} MB, "
                 f"but this device binds at most {allowed / 1e6:.0f} MB: use a smaller grid or another engine."
             )
         if self._device.adapter.limits_loops and self._loop_trips() > LOOP_BUDGET:

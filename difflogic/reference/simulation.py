@@ -7,7 +7,7 @@ import numpy as np
 from difflogic import prng
 from difflogic.coins import coins
 from difflogic.netlist import Netlist
-from difflogic.planes import Planes, last_word
+from difflogic.planes import Planes
 from difflogic.simulation import Scene, check_masks
 from difflogic.wiring import PATCH
 
@@ -25,7 +25,7 @@ def simulate(scene: Scene, netlist: Netlist, masks: Planes | None, before: Plane
     after[:] = values.reshape(scene.channels, scene.height, -1).transpose(1, 0, 2)
     if masks is not None:
         after[:] = before ^ ((before ^ after) & masks[:, None])
-    after[..., -1] &= last_word(scene.width)
+    after[..., -1] &= scene.last_word
 
 
 def _vertical(scene: Scene, planes: Planes, dy: int) -> Planes:

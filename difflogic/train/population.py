@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -18,6 +17,7 @@ from difflogic.engine import (
     TrainState,
 )
 from difflogic.errors import ConfigError, LimitError
+from difflogic.memory import physical_memory
 
 ARRAYS = 8
 """Arrays `[G, 16]` of float32 that a member takes at least: logits and moments in the engine and out of it."""
@@ -38,7 +38,7 @@ def configs(config: Config, population: int) -> list[Config]:
 
 def _check_memory(config: Config, population: int) -> None:
     """A bound that is quick to see. Engines have their own, and say so."""
-    task, memory = config.task, _physical_memory()
+    task, memory = config.task, physical_memory()
     probes = config.train.probes * task.height * task.width * config.model.channels
     each = ARRAYS * config.model.gates * 16 * 4 + probes
     if memory is None or each * population <= memory:
@@ -52,14 +52,6 @@ def _check_memory(config: Config, population: int) -> None:
         f"A population of {population} needs at least {each * population / 1e9:.1f} GB, but this machine has "
         f"{memory / 1e9:.1f} GB of memory: at most {memory // each} such models fit."
     )
-
-
-def _physical_memory() -> int | None:
-    """Bytes; None where the system does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
 
 
 def open_models(engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState]) -> PopulationModel:

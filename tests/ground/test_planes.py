@@ -61,5 +61,5 @@ def test_a_probability_is_rounded_to_sixteen_bits() -> None:
 
 @pytest.mark.parametrize("sides", [(2, 9), (9, 2), (0, 3)])
 def test_a_grid_of_fewer_than_three_rows_or_columns(sides: tuple[int, int]) -> None:
-    with pytest.raises(DataError, match=rf"at least 3x3 cells, got {sides[0]}x{sides[1]}"):
+    with pytest.raises(DataError, match=rf"at least 3x3 cells, got {sides[1]}x{sides[0]}"):
         Scene(life(), *sides)

@@ -1,0 +1,1 @@
+"""Hard circuits: read, simplify, prove."""

@@ -1,0 +1,107 @@
+"""States as pictures: PNG and GIF files, and arrays for a screen, made smaller where a grid is large."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.errors import DataError
+from difflogic.netlist import Bits
+from difflogic.planes import Planes, unpack
+from difflogic.train.pictures import FRAME_MS, LAST_FRAME_MS
+
+Picture = npt.NDArray[np.uint8]
+"""Grey `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
+
+THRESHOLD = 128
+"""A pixel of at least so much is a 1."""
+GIF_SIDE = 512
+"""Pixels of a GIF's longer side at most."""
+LEAST_SIDE = 256
+"""A smaller picture is drawn with larger cells."""
+_PIXELS = 1 << 24
+"""Cells unpacked at a time."""
+
+
+def shown(visible: int) -> int:
+    """Channels of a picture: the first three as red, green and blue where so many are visible, else the first."""
+    return 3 if visible >= 3 else 1
+
+
+def picture(planes: Planes, width: int, visible: int, most: tuple[int, int] | None = None) -> Picture:
+    """The first channels of a state; each pixel is the mean of a square of cells where it must fit `most` (h, w)."""
+    channels = shown(visible)
+    height = len(planes)
+    side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
+    rows = max(1, _PIXELS // (width * side * channels)) * side
+    parts = [_shrunk(unpack(planes[top : top + rows, :channels], width), side) for top in range(0, height, rows)]
+    whole = np.concatenate(parts)
+    return whole if channels == 3 else whole[..., 0]
+
+
+def _shrunk(cells: Bits, side: int) -> Picture:
+    """Means of squares of `side` cells; those at the right and lower border may be smaller."""
+    if side == 1:
+        return cells * np.uint8(255)
+    rows, columns = (np.arange(0, extent, side) for extent in cells.shape[:2])
+    sums = np.add.reduceat(np.add.reduceat(cells.astype(np.uint32), rows, axis=0), columns, axis=1)
+    heights, widths = (
+        np.diff(starts, append=extent) for starts, extent in zip((rows, columns), cells.shape, strict=False)
+    )
+    means: Picture = (255 * sums // (heights[:, None] * widths)[..., None]).astype(np.uint8)
+    return means
+
+
+def png(planes: Planes, width: int, visible: int) -> bytes:
+    """One pixel per cell."""
+    from PIL import Image
+
+    image = Image.fromarray(picture(planes, width, visible))
+    buffer = io.BytesIO()
+    (image.convert("1") if image.mode == "L" else image).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def gif(pictures: Sequence[Picture]) -> bytes:
+    """An endless animation, a pause on the last picture."""
+    from PIL import Image
+
+    scale = max(1, LEAST_SIDE // max(pictures[0].shape[:2]))
+    frames: list[Any] = [Image.fromarray(each.repeat(scale, axis=0).repeat(scale, axis=1)) for each in pictures]
+    durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
+    buffer = io.BytesIO()
+    frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
+    return buffer.getvalue()
+
+
+def size(path: Path) -> tuple[int, int]:
+    """Height and width of a picture file. Raises DataError."""
+    width, height = _open(path).size
+    return height, width
+
+
+def read(path: Path, channels: int, visible: int) -> Bits:
+    """uint8 `[H, W, 1 or 3]`: red, green, blue where three channels are visible, else light is 1. Raises DataError."""
+    image = _open(path)
+    try:
+        pixels = np.asarray(image.convert("RGB" if shown(visible) == 3 else "L"))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise DataError(f"{path} is a damaged picture: {error}.") from error
+    bits: Bits = (pixels >= THRESHOLD).astype(np.uint8).reshape(*pixels.shape[:2], -1)
+    return bits[..., :channels]
+
+
+def _open(path: Path) -> Any:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return Image.open(io.BytesIO(path.read_bytes()))
+    except UnidentifiedImageError as error:
+        raise DataError(f"{path} is no picture that can be read.") from error
+    except Image.DecompressionBombError as error:
+        raise DataError(f"{path} is too large for a picture: give a start of that size as .npy.") from error

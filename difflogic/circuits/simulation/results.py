@@ -1,0 +1,82 @@
+"""What is left of a simulation: its last state, or some on the way, as RLE, PNG, GIF or npy."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+
+from difflogic import files
+from difflogic.circuits.simulation import pictures, rle
+from difflogic.errors import UsageError
+from difflogic.netlist import Bits
+from difflogic.planes import Planes, unpack
+from difflogic.simulation import Scene
+
+FORMATS = (".rle", ".png", ".gif", ".npy")
+MOVING = (".gif", ".npy")
+"""That can hold more than one state."""
+GIF_FRAMES = 60
+"""Unless `--every` says otherwise."""
+
+
+class Recording:
+    """The file of a scene. Raises UsageError at once where it could not be written at the end."""
+
+    def __init__(self, path: Path, scene: Scene, steps: int, every: int | None) -> None:
+        self.path, self.scene = path, scene
+        self.kind = path.suffix.lower()
+        if self.kind not in FORMATS:
+            raise UsageError(
+                f"{path} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: that says what is written."
+            )
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"The folder {path.absolute().parent} of the output does not exist: make it first.")
+        if every is not None and self.kind not in MOVING:
+            raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
+        self.every = every or (max(1, steps // GIF_FRAMES) if self.kind == ".gif" else 0)
+        self._pictures: list[pictures.Picture] = []
+        self._grids: list[Bits] = []
+
+    @property
+    def notes(self) -> list[str]:
+        """What the file does not hold."""
+        scene, notes = self.scene, []
+        longest = max(scene.height, scene.width)
+        if self.kind == ".gif" and longest > pictures.GIF_SIDE:
+            side = -(-longest // pictures.GIF_SIDE)
+            notes.append(f"a pixel of the GIF is the mean of {side}x{side} cells")
+        if self.kind == ".rle" and self._rle_channels() < scene.channels:
+            notes.append(f"the RLE holds {self._rle_channels()} of {scene.channels} channels, the .npy would hold all")
+        return notes
+
+    def add(self, planes: Planes) -> None:
+        """A state on the way."""
+        if self.kind == ".gif":
+            most = (pictures.GIF_SIDE, pictures.GIF_SIDE)
+            self._pictures.append(pictures.picture(planes, self.scene.width, self.scene.netlist.visible, most))
+        elif self.kind == ".npy":
+            self._grids.append(unpack(planes, self.scene.width))
+
+    def write(self, planes: Planes) -> None:
+        """The file, with the last state. Raises OSError."""
+        files.write_atomically(self.path, self._bytes(planes))
+
+    def _bytes(self, planes: Planes) -> bytes:
+        width, visible = self.scene.width, self.scene.netlist.visible
+        if self.kind == ".png":
+            return pictures.png(planes, width, visible)
+        if self.kind == ".gif":
+            return pictures.gif(self._pictures)
+        if self.kind == ".rle":
+            grid = unpack(planes[:, : self._rle_channels()], width)
+            return rle.text(grid, "difflogic").encode("ascii")
+        buffer = io.BytesIO()
+        np.save(buffer, np.stack(self._grids) if self._grids else unpack(planes, width))
+        return buffer.getvalue()
+
+    def _rle_channels(self) -> int:
+        """All, where a state can hold them, else the visible ones, at most so many."""
+        channels = self.scene.channels
+        return channels if channels <= rle.MOST_CHANNELS else min(self.scene.netlist.visible, rle.MOST_CHANNELS)

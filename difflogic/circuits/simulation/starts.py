@@ -1,0 +1,104 @@
+"""Where a simulation begins: at random, at a seed cell, at nothing, or as a file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from difflogic import coins
+from difflogic.circuits.simulation import pictures, rle
+from difflogic.errors import DataError, UsageError
+from difflogic.netlist import Bits
+from difflogic.planes import Planes, pack
+from difflogic.simulation import Scene
+
+NAMES = ("random", "seed", "zeros")
+FILES = (".rle", ".png", ".npy")
+GRAMMAR = "a start is random, seed, zeros, or a file that ends in .rle, .png or .npy"
+
+
+def file_of(start: str) -> Path | None:
+    """The file that a start names, None where it is one of `NAMES`. Raises UsageError."""
+    if start in NAMES:
+        return None
+    path = Path(start)
+    if path.suffix.lower() not in FILES:
+        raise UsageError(f"{start!r} is no start: {GRAMMAR}.")
+    if not path.is_file():
+        raise UsageError(f"The start {path} is not a file that is here.")
+    return path
+
+
+def size_of(path: Path) -> tuple[int, int]:
+    """Height and width of a start's file. Raises DataError."""
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        return _array(path).shape[:2]
+    return rle.size(path) if suffix == ".rle" else pictures.size(path)
+
+
+def planes_of(scene: Scene, start: str, units: int) -> Planes:
+    """The start of a scene; `units` is the probability of a 1 of a random one, as in `coins`.
+
+    What a file holds is put in the middle of the grid. Raises DataError and UsageError.
+    """
+    path = file_of(start)
+    if path is not None:
+        return _placed(scene, path)
+    planes = np.zeros((scene.height, scene.channels, scene.words), dtype=np.uint64)
+    if start == "random":
+        for channel in range(scene.channels):
+            key = coins.start_key(scene.seed, channel)
+            planes[:, channel] = coins.coins(key, scene.height, scene.words, units)
+        planes[..., -1] &= scene.last_word
+    elif start == "seed":
+        planes[scene.height // 2, :, scene.width // 2 // 64] = 1 << scene.width // 2 % 64
+    return planes
+
+
+def _placed(scene: Scene, path: Path) -> Planes:
+    height, width = size_of(path)
+    if height > scene.height or width > scene.width:
+        raise DataError(
+            f"{path} has {width}x{height} cells, more than the grid of {scene.width}x{scene.height}: give a larger "
+            "--size, or leave it out to take the file's."
+        )
+    cells = _read(scene, path)
+    grid = np.zeros((scene.height, scene.width, scene.channels), dtype=np.uint8)
+    top, left = (scene.height - height) // 2, (scene.width - width) // 2
+    grid[top : top + height, left : left + width, : cells.shape[2]] = cells
+    return pack(grid)
+
+
+def _read(scene: Scene, path: Path) -> Bits:
+    """uint8 `[h, w, c]`, at most the scene's channels."""
+    suffix = path.suffix.lower()
+    if suffix == ".rle":
+        return rle.read(path, scene.channels)
+    if suffix == ".png":
+        return pictures.read(path, scene.channels, scene.netlist.visible)
+    array = _array(path)
+    cells = array if array.ndim == 3 else array[..., None]
+    if cells.shape[2] not in (1, scene.channels):
+        raise DataError(
+            f"{path} has {cells.shape[2]} channels, but the circuit has {scene.channels}: expected an array [H, W] or "
+            f"[H, W, {scene.channels}]."
+        )
+    if not np.isin(cells, (0, 1)).all():
+        raise DataError(f"{path} has other values than 0 and 1: a cell is a bit.")
+    return cells.astype(np.uint8)
+
+
+def _array(path: Path) -> np.ndarray:
+    """The array of a .npy file, of numbers and two or three axes. Raises DataError."""
+    try:
+        array = np.load(path, allow_pickle=False, mmap_mode="r")
+    except (ValueError, EOFError, SyntaxError, OSError) as error:
+        raise DataError(f"{path} cannot be read as .npy: {error}.") from error
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "buif":
+        kind = array.dtype if isinstance(array, np.ndarray) else "an archive"
+        raise DataError(f"{path} must be an array of numbers or truth values, got {kind}.")
+    if array.ndim not in (2, 3) or not array.size:
+        raise DataError(f"{path} must be an array [H, W] or [H, W, C], got {list(array.shape)}.")
+    return array

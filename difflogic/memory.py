@@ -1,0 +1,26 @@
+"""How much memory this machine has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+
+
+def physical_memory() -> int | None:
+    """Bytes; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+def free_memory() -> int | None:
+    """Bytes that can be had without taking them from others; all, where the system does not tell apart."""
+    try:
+        lines = _MEMINFO.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return physical_memory()
+    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return 1024 * int(found[0]) if found else physical_memory()

@@ -1,0 +1,117 @@
+"""Automata whose future is known, through the simulator: Life, and the circuit that the paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from difflogic import rules
+from difflogic.circuits.simulation.c_code import CRow
+from difflogic.cpu.row_code import compile_row
+from difflogic.cpu.simulation import CpuSimulation
+from difflogic.netlist import Netlist
+from difflogic.planes import pack, population, unpack
+from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.simulation import Scene, Simulation
+from tests.experiments import checkerboard_target
+from tests.scenes import life, random_start
+
+ENGINES: dict[str, Callable[[Scene], Simulation]] = {
+    "c": lambda scene: CpuSimulation(scene, CRow(scene.netlist), threads=2),
+    "numba": lambda scene: CpuSimulation(scene, compile_row(scene.netlist), threads=2),
+    "interpreted": lambda scene: CpuSimulation(scene, threads=2),
+    "reference": ReferenceSimulation,
+}
+GLIDER = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
+R_PENTOMINO = np.array([[0, 1, 1], [1, 1, 0], [0, 1, 0]], dtype=np.uint8)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Callable[[Scene], Simulation]:
+    return ENGINES[request.param]
+
+
+def board(height: int, width: int, pattern: np.ndarray, top: int, left: int) -> np.ndarray:
+    """uint8 `[H, W, 1]`."""
+    cells = np.zeros((height, width, 1), dtype=np.uint8)
+    cells[top : top + pattern.shape[0], left : left + pattern.shape[1], 0] = pattern
+    return cells
+
+
+def test_the_netlist_is_life() -> None:
+    """On all 512 neighbourhoods: cell (1, 1) of a 3x3 grid sees the whole grid."""
+    grids = rules.patches().reshape(-1, 3, 3, 1)
+    after = life(periodic=False).rollout(grids, 1)[1][:, 1, 1, 0]
+    np.testing.assert_array_equal(after, rules.table("B3/S23"))
+
+
+@pytest.mark.parametrize(("height", "width"), [(20, 65), (16, 128), (9, 7)])
+def test_a_glider_comes_back_around_the_torus(height: int, width: int, engine: Callable[[Scene], Simulation]) -> None:
+    """A cell down and right in four steps: after `4 * lcm(H, W)` it is where it was, and before that elsewhere."""
+    start = board(height, width, GLIDER, height - 3, width - 3)
+    simulation = engine(Scene(life(), height, width))
+    simulation.put(pack(start))
+    for step in range(1, 4):
+        simulation.run(4)
+        np.testing.assert_array_equal(unpack(simulation.planes(), width), np.roll(start, step, axis=(0, 1)))
+    simulation.run(4 * int(np.lcm(height, width)) - 12)
+    np.testing.assert_array_equal(unpack(simulation.planes(), width), start)
+
+
+def test_a_glider_ends_at_a_border(engine: Callable[[Scene], Simulation]) -> None:
+    """In a corner without an outside a block of four is left."""
+    simulation = engine(Scene(life(periodic=False), 30, 70))
+    simulation.put(pack(board(30, 70, GLIDER, 2, 40)))
+    simulation.run(200)
+    assert population(simulation.planes()) == [4]
+
+
+@pytest.mark.parametrize("name", ["c", "numba", "interpreted"])
+def test_the_r_pentomino(name: str) -> None:
+    """Settles after 1103 generations, 116 cells, six escaped gliders among them."""
+    simulation = ENGINES[name](Scene(life(periodic=False), 640, 641))
+    simulation.put(pack(board(640, 641, R_PENTOMINO, 320, 320)))
+    counts = {}
+    for generation in (1101, 1102, 1103, 1104, 1105):
+        simulation.run(generation - simulation.step)
+        counts[generation] = population(simulation.planes())[0]
+    assert counts[1103] == counts[1104] == counts[1105] == 116
+    assert counts[1102] != 116, "it settles at 1103, not before"
+
+
+def published() -> Netlist:
+    """The checkerboard's equations in the article, after pruning; inputs are `9*channel + patch`."""
+
+    def seen(channel: int, f: int) -> int:
+        return 9 * channel + f
+
+    OR, AND_NOT, NOT = 7, 2, 12
+    gates = [
+        (OR, seen(1, 0), seen(1, 8)),
+        (OR, seen(2, 0), seen(2, 8)),
+        (OR, 73, seen(3, 6)),
+        (AND_NOT, 74, seen(2, 6)),
+        (NOT, 75, 75),
+    ]
+    return Netlist.build(
+        channels=8,
+        periodic=False,
+        gates=[gate for gate, _, _ in gates],
+        wires=[(a, b) for _, a, b in gates],
+        outputs=[76, 72, seen(0, 6), seen(0, 0), seen(6, 8), seen(0, 0), seen(4, 6), seen(7, 6)],
+        visible=1,
+    )
+
+
+@pytest.mark.parametrize(("side", "steps"), [(16, 16), (64, 68)])
+def test_the_published_circuit_draws_its_board(side: int, steps: int, engine: Callable[[Scene], Simulation]) -> None:
+    scene = Scene(published(), side, side)
+    simulation = engine(scene)
+    simulation.put(random_start(scene, np.random.default_rng(23)))
+    simulation.run(steps // 2)
+    target = checkerboard_target(side, side)[..., 0]
+    assert (unpack(simulation.planes(), side)[..., 0] != target).any()
+    simulation.run(steps - steps // 2)
+    np.testing.assert_array_equal(unpack(simulation.planes(), side)[..., 0], target)

@@ -1,0 +1,168 @@
+"""Who simulates: by name, or the fastest; code that computes something else is caught before it is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.circuits.simulation import c_code, engines
+from difflogic.circuits.simulation.loop import Progress, advance
+from difflogic.cpu.simulation import CpuSimulation
+from difflogic.errors import DeviceError, NoAdapterError, ToolError, UsageError
+from difflogic.netlist import Netlist
+from difflogic.planes import Planes
+from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.simulation import Scene, Simulation
+from tests.random_netlists import random_netlist
+from tests.scenes import life, random_start
+
+SCENE = Scene(life(), 40, 65, 40000, seed=2)
+START = random_start(SCENE, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ["auto", "c", "numba", "gpu", "gpu:0", "reference"])
+def test_all_engines_give_the_same_bits(name: str) -> None:
+    opened = engines.open_simulation(SCENE, START, name)
+    opened.simulation.run(10)
+    judge = ReferenceSimulation(SCENE)
+    judge.put(START)
+    judge.run(10)
+    np.testing.assert_array_equal(opened.simulation.planes(), judge.planes())
+    assert opened.reason
+    opened.simulation.close()
+
+
+@pytest.mark.parametrize("name", ["cpu", "c:0", "", "GPU"])
+def test_unknown_engines(name: str) -> None:
+    expected = f"Unknown engine {name!r}: expected auto, c, numba, gpu or reference."
+    with pytest.raises(UsageError, match=re.escape(expected)):
+        engines.open_simulation(SCENE, START, name)
+
+
+def test_an_adapter_that_is_not_here() -> None:
+    with pytest.raises(NoAdapterError, match="no such adapter"):
+        engines.open_simulation(SCENE, START, "gpu:no such adapter")
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: Scene = SCENE) -> engines.Opened:
+    """What auto opens where the engines take so long for a step."""
+    names: dict[int, str] = {}
+
+    def opener(name: str, real: Callable[..., Simulation]) -> Callable[..., Simulation]:
+        def open_it(*arguments: Any, **options: Any) -> Simulation:
+            simulation = real(*arguments, **options)
+            names[id(simulation)] = name
+            return simulation
+
+        return open_it
+
+    monkeypatch.setattr(engines, "_numba", opener("numba", engines._numba))
+    monkeypatch.setattr(engines, "_c", opener("c", engines._c))
+    monkeypatch.setattr(engines, "_seconds_per_step", lambda simulation, _: seconds[names[id(simulation)]])
+    opened = engines.open_simulation(scene, random_start(scene, np.random.default_rng(0)), "auto", steps=1000)
+    assert names[id(opened.simulation)] == opened.name
+    return opened
+
+
+def test_auto_takes_the_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_hardware", lambda: False)
+    opened = choose(monkeypatch, {"numba": 2.6e-3, "c": 1.3e-3})
+    assert opened.name == "c"
+    assert opened.reason == "was the fastest measured: c 2.0e+06, numba 1.0e+06 cell updates/s"
+
+
+def test_auto_takes_numba_where_it_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_hardware", lambda: False)
+    assert choose(monkeypatch, {"numba": 1e-2, "c": 2e-2}).name == "numba"
+
+
+def test_auto_measures_no_short_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = choose(monkeypatch, {"numba": 1e-4})
+    assert (opened.name, opened.reason) == ("numba", "is here everywhere, and 1000 steps are short work")
+
+
+def test_auto_without_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> tuple[str, ...]:
+        raise ToolError("No C compiler was found (cc, gcc or clang): install one.")
+
+    monkeypatch.setattr(engines, "_hardware", lambda: False)
+    monkeypatch.setattr(c_code, "compiler", none)
+    opened = choose(monkeypatch, {"numba": 1e-2})
+    assert opened.reason.endswith("; no c: No C compiler was found (cc, gcc or clang)")
+
+
+def test_auto_hands_a_compiler_no_large_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_hardware", lambda: False)
+    monkeypatch.setattr(engines, "MOST_C_GATES", 25)
+    opened = choose(monkeypatch, {"numba": 1e-2})
+    assert opened.reason.endswith("; no c: its compiler would take long over 26 gates")
+
+
+def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a compiler with a fault would make it."""
+    other = random_netlist(np.random.default_rng(3), 30)
+    right = c_code.source
+    monkeypatch.setattr(c_code, "source", lambda netlist: right(other))
+    with pytest.raises(DeviceError, match=r"^The engine c computes something else than the reference on a trial grid"):
+        engines.open_simulation(SCENE, START, "c")
+
+
+def test_what_fits_into_memory() -> None:
+    scene = Scene(Netlist.build(2, False, [], [], [4, 13]), 4096, 4096)
+    engines.check_fits(scene, None)
+    engines.check_fits(scene, 16 << 20)
+    with pytest.raises(
+        UsageError, match=r"^4096x4096 cells of 2 channels need 0\.0 GB, but 0\.0 GB are free: some 2896x2896 fit"
+    ):
+        engines.check_fits(scene, 8 << 20)
+    with pytest.raises(UsageError, match="are free: some"):
+        engines.check_fits(scene, 64 << 20, "reference")
+
+
+class Notes:
+    """A watcher that writes down what it saw."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+        self.frames: list[tuple[int, Planes]] = []
+        self.steps: list[int] = []
+
+    def frame(self, progress: Progress, simulation: Simulation) -> None:
+        self.frames.append((progress.step, simulation.planes()))
+
+    def advanced(self, progress: Progress) -> None:
+        self.steps.append(progress.step)
+
+
+def run(steps: int, every: int, stop_at: int = 10**9) -> tuple[Progress, Notes, Simulation]:
+    simulation = CpuSimulation(SCENE, threads=1)
+    simulation.put(START)
+    notes = Notes(every)
+    progress = advance(simulation, steps, notes, lambda: bool(notes.steps) and notes.steps[-1] >= stop_at)
+    return progress, notes, simulation
+
+
+def test_frames_come_at_their_steps_and_at_the_end() -> None:
+    progress, notes, simulation = run(25, 10)
+    assert [step for step, _ in notes.frames] == [0, 10, 20, 25]
+    assert notes.steps[-1] == progress.step == simulation.step == 25
+    np.testing.assert_array_equal(notes.frames[-1][1], simulation.planes())
+    assert [step for step, _ in run(20, 10)[1].frames] == [0, 10, 20], "the last only once"
+    assert run(20, 0)[1].frames == []
+
+
+def test_a_run_that_is_stopped_says_where() -> None:
+    progress, notes, simulation = run(10**9, 10, stop_at=30)
+    assert progress.step == simulation.step == 30
+    assert notes.frames[-1][0] == 30
+    assert progress.updates_per_s == pytest.approx(30 * 40 * 65 / progress.seconds)
+
+
+def test_nothing_to_do() -> None:
+    progress, notes, _ = run(0, 10)
+    assert progress.updates_per_s == 0
+    assert [step for step, _ in notes.frames] == [0]

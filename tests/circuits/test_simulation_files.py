@@ -1,0 +1,271 @@
+"""Patterns and pictures: read back what was written, and say in one sentence what is wrong with a file."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from difflogic import coins
+from difflogic.circuits.simulation import pictures, rle, starts
+from difflogic.circuits.simulation.results import Recording
+from difflogic.errors import DataError, DifflogicError, UsageError
+from difflogic.netlist import Netlist
+from difflogic.planes import pack, unpack
+from difflogic.simulation import Scene
+from tests.scenes import life
+
+GLIDER = "#N Glider\n#C a remark\nx = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\nwhatever follows"
+CELLS = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
+
+
+def identity(channels: int, visible: int = 1) -> Netlist:
+    """Every cell stays what it is."""
+    return Netlist.build(channels, False, [], [], [9 * channel + 4 for channel in range(channels)], visible)
+
+
+def grids(most_channels: int = 8) -> st.SearchStrategy[np.ndarray]:
+    def grid(height: int, width: int, channels: int, seed: int, share: float) -> np.ndarray:
+        return (np.random.default_rng(seed).random((height, width, channels)) < share).astype(np.uint8)
+
+    return st.builds(
+        grid,
+        st.integers(1, 9),
+        st.integers(1, 200),
+        st.integers(1, most_channels),
+        st.integers(0, 2**32 - 1),
+        st.sampled_from([0, 0.02, 0.5, 1]),
+    )
+
+
+@given(grids())
+def test_rle_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
+    path = tmp_path_factory.mktemp("rle") / "a.rle"
+    path.write_text(rle.text(grid, "B3/S23"))
+    assert max(len(line) for line in path.read_text().splitlines()[1:]) <= rle.LINE
+    assert rle.size(path) == grid.shape[:2]
+    np.testing.assert_array_equal(rle.read(path, grid.shape[2]), grid)
+
+
+def test_rle_as_others_write_it(tmp_path: Path) -> None:
+    path = tmp_path / "glider.rle"
+    path.write_text(GLIDER)
+    np.testing.assert_array_equal(rle.read(path, 1)[..., 0], CELLS)
+    path.write_text("x=3,y=5\r\n 2 $ . A\r\n2$\r\n3A !")
+    assert rle.read(path, 1)[..., 0].tolist() == [[0] * 3, [0] * 3, [0, 1, 0], [0] * 3, [1] * 3]
+    path.write_text("x = 4, y = 1\nApAqAyO!")
+    assert (rle.read(path, 8)[0] << np.arange(8)).sum(axis=1).tolist() == [1, 25, 49, 255]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "the header 'x = WIDTH, y = HEIGHT' is missing."),
+        ("#C only remarks\n", "the header 'x = WIDTH, y = HEIGHT' is missing."),
+        ("bob$2bo$3o!", "line 1: expected the header 'x = WIDTH, y = HEIGHT', got 'bob$2bo$3o!'."),
+        ("x = 3, y = 3\nbob$2bo$3o", "line 2: the pattern ends without '!': the file is cut short."),
+        ("x = 3, y = 3\nbob$\n2bz$3o!", "line 3, character 3: expected a count and a state, $ or !, got 'z$3o!'."),
+        ("x = 3, y = 3\n4o!", "line 2, character 1: the pattern leaves the 3 columns and 3 rows of its header."),
+        ("x = 3, y = 3\n3$o!", "line 2, character 3: the pattern leaves the 3 columns and 3 rows of its header."),
+        (
+            "x = 3, y = 3\n999999999999o!",
+            "line 2, character 1: expected a count and a state, $ or !, got '999999999999'.",
+        ),
+        (
+            "x = 3, y = 3\n2AB!",
+            "line 2, character 3: 'B' is state 2, but a cell of this circuit has 1 channel: states 0 to 1.",
+        ),
+        ("x = 3, y = 3\n\xe9!", "is no RLE pattern: byte 13 is no ASCII character."),
+    ],
+)
+def test_malformed_rle(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "bad.rle"
+    path.write_text(text, encoding="latin-1")
+    with pytest.raises(DataError) as caught:
+        rle.read(path, 1)
+    assert str(caught.value).removeprefix(str(path)).lstrip(": ") == complaint
+
+
+@given(st.binary(max_size=60), st.sampled_from([b"", b"x = 9, y = 9\n"]))
+def test_any_bytes_are_a_pattern_or_a_sentence(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, head: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("rle") / "a.rle"
+    path.write_bytes(head + data)
+    with contextlib.suppress(DataError):
+        assert rle.read(path, 2).shape[2] == 2
+
+
+@given(grids(3))
+def test_png_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np.ndarray) -> None:
+    """As many channels as are shown: one in black and white, or three in colours."""
+    path = tmp_path_factory.mktemp("png") / "a.png"
+    channels = grid.shape[2]
+    path.write_bytes(pictures.png(pack(grid), grid.shape[1], visible=channels))
+    assert pictures.size(path) == grid.shape[:2]
+    shown = pictures.shown(channels)
+    np.testing.assert_array_equal(pictures.read(path, channels, channels), grid[..., :shown])
+
+
+@given(grids(1), st.integers(1, 40), st.integers(1, 40))
+def test_a_small_picture_is_made_of_means(grid: np.ndarray, most_rows: int, most_columns: int) -> None:
+    height, width = grid.shape[:2]
+    small = pictures.picture(pack(grid), width, 1, (most_rows, most_columns))
+    side = max(1, -(-height // most_rows), -(-width // most_columns))
+    assert small.shape == (-(-height // side), -(-width // side))
+    for row, column in np.ndindex(small.shape):
+        cells = grid[row * side : (row + 1) * side, column * side : (column + 1) * side, 0]
+        assert small[row, column] == 255 * int(cells.sum()) // cells.size
+
+
+def test_a_large_grid_is_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = np.random.default_rng(0).integers(0, 2, (50, 70, 1)).astype(np.uint8)
+    whole = pictures.picture(pack(grid), 70, 1, (9, 9))
+    monkeypatch.setattr(pictures, "_PIXELS", 1)
+    np.testing.assert_array_equal(pictures.picture(pack(grid), 70, 1, (9, 9)), whole)
+
+
+def scene(channels: int = 1, side: tuple[int, int] = (10, 70), visible: int = 1) -> Scene:
+    return Scene(identity(channels, visible), *side, seed=5)
+
+
+def test_random_starts_are_coins_in_every_channel() -> None:
+    planes = starts.planes_of(scene(3), "random", 20000)
+    for channel in range(3):
+        expected = coins.coins(coins.start_key(5, channel), 10, 2, 20000)
+        expected[:, -1] &= np.uint64(0x3F)
+        np.testing.assert_array_equal(planes[:, channel], expected)
+
+
+def test_seed_and_zeros() -> None:
+    cells = unpack(starts.planes_of(scene(3, (11, 200)), "seed", 0), 200)
+    assert np.argwhere(cells).tolist() == [[5, 100, channel] for channel in range(3)]
+    assert not starts.planes_of(scene(3), "zeros", 0).any()
+
+
+@pytest.mark.parametrize("suffix", [".rle", ".png", ".npy", ".NPY"])
+def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"glider{suffix}"
+    if suffix == ".rle":
+        path.write_text(GLIDER)
+    elif suffix == ".png":
+        Image.fromarray(CELLS * np.uint8(255)).save(path)
+    else:
+        with path.open("wb") as file:
+            np.save(file, CELLS.astype(bool))
+    assert starts.size_of(path) == (3, 3)
+    cells = unpack(starts.planes_of(scene(2), str(path), 0), 70)
+    np.testing.assert_array_equal(cells[3:6, 33:36, 0], CELLS)
+    assert cells.sum() == 5
+
+
+def test_npy_holds_every_channel(tmp_path: Path) -> None:
+    grid = np.random.default_rng(1).integers(0, 2, (10, 70, 3))
+    np.save(tmp_path / "a.npy", grid.astype(float))
+    np.testing.assert_array_equal(unpack(starts.planes_of(scene(3), str(tmp_path / "a.npy"), 0), 70), grid)
+
+
+@pytest.mark.parametrize(
+    ("array", "complaint"),
+    [
+        (np.zeros((5, 5, 2)), "has 2 channels, but the circuit has 3: expected an array [H, W] or [H, W, 3]."),
+        (np.zeros(5), "must be an array [H, W] or [H, W, C], got [5]."),
+        (np.full((3, 3), 2), "has other values than 0 and 1: a cell is a bit."),
+        (np.full((3, 3), np.nan), "has other values than 0 and 1: a cell is a bit."),
+        (np.array([["a"]]), "must be an array of numbers or truth values, got <U1."),
+        (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: give a larger --size, or leave it out to"),
+    ],
+)
+def test_bad_arrays(tmp_path: Path, array: np.ndarray, complaint: str) -> None:
+    np.save(tmp_path / "a.npy", array)
+    with pytest.raises(DataError, match=re.escape(f"a.npy {complaint}")):
+        starts.planes_of(scene(3), str(tmp_path / "a.npy"), 0)
+
+
+def test_files_that_are_something_else(tmp_path: Path) -> None:
+    for name, data in (("a.npy", b"no"), ("a.npy", b""), ("a.png", b"no"), ("b.png", b"\x89PNG\r\n\x1a\n")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(DataError, match=re.escape(str(tmp_path / name))):
+            starts.planes_of(scene(), str(tmp_path / name), 0)
+    np.savez(tmp_path / "a", CELLS)
+    (tmp_path / "a.npz").rename(tmp_path / "a.npy")
+    with pytest.raises(DataError, match="must be an array of numbers or truth values, got an archive"):
+        starts.planes_of(scene(), str(tmp_path / "a.npy"), 0)
+    np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
+    with pytest.raises(DataError, match=r"cannot be read as \.npy"):
+        starts.planes_of(scene(), str(tmp_path / "a.npy"), 0)
+
+
+def test_a_damaged_picture(tmp_path: Path) -> None:
+    Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 9), dtype=np.uint8)).save(tmp_path / "a.png")
+    (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
+    with pytest.raises(DataError, match=r"a\.png is a damaged picture"):
+        starts.planes_of(scene(), str(tmp_path / "a.png"), 0)
+
+
+@pytest.mark.parametrize(
+    ("start", "complaint"),
+    [
+        ("noise", "'noise' is no start: a start is random, seed, zeros, or a file that ends in .rle, .png or .npy."),
+        ("a.txt", "'a.txt' is no start: "),
+        ("absent.rle", "The start absent.rle is not a file that is here."),
+    ],
+)
+def test_starts_that_are_none(start: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(complaint)):
+        starts.file_of(start)
+
+
+def recorded(tmp_path: Path, name: str, grid: np.ndarray, visible: int = 1, every: int | None = None) -> Recording:
+    netlist = identity(grid.shape[2], visible)
+    recording = Recording(tmp_path / name, Scene(netlist, *grid.shape[:2]), steps=30, every=every)
+    for _ in range(3 if recording.every else 0):
+        recording.add(pack(grid))
+    recording.write(pack(grid))
+    return recording
+
+
+def test_results_are_starts(tmp_path: Path) -> None:
+    """What was written can be gone on from."""
+    grid = np.random.default_rng(2).integers(0, 2, (10, 70, 3)).astype(np.uint8)
+    for name in ("a.rle", "a.npy", "a.PNG"):
+        recorded(tmp_path, name, grid, visible=3)
+        again = starts.planes_of(scene(3, visible=3), str(tmp_path / name), 0)
+        np.testing.assert_array_equal(unpack(again, 70), grid)
+
+
+def test_an_rle_of_many_channels_holds_the_visible_ones(tmp_path: Path) -> None:
+    grid = np.random.default_rng(2).integers(0, 2, (4, 5, 9)).astype(np.uint8)
+    recording = recorded(tmp_path, "a.rle", grid, visible=3)
+    assert recording.notes == ["the RLE holds 3 of 9 channels, the .npy would hold all"]
+    np.testing.assert_array_equal(rle.read(tmp_path / "a.rle", 3), grid[..., :3])
+
+
+def test_several_states(tmp_path: Path) -> None:
+    grid = np.random.default_rng(2).integers(0, 2, (600, 5, 1)).astype(np.uint8)
+    recorded(tmp_path, "a.npy", grid, every=10)
+    assert np.load(tmp_path / "a.npy").shape == (3, 600, 5, 1)
+    recording = recorded(tmp_path, "a.gif", grid)
+    assert recording.every == 1
+    assert recording.notes == ["a pixel of the GIF is the mean of 2x2 cells"]
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert gif.size == (3, 300)
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "complaint"),
+    [
+        ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy: that says what is written."),
+        ("none/a.png", None, "none of the output does not exist: make it first."),
+        ("a.png", 5, "--every needs a file that holds several states, .gif or .npy, not .png."),
+    ],
+)
+def test_outputs_that_cannot_be(tmp_path: Path, name: str, every: int | None, complaint: str) -> None:
+    with pytest.raises(DifflogicError, match=re.escape(complaint)):
+        Recording(tmp_path / name, Scene(life(), 5, 5), 30, every)
