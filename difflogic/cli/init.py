@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from difflogic.cli import target
-from difflogic.errors import ConfigError
+from difflogic.errors import ConfigError, DifflogicError
 
 
 @click.command("init")
@@ -32,7 +32,10 @@ def command(name: str, out: Path | None, force: bool, **options: Any) -> None:
     if path.exists() and not force:
         raise ConfigError(f"{path} is there already: give another name with -o, or --force to replace it.")
     opening = f"The preset {name} of difflogic, to be changed at will. Train it with: difflogic train --config {path}"
-    write_atomically(path, commented(config, opening).encode())
+    try:
+        write_atomically(path, commented(config, opening).encode())
+    except OSError as error:
+        raise DifflogicError(f"Cannot write {path}: {error.strerror or error}.") from error
     if told:
         click.echo(told)
     click.echo(f"Wrote {path}: train it with difflogic train --config {path}")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from difflogic.config import Config
 from difflogic.engine import EngineInfo
+from difflogic.train import tasks
 from difflogic.train.journal import last_evaluated
 from difflogic.train.member import Member
 from difflogic.train.summary import active_gates, describe_engine, undecided_gates
@@ -60,15 +61,15 @@ def summarise_population(
 
 def verdict(config: Config, members: Sequence[Member], leader: int) -> str:
     """How many are solved, and which is the best, in one sentence."""
-    best, count, probes = members[leader], len(members), f"{config.train.probes} probe grids"
+    best, count, probes = members[leader], len(members), tasks.judges(config)
     judged = last_evaluated(best.metrics)
     if judged is None:
-        return f"Not evaluated yet: the {count} hard circuits were not tried on the {probes}."
+        return f"Not evaluated yet: the {count} hard circuits were not tried on {probes}."
     solved = sum(member.solved for member in members)
     if solved:
         gates = active_gates(best.state.logits)
         return (
-            f"Solved: {solved} of {count} hard circuits are exactly right on all {probes} at epoch {judged.epoch}; "
+            f"Solved: {solved} of {count} hard circuits are exactly right on {probes} at epoch {judged.epoch}; "
             f"the best is that of seed {best.seed}, with {gates} active gates."
         )
     return (

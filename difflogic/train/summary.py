@@ -8,6 +8,7 @@ import numpy.typing as npt
 from difflogic import gates
 from difflogic.config import Config
 from difflogic.engine import EngineInfo, TrainState
+from difflogic.train import tasks
 from difflogic.train.journal import Row, last_evaluated
 
 DECIDED = 0.9
@@ -62,12 +63,12 @@ def summarise(
 def verdict(config: Config, rows: list[Row]) -> str:
     """Solved or not, in one sentence."""
     judged = last_evaluated(rows)
-    probes = f"{config.train.probes} probe grids"
+    probes = tasks.judges(config)
     if judged is None:
-        return f"Not evaluated yet: the hard circuit was not tried on the {probes}."
+        return f"Not evaluated yet: the hard circuit was not tried on {probes}."
     if judged.hard_loss == 0:
         first = next(row.epoch for row in rows if row.hard_loss == 0)
-        return f"Solved: the hard circuit is exactly right on all {probes} at epoch {judged.epoch} (first at {first})."
+        return f"Solved: the hard circuit is exactly right on {probes} at epoch {judged.epoch} (first at {first})."
     best = f"the best so far is {judged.best}"
     return (
         f"Not solved: at epoch {judged.epoch} the hard circuit has {judged.hard_loss} wrong values on {probes}; {best}."

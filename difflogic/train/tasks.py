@@ -55,6 +55,22 @@ def probes(config: Config) -> npt.NDArray[np.uint8]:
     return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
 
 
+def probe_count(config: Config) -> int:
+    """How many `probes` there are."""
+    task = config.task
+    if task.start == "boards":
+        return 1 << task.height * task.width
+    return config.train.probes if task.start == "random" or task.damage_steps else 1
+
+
+def judges(config: Config) -> str:
+    """What a circuit is judged on, in words: `all 32 probe grids`, `all 512 boards`, `the one start grid`."""
+    count = probe_count(config)
+    if count == 1:
+        return "the one start grid"
+    return f"all {count} {'boards' if config.task.start == 'boards' else 'probe grids'}"
+
+
 def all_boards(height: int, width: int) -> npt.NDArray[np.uint8]:
     """`[2^(H*W), H, W, 1]`: board `i` is the bits of `i`, row by row, most significant first."""
     cells = height * width

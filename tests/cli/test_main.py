@@ -38,7 +38,9 @@ def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -
     assert f"Example: difflogic {name}" in out
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train-checkerboard", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], *([name, "--help"] for name in ("train", "train-checkerboard", "init"))]
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     """Time is not asserted, its causes are: NumPy alone takes longer than all of `--help`."""
     code = (

@@ -111,7 +111,7 @@ def test_stop_when_solved(stop: bool, epochs: int, config: Config, engine: Engin
 def test_not_solved(config: Config, engine: Engine) -> None:
     run = Trainer(config, Scripted(engine, {5: 0})).run()
     assert not run.solved
-    assert run.summary.startswith("Not solved: at epoch 12 the hard circuit has 9 wrong values on 4 probe grids")
+    assert run.summary.startswith("Not solved: at epoch 12 the hard circuit has 9 wrong values on all 4 probe grids")
 
 
 def test_skipped_epochs_are_reported(config: Config, engine: Engine) -> None:

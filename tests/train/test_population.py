@@ -235,7 +235,7 @@ def test_the_summary_where_none_is_solved(config: Config, engine: Engine) -> Non
     assert run.summary.startswith("Not solved: at epoch 5 the hard circuit has 3 wrong values")
     run = Trainer(config, Troupe(engine, {})).run(epochs=4, population=M)
     assert run.summary.splitlines()[0] == (
-        "Not solved: none of 3 hard circuits is exactly right on 4 probe grids at epoch 4; "
+        "Not solved: none of 3 hard circuits is exactly right on all 4 probe grids at epoch 4; "
         "the best is that of seed 23, with 9 wrong values."
     )
     assert "Solved models:" not in run.summary

@@ -158,3 +158,18 @@ def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is transparent or too dark to count"):
         wished(presets.lizard(), start=str(tmp_path / "a.png"))
     assert np.array_equal(tasks.start(wished(presets.colored_g(), start="zeros")), np.zeros((16, 16, 64)))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (presets.game_of_life(), "all 512 boards"),
+        (presets.lizard(), "the one start grid"),
+        (presets.checkerboard(), "all 32 probe grids"),
+        (presets.lizard().with_(task={"damage_side": 3, "damage_steps": [0]}), "all 32 probe grids"),
+    ],
+    ids=["boards", "seed", "random", "damaged"],
+)
+def test_what_a_circuit_is_judged_on(config: Config, words: str) -> None:
+    assert tasks.judges(config) == words
+    assert tasks.probe_count(config) == len(tasks.probes(config))
