@@ -2,7 +2,8 @@
 
 Arrays: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `epoch`, `skipped`, `best` int64 `[]`
-(`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`.
+(`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`; where there is a sample
+pool, `pool` uint8 `[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit.
 A population's file has these arrays with a leading axis M, and `seeds` uint32 `[M]`, `leader` int64 `[]`.
 Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's
 with the first seed), and the checksums of `difflogic.sealed`.
@@ -10,10 +11,12 @@ with the first seed), and the checksums of `difflogic.sealed`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 import difflogic
 from difflogic import sealed
@@ -129,6 +132,8 @@ def _to_arrays(checkpoint: Checkpoint) -> sealed.Arrays:
     counters = {"step": optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": best}
     arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
     arrays["elapsed_s"] = np.array(checkpoint.elapsed_s, dtype=np.float64)
+    if state.pool is not None:
+        arrays["pool"] = np.packbits(state.pool.reshape(len(state.pool), -1), axis=1)
     return arrays
 
 
@@ -181,10 +186,18 @@ def _member(arrays: sealed.Arrays, config: Config, shapes: Circuit) -> Checkpoin
             train_key=arrays["train_key"],
             epoch=int(arrays["epoch"]),
             skipped=int(arrays["skipped"]),
+            pool=_pool(arrays["pool"], config) if config.train.pool else None,
         ),
         best=None if best < 0 else best,
         elapsed_s=float(arrays["elapsed_s"]),
     )
+
+
+def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8]:
+    """`[pool, H, W, C]`. Raises ValueError where it is not of the configuration's size."""
+    grid = (config.task.height, config.task.width, config.model.channels)
+    values = np.unpackbits(packed, axis=1, count=math.prod(grid))
+    return values.reshape(config.train.pool, *grid)
 
 
 def _bytes_of(file: Path) -> bytes:

@@ -328,6 +328,11 @@ class Config:
             self.task.start != "boards" or self.model.channels == 1,
             f'start "boards" fills one channel, but a cell has {self.model.channels}.',
         )
+        require(
+            not self.train.pool or self.task.target != "rule",
+            "A rule is judged against fresh starts, but a pool keeps later states: set pool to 0, "
+            f'or another target than "rule", got pool {self.train.pool}.',
+        )
 
     def with_(self, **sections: Any) -> Config:
         """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`.

@@ -14,9 +14,10 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng, rules
+from difflogic import prng, rules, starts
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.config import MIN_SIDE, Config
+from difflogic.damage import Damage
 from difflogic.errors import DataError
 
 Mode = Literal["soft", "hard"]
@@ -68,16 +69,25 @@ class TrainState:
     """Epochs done, skipped ones included."""
     skipped: int = 0
     """Epochs whose gradient was not finite; they changed nothing but the keys and the counters."""
+    pool: npt.NDArray[np.uint8] | None = None
+    """`[pool, H, W, C]`, 0 or 1: the sample pool; None where every epoch starts afresh."""
 
     @classmethod
-    def initial(cls, circuit: Circuit, seed: int) -> TrainState:
-        """The notebook's key discipline: both chains start from `PRNGKey(seed)`, training after one split."""
-        key = prng.key_from_seed(seed)
+    def initial(cls, job: Job) -> TrainState:
+        """The notebook's key discipline: both chains start from `PRNGKey(seed)`, training after one split.
+
+        So does the data chain of `boards`. A pool starts full of fresh starts.
+        """
+        key = prng.key_from_seed(job.config.seed)
+        split = prng.split(key)[0]
+        data_key = split if job.config.task.start == "boards" else key
+        pool = job.config.train.pool
         return cls(
-            logits=circuit.flat_logits().astype(np.float32),
-            optimizer=OptimizerState.fresh(circuit),
-            data_key=key,
-            train_key=prng.split(key)[0],
+            logits=job.circuit.flat_logits().astype(np.float32),
+            optimizer=OptimizerState.fresh(job.circuit),
+            data_key=data_key,
+            train_key=split,
+            pool=job.fresh(prng.fold_in(data_key, starts.POOL_STREAM), pool) if pool else None,
         )
 
 
@@ -106,12 +116,26 @@ class Job:
         assert (self.target is None) == (self.rule is not None)
         assert (self.probe_damage is not None) == bool(self.config.task.damage_steps)
 
-    def targets(self, starts: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """`[B, H, W, loss_channels]`: what each of `starts [B, H, W, C]` should become."""
+    def targets(self, grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """`[B, H, W, loss_channels]`: what each of the starts `grids [B, H, W, C]` should become."""
         if self.rule is not None:
-            return rules.apply(self.rule, starts[..., 0], self.circuit.periodic)[..., None]
-        target = self.fixed_target
-        return np.broadcast_to(target.astype(np.uint8), (len(starts), *target.shape))
+            return rules.apply(self.rule, grids[..., 0], self.circuit.periodic)[..., None]
+        target = (self.fixed_target > 0.5).astype(np.uint8)
+        return np.broadcast_to(target, (len(grids), *target.shape))
+
+    def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
+        """`[count, H, W, C]` start grids, drawn from `key` where they are not all the same."""
+        task = self.config.task
+        return starts.draw(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
+
+    def damage_of_probes(self, count: int) -> Damage | None:
+        """What happens to the first `count` probes; None without damage."""
+        return self.damage(None if self.probe_damage is None else self.probe_damage[:, :count])
+
+    def damage(self, corners: npt.NDArray[np.int64] | None) -> Damage | None:
+        """The task's damage with its squares at `corners [len(damage_steps), B, 2]`; None where there are none."""
+        task = self.config.task
+        return None if corners is None else Damage(task.damage_side, task.damage_steps, corners)
 
     @property
     def fixed_target(self) -> Floats:
@@ -121,13 +145,14 @@ class Job:
 
     @property
     def values(self) -> int:
-        """Values that one hard evaluation compares: `P * H * W * loss_channels`."""
-        return self.probes[..., : self.config.task.loss_channels].size
+        """Values that one hard evaluation compares: `P * H * W * loss_channels`, after each judged step."""
+        task = self.config.task
+        return len(task.judged_steps) * self.probes[..., : task.loss_channels].size
 
 
 @dataclass(frozen=True)
 class EpochMetrics:
-    """What one epoch leaves behind. `soft_loss` is a sum over batch, cells and loss channels."""
+    """What one epoch leaves behind. `soft_loss` is a sum over batch, cells, loss channels and judged steps."""
 
     epoch: int
     """1 for the first."""
@@ -138,18 +163,18 @@ class EpochMetrics:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The hard circuit of the current logits after T steps: counts of wrong cells.
+    """The hard circuit of the current logits after the judged steps: counts of wrong cells.
 
     `hard_loss` counts wrong values over all probes, `train_hard_loss` over the last epoch's own
-    batch (both sum over the loss channels, as the soft loss does).
+    batch (both sum over the loss channels and the judged steps, as the soft loss does).
     """
 
     hard_loss: int
     train_hard_loss: int
     values: int
-    """Compared values per full evaluation: `P * H * W * loss_channels`."""
+    """Compared values per full evaluation: `P * H * W * loss_channels`, after each judged step."""
     wrong_probes: int
-    """Probes with at least one wrong value."""
+    """Probes with at least one wrong value after any of them."""
 
     @property
     def accuracy(self) -> float:
@@ -216,9 +241,18 @@ class Engine(Protocol):
     info: EngineInfo
 
     def rollout(
-        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        steps: int,
+        mode: Mode = "soft",
+        masks: npt.ArrayLike | None = None,
+        damage: Damage | None = None,
     ) -> Floats:
-        """States `[T+1, B, H, W, C]`, the start included. Hard mode takes 0/1 grids and is exact."""
+        """States `[T+1, B, H, W, C]`, the start included. Hard mode takes 0/1 grids and is exact.
+
+        A state that is damaged is shown damaged, as the next step sees it.
+        """
 
     def loss_and_gradients(
         self,
@@ -228,8 +262,13 @@ class Engine(Protocol):
         steps: int,
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[float, ArraysByNetwork]:
-        """The soft loss, a sum, and its gradients in the logits' shapes, not clipped."""
+        """The soft loss, a sum, and its gradients in the logits' shapes, not clipped.
+
+        The loss is taken after each of `loss_steps` (empty: after the last step), before that state is damaged.
+        """
 
     def train_step(
         self,
@@ -241,6 +280,8 @@ class Engine(Protocol):
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
         lr: float = 0.05,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         """One clipped AdamW step; `state=None` starts fresh. Metrics: `soft_loss`, `skipped`."""
 
@@ -305,6 +346,26 @@ def check_target(
     if not 1 <= loss_channels <= x.shape[-1]:
         raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
     return target
+
+
+def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
+    """The judged steps, or DataError where they or the damage do not fit a rollout of `steps` steps from `x`."""
+    judged = tuple(loss_steps) or (steps,)
+    if list(judged) != sorted(set(judged)) or judged[0] < 1 or judged[-1] != steps:
+        raise DataError(f"loss_steps must be ascending CA steps from 1 on that end with {steps}, got {list(judged)}.")
+    if damage is None:
+        return judged
+    at = list(damage.steps)
+    if at != sorted(set(at)) or not at or at[0] < 0 or at[-1] >= steps:
+        raise DataError(f"damage.steps must be ascending CA steps between 0 and {steps - 1}, got {at}.")
+    if damage.side < 1:
+        raise DataError(f"damage.side must be at least 1 cell, got {damage.side}.")
+    expected, corners = (len(at), len(x), 2), np.asarray(damage.corners)
+    if corners.shape != expected:
+        raise DataError(f"damage.corners must have shape {list(expected)}, got {list(corners.shape)}.")
+    if (corners < 0).any() or (corners >= x.shape[1:3]).any():
+        raise DataError(f"damage.corners must be cells of a grid of {x.shape[1]}x{x.shape[2]}.")
+    return judged
 
 
 def _finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

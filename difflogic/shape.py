@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from difflogic.circuit import Circuit
-from difflogic.config import TrainConfig
+from difflogic.config import Config, TrainConfig
+from difflogic.damage import Damage
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,14 @@ class Shape:
     steps: int
     loss_channels: int = 1
     periodic: bool = False
+    loss_steps: tuple[int, ...] = ()
+    """CA steps after which the loss is taken, as in TaskConfig."""
+    damage_side: int = 0
+    damage_steps: tuple[int, ...] = ()
+
+    @property
+    def judged_steps(self) -> tuple[int, ...]:
+        return self.loss_steps or (self.steps,)
 
     @property
     def cells_per_grid(self) -> int:
@@ -29,10 +38,36 @@ class Shape:
         return self.batch * self.cells_per_grid
 
     @classmethod
-    def of(cls, circuit: Circuit, grid: tuple[int, ...], steps: int, loss_channels: int = 1) -> Shape:
+    def of(
+        cls,
+        circuit: Circuit,
+        grid: tuple[int, ...],
+        steps: int,
+        loss_channels: int = 1,
+        loss_steps: tuple[int, ...] = (),
+        damage: Damage | None = None,
+    ) -> Shape:
         """The shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
         batch, height, width, channels = grid
-        return cls(batch, height, width, channels, steps, loss_channels, circuit.periodic)
+        side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
+        return cls(batch, height, width, channels, steps, loss_channels, circuit.periodic, loss_steps, side, damaged)
+
+    @classmethod
+    def training(cls, circuit: Circuit, config: Config) -> Shape:
+        """The shape of one epoch of `config`."""
+        task = config.task
+        return cls(
+            batch=config.train.batch,
+            height=task.height,
+            width=task.width,
+            channels=circuit.channels,
+            steps=task.steps,
+            loss_channels=task.loss_channels,
+            periodic=circuit.periodic,
+            loss_steps=task.loss_steps,
+            damage_side=task.damage_side,
+            damage_steps=task.damage_steps,
+        )
 
 
 @dataclass(frozen=True)

@@ -85,10 +85,33 @@ def step(circuit: Circuit, state: np.ndarray, gate: Gate) -> np.ndarray:
     return np.stack(inside, axis=-1)
 
 
-def rollout(circuit: Circuit, x: np.ndarray, steps: int, gate: Gate, masks: np.ndarray | None = None) -> np.ndarray:
-    """States `[T+1, B, H, W, C]` in float64, the start included."""
-    states = [np.asarray(x, dtype=np.float64)]
+Squares = dict[int, tuple[int, list[tuple[int, int]]]]
+"""By CA step, a side and each sample's corner: what is zeroed before that step."""
+
+
+def zeroed(state: np.ndarray, side: int, corners: list[tuple[int, int]]) -> np.ndarray:
+    damaged = state.copy()
+    height, width = state.shape[1:3]
+    for sample, (top, left) in enumerate(corners):
+        for row in range(top, min(top + side, height)):
+            for col in range(left, min(left + side, width)):
+                damaged[sample, row, col, :] = 0
+    return damaged
+
+
+def rollout(
+    circuit: Circuit,
+    x: np.ndarray,
+    steps: int,
+    gate: Gate,
+    masks: np.ndarray | None = None,
+    squares: Squares | None = None,
+    damaged: bool = True,
+) -> np.ndarray:
+    """States `[T+1, B, H, W, C]` in float64, the start included; those with squares as they are after, or before."""
+    before, after = [np.asarray(x, dtype=np.float64)], []
     for t in range(steps):
-        new = step(circuit, states[-1], gate)
-        states.append(new if masks is None else np.where(masks[t] == 1, new, states[-1]))
-    return np.stack(states)
+        after.append(zeroed(before[-1], *squares[t]) if squares and t in squares else before[-1])
+        new = step(circuit, after[-1], gate)
+        before.append(new if masks is None else np.where(masks[t] == 1, new, after[-1]))
+    return np.stack([*after, before[-1]] if damaged else before)

@@ -39,7 +39,7 @@ class Problem:
 
     @property
     def state(self) -> TrainState:
-        return TrainState.initial(self.circuit, self.config.seed)
+        return TrainState.initial(self.job)
 
     @property
     def hyper(self) -> Hyper:

@@ -67,7 +67,8 @@ class Contender:
 def open_contender(case: Case, name: str, engine: Engine) -> Contender:
     """A contender whose first results are right. Raises WrongResultError, or LimitError where it does not fit."""
     circuit = Circuit.initial(case.config.model, case.config.seed)
-    job, state = make_job(case.config, circuit), TrainState.initial(circuit, case.config.seed)
+    job = make_job(case.config, circuit)
+    state = TrainState.initial(job)
     model = engine.open_model(job, state) if case.models == 1 else _open_population(case, engine)
     try:
         return _verified(case, name, model, job, state)
@@ -106,9 +107,8 @@ def _open_population(case: Case, engine: Engine) -> TrainingModel:
     """Seeds from the case's own on."""
     jobs, states = [], []
     for config in population.configs(case.config, case.models):
-        circuit = Circuit.initial(config.model, config.seed)
-        jobs.append(make_job(config, circuit))
-        states.append(TrainState.initial(circuit, config.seed))
+        jobs.append(make_job(config, Circuit.initial(config.model, config.seed)))
+        states.append(TrainState.initial(jobs[-1]))
     return Together(population.open_models(engine, jobs, states))
 
 

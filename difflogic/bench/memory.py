@@ -47,7 +47,8 @@ def _work(name: str, engine: str) -> None:
 
     config = select([name], quick=False)[0].config
     circuit = Circuit.initial(config.model, config.seed)
-    model = open_engine(engine).open_model(make_job(config, circuit), TrainState.initial(circuit, config.seed))
+    job = make_job(config, circuit)
+    model = open_engine(engine).open_model(job, TrainState.initial(job))
     model.train(2)
     model.drain()
     model.evaluate()

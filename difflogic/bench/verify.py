@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from difflogic import control as c
 from difflogic.bench.cases import Case
 from difflogic.engine import Evaluation, Job, TrainState
-from difflogic.layout import flat_layout
-from difflogic.reference.fire_mask import fire_mask
+from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.model import ReferenceModel
-from difflogic.reference.rollout import soft_rollout
-from difflogic.reference.seed_grid import seed_grid
-from difflogic.shape import Shape
+from difflogic.train.gradients_check import Subject
 
 AUTHORS_FIRST_LOSS = {("checkerboard", 23): 231.266}
 """By name and seed of a preset as it stands, from the authors' code."""
@@ -38,19 +32,8 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
 
 
 def _first_loss(job: Job, state: TrainState) -> float:
-    task, train, channels = job.config.task, job.config.train, job.circuit.channels
-    shape = Shape.of(job.circuit, (train.batch, task.height, task.width, channels), task.steps, task.loss_channels)
-    control = np.zeros(c.WORDS, dtype=np.uint32)
-    control[c.DATA_KEY], control[c.TRAIN_KEY] = state.data_key, state.train_key
-    start = np.zeros((channels, shape.cells), dtype=np.float32)
-    seed_grid(shape, control, start)
-    masks = None
-    if train.asynchronous:
-        masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
-        fire_mask(shape, train.fire_rate, control, masks)
-    last = soft_rollout(shape, flat_layout(job.circuit), state.logits, masks, start)[-1, : task.loss_channels]
-    targets = np.tile(job.fixed_target.reshape(-1, task.loss_channels).T, (1, train.batch))
-    return float(np.square(last - targets, dtype=np.float64).sum())
+    subject = Subject.of(job, state)
+    return ReferenceEngine().loss(subject.circuit, **subject.work)
 
 
 def expected_evaluation(job: Job, state: TrainState) -> Evaluation:

@@ -55,7 +55,7 @@ def command(
     subject = _subject(run, small, batch)
     if not as_json:
         click.echo(_describe(subject, run))
-    found = oracles.find(engines or ("cpu", "gpu"))
+    found = oracles.find(subject, engines or ("cpu", "gpu"))
     if not as_json:
         click.echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
     pairs = compare(subject, found.found, samples)

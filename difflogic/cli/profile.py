@@ -42,7 +42,8 @@ def command(
     config = config if batch is None else config.with_(train={"batch": batch})
     placement = place(engine_selector(engine, gpu) or "auto", require_hardware)
     circuit = Circuit.initial(config.model, config.seed)
-    model = placement.engine.open_model(make_job(config, circuit), TrainState.initial(circuit, config.seed))
+    job = make_job(config, circuit)
+    model = placement.engine.open_model(job, TrainState.initial(job))
     try:
         for _ in range(3):
             model.train(1)

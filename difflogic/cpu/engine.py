@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -11,19 +12,21 @@ import numpy.typing as npt
 from difflogic import bits
 from difflogic import control as c
 from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.cpu import compiled, schedule
+from difflogic.cpu import compiled, phases
 from difflogic.cpu.hard_workspace import HardWorkspace, groups_of
 from difflogic.cpu.model import CpuModel
 from difflogic.cpu.processor import processor_info
 from difflogic.cpu.tables import Array
 from difflogic.cpu.threads import default_threads
 from difflogic.cpu.workspace import Workspace
+from difflogic.damage import Damage
 from difflogic.engine import (
     Floats,
     Job,
     Mode,
     OptimizerState,
     TrainState,
+    check_course,
     check_grids,
     check_target,
 )
@@ -40,22 +43,31 @@ class CpuEngine:
         compile_all()
 
     def rollout(
-        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        steps: int,
+        mode: Mode = "soft",
+        masks: npt.ArrayLike | None = None,
+        damage: Damage | None = None,
     ) -> Floats:
         grid, fire = check_grids(circuit, x, steps, masks, mode)
-        return self._hard(circuit, grid, steps, fire) if mode == "hard" else self._soft(circuit, grid, steps, fire)
-
-    def _soft(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
-        work = self._workspace(circuit, grid, steps, masks)
-        work.run(0, steps + 1)
+        check_course(grid, steps, (), damage)
+        shape = Shape.of(circuit, grid.shape, steps, damage=damage)
+        if mode == "hard":
+            return self._hard(circuit, shape, grid, fire, damage)
+        work = self._workspace(circuit, shape, grid, fire, damage)
+        work.run(phases.rollout(shape))
         return work.states()
 
-    def _hard(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
-        shape = Shape.of(circuit, grid.shape, steps)
+    def _hard(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
+        steps = shape.steps
         work = HardWorkspace(circuit, shape, groups_of(len(grid)), steps + 1, self.threads, masks is not None)
-        work.set_start(bits.pack(grid))
         if masks is not None:
             work.set_masks(masks)
+        if damage is not None:
+            work.set_damage([(0, damage)])
+        work.set_start(bits.pack(grid))
         work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
         return np.stack([bits.unpack(work.state(step), grid.shape) for step in range(steps + 1)])
 
@@ -67,9 +79,11 @@ class CpuEngine:
         steps: int,
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[float, ArraysByNetwork]:
-        work = self._training(circuit, x, y, steps, loss_channels, masks, Hyper())
-        history = work.run(0, schedule.phases(steps) - 1)
+        work = self._training(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper())
+        history = work.run(phases.gradients(work.shape))
         return float(history[0, 0]), circuit.unflatten(work.per_gate(work.buffers.gradients))
 
     def train_step(
@@ -82,13 +96,15 @@ class CpuEngine:
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
         lr: float = 0.05,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         state = state or OptimizerState.fresh(circuit)
-        work = self._training(circuit, x, y, steps, loss_channels, masks, Hyper(lr=lr))
+        work = self._training(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper(lr=lr))
         buffers = work.buffers
         work.set_logits(circuit.flat_logits(), state.mu, state.nu)
         buffers.control[c.STEP] = state.step
-        loss, skipped = work.run(0, schedule.phases(steps))[0]
+        loss, skipped = work.run(phases.step(work.shape))[0]
         after = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(buffers.control[c.STEP]))
         return (
             circuit.with_logits(work.per_gate(buffers.logits)),
@@ -107,30 +123,35 @@ class CpuEngine:
         steps: int,
         loss_channels: int,
         masks: npt.ArrayLike | None,
+        loss_steps: Sequence[int],
+        damage: Damage | None,
         hyper: Hyper,
     ) -> Workspace:
         """A workspace with circuit, start and target."""
         grid, fire = check_grids(circuit, x, steps, masks)
         target = check_target(grid, y, loss_channels)
-        work = self._workspace(circuit, grid, steps, fire, loss_channels, hyper)
+        judged = check_course(grid, steps, loss_steps, damage)
+        shape = Shape.of(circuit, grid.shape, steps, loss_channels, judged, damage)
+        work = self._workspace(circuit, shape, grid, fire, damage, hyper)
         work.set_targets(target[..., :loss_channels])
         return work
 
     def _workspace(
         self,
         circuit: Circuit,
+        shape: Shape,
         grid: Array,
-        steps: int,
         masks: Array | None,
-        loss_channels: int = 1,
+        damage: Damage | None,
         hyper: Hyper | None = None,
     ) -> Workspace:
-        shape = Shape.of(circuit, grid.shape, steps, loss_channels)
         work = Workspace(circuit, shape, self.threads, hyper, asynchronous=masks is not None)
         work.set_logits(circuit.flat_logits())
         work.set_start(grid)
         if masks is not None:
             work.set_masks(masks)
+        if damage is not None:
+            work.set_damage(damage)
         return work
 
 
@@ -148,5 +169,5 @@ def warm_up() -> None:
         {"perceive": [logits], "update": [logits[0]]}, {"perceive": [wires], "update": [wires]}, channels=1
     )
     shape = Shape(1, 3, 3, 1, steps=1)
-    Workspace(circuit, shape, threads=1).run(0, 1)
+    Workspace(circuit, shape, threads=1).run(phases.rollout(shape))
     HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from difflogic.cpu.compiled import inner
+from difflogic.cpu.damage import zero_squares
 from difflogic.cpu.gate_forward import compute_nodes
 from difflogic.cpu.grid import gather_patches
 from difflogic.cpu.loss import loss
@@ -24,7 +25,7 @@ from difflogic.cpu.program import (
     B,
     Program,
 )
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import DAMAGED, JUDGED, Array, Grid
 from difflogic.cpu.vectors import TILE, add, add_sums, fma, load, mul, peek, splat, store, where, zeros
 from difflogic.wiring import CENTRE, PATCH
 
@@ -39,6 +40,8 @@ def gate_backward(
     masks: Array,
     states: Array,
     targets: Array,
+    judged: Array,
+    kept: Array,
     nodes: Array,
     slots: Array,
     d_patches: Array,
@@ -48,16 +51,24 @@ def gate_backward(
     """`d_patches[(at+1) % 2]` of all tiles becomes this tile's part of `d_patches[at % 2]`, both `[9*C * stride]`.
 
     `partials [tiles, 4*G]` gets the moments `(sum d, sum d*a, sum d*b, sum d*a*b)` of the tile's cells added;
-    the last step, with which the pass begins, clears them first and takes its adjoint from the loss.
+    the last step, with which the pass begins, clears them first and takes its adjoint from the loss. On the way
+    a damaged cell's adjoint ends, and that of an earlier loss joins; see `Buffers` for `judged` and `kept`.
     """
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for slot in range(program.accumulators):
         store(slots, slot * TILE, zeros())
     if at == grid.steps - 1:
         partials[tile] = 0
-        losses[tile] = loss(program, grid, tile, states[grid.steps], targets, slots)
+        slots[program.outputs * TILE : (program.outputs + program.channels) * TILE] = 0
+        stride = states.shape[1] // program.channels
+        losses[tile] = loss(program, grid, tile, states[grid.steps], stride, grid.guard, targets, slots)
     else:
         gather_patches(grid, tile, program.channels, d_patches[(at + 1) % 2], slots, program.outputs)
+        damaged, place = grid.marks[at + 1, DAMAGED], grid.marks[at + 1, JUDGED]
+        if damaged >= 0:
+            zero_squares(slots, program.outputs * TILE, program.channels, TILE, kept[damaged], tile * TILE)
+        if place >= 0:
+            losses[tile] += loss(program, grid, tile, judged[place], targets.shape[1], 0, targets, slots)
     if masks.size:
         _hold_back(program, tile, masks[at], slots)
     _gates_backward(program, coefficients, nodes, slots, partials[tile])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from difflogic.cpu.compiled import inner
+from difflogic.cpu.damage import zero_squares
 from difflogic.cpu.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import DAMAGED, JUDGED, Array, Grid
 from difflogic.cpu.vectors import TILE, fma, load, peek, splat, store, where
 
 
@@ -25,6 +26,20 @@ def gate_forward(
         if masks.size:
             new = where(load(masks[at], tile * TILE), new, load(states[at], place))
         store(states[at + 1], place, new)
+
+
+@inner
+def leave(program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array) -> None:
+    """The tile of `states[at]` is complete: keep what an earlier loss than the last will judge, and damage it."""
+    place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
+    stride = states.shape[1] // program.channels
+    begin = grid.guard + tile * TILE
+    if place >= 0 and at < grid.steps:
+        for c in range(grid.loss_channels):
+            row = c * grid.tiles * TILE + tile * TILE
+            store(judged[place], row, load(states[at], c * stride + begin))
+    if damaged >= 0:
+        zero_squares(states[at], begin, program.channels, stride, kept[damaged], tile * TILE)
 
 
 @inner

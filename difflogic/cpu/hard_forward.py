@@ -14,7 +14,8 @@ from difflogic.cpu.compiled import inner, piece
 from difflogic.cpu.hard_program import TRUE, hard_program
 from difflogic.cpu.program import Array, Program
 from difflogic.cpu.schedule import DONE, TAKEN
-from difflogic.cpu.vectors import WORDS, bit_fma, bit_where, load, splat, store
+from difflogic.cpu.tables import DAMAGED, JUDGED
+from difflogic.cpu.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -28,6 +29,12 @@ class HardBuffers(NamedTuple):
     """int64 `[9, columns]`: the column at each patch position."""
     masks: Array
     """uint64 `[T, columns]`, or `[0, 0]` where every cell fires."""
+    marks: Array
+    """int64 `[T + 1, 2]`: see `Grid`."""
+    kept: Array
+    """uint64 `[D, columns]`: 0 where a sample's cell is zeroed before step `damage_steps[D]`."""
+    judged: Array
+    """uint64 `[J, loss_channels, columns]`: the judged states, before they are damaged."""
     nodes: Array
     """uint64 `[threads, N * WORDS]`: scratch."""
     aliases: Array
@@ -83,6 +90,11 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nod
         if buffers.masks.size:
             fires = load(buffers.masks[at], tile * WORDS)
             values = bit_where(fires, values, load(old[channel], tile * WORDS))
+        place, damaged = buffers.marks[at + 1, JUDGED], buffers.marks[at + 1, DAMAGED]
+        if place >= 0 and channel < buffers.judged.shape[1]:
+            store(buffers.judged[place, channel], tile * WORDS, values)
+        if damaged >= 0:
+            values = bit_and(values, load(buffers.kept[damaged], tile * WORDS))
         store(new[channel], tile * WORDS, values)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,9 +12,10 @@ from difflogic.circuit import Circuit
 from difflogic.cpu import hard_forward
 from difflogic.cpu.hard_forward import HardBuffers
 from difflogic.cpu.program import make_program
-from difflogic.cpu.tables import Array, aligned, neighbours
+from difflogic.cpu.tables import Array, aligned, make_marks, neighbours
 from difflogic.cpu.threads import together
 from difflogic.cpu.vectors import LINE, WORDS
+from difflogic.damage import Damage
 from difflogic.shape import Shape
 
 OUTSIDE_FIRST = LINE // 8
@@ -38,6 +40,9 @@ class HardWorkspace:
             words=aligned(kept, program.channels, columns + OUTSIDE_FIRST, dtype=np.uint64),
             near=near,
             masks=aligned(*((shape.steps, columns) if asynchronous else (0, 0)), dtype=np.uint64),
+            marks=make_marks(shape),
+            kept=aligned(len(shape.damage_steps), columns, dtype=np.uint64),
+            judged=aligned(len(shape.judged_steps), shape.loss_channels, columns, dtype=np.uint64),
             nodes=aligned(self.threads, program.nodes * WORDS, dtype=np.uint64),
             aliases=np.zeros(program.nodes, dtype=np.int64),
             rows=np.zeros(program.nodes, dtype=np.int64),
@@ -49,13 +54,26 @@ class HardWorkspace:
         self._counters = aligned(16, dtype=np.int64)
 
     def set_start(self, words: Array) -> None:
-        """Words of `bits.pack`, uint32 `[C, g*H*W]`; two groups of 32 make one of 64."""
-        self.buffers.words[0, :, : self.shape.cells] = _joined(words, self.shape.cells_per_grid)
+        """Words of `bits.pack`, uint32 `[C, g*H*W]`; two groups of 32 make one of 64. It is damaged as it comes in."""
+        start = self.buffers.words[0, :, : self.shape.cells]
+        start[:] = _joined(words, self.shape.cells_per_grid)
+        if 0 in self.shape.damage_steps:
+            start &= self.buffers.kept[0, : self.shape.cells]
 
     def set_masks(self, masks: Array) -> None:
         """`[T, H, W, 1]`, the same for every sample."""
         rows = np.tile(masks.reshape(len(masks), -1) != 0, (1, self.shape.batch))
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
+
+    def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
+        """Squares of samples, each part from a group of 32 on."""
+        height, width = self.shape.height, self.shape.width
+        for index in range(len(self.shape.damage_steps)):
+            words = np.zeros((1, 2 * self.shape.batch, height * width), dtype=np.uint32)
+            for first, damage in parts:
+                packed = bits.pack(damage.kept(index, height, width)[..., None]).reshape(1, -1, height * width)
+                words[:, first : first + packed.shape[1]] = packed
+            self.buffers.kept[index, : self.shape.cells] = _joined(words.reshape(1, -1), height * width)[0]
 
     def run(self, logits: Array) -> None:
         """All steps, by the argmax gates of `logits [16*G]`."""
@@ -65,7 +83,14 @@ class HardWorkspace:
 
     def state(self, step: int) -> Array:
         """Words of `bits.pack` after `step` steps, uint32 `[C, 2*groups*H*W]`."""
-        words = self.buffers.words[step % len(self.buffers.words), :, : self.shape.cells]
+        return self._halves(self.buffers.words[step % len(self.buffers.words), :, : self.shape.cells])
+
+    def judged(self) -> Array:
+        """The loss channels after each judged step, uint32 `[J, loss_channels, 2*groups*H*W]`."""
+        return np.stack([self._halves(words) for words in self.buffers.judged[..., : self.shape.cells]])
+
+    def _halves(self, words: Array) -> Array:
+        """uint64 `[channels, groups*H*W]` as words of 32."""
         halves = words.reshape(len(words), self.shape.batch, 1, self.shape.cells_per_grid)
         both = np.concatenate([halves & np.uint64(0xFFFFFFFF), halves >> np.uint64(32)], axis=2)
         return both.reshape(len(words), -1).astype(np.uint32)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from difflogic import bits
 from difflogic import control as c
-from difflogic.cpu import schedule
+from difflogic.cpu import phases
 from difflogic.cpu.hard_workspace import HardWorkspace
 from difflogic.cpu.tables import Array
 from difflogic.cpu.workspace import Workspace
@@ -25,30 +27,32 @@ class CpuModel:
 
     def __init__(self, job: Job, state: TrainState, info: EngineInfo, threads: int) -> None:
         config, circuit = job.config, job.circuit
-        task, train = config.task, config.train
-        grid = (train.batch, task.height, task.width, circuit.channels)
-        shape = Shape.of(circuit, grid, task.steps, task.loss_channels)
+        shape = Shape.training(circuit, config)
         self.info = info
         self._job = job
-        self._work = Workspace(circuit, shape, threads, Hyper.of(train), train.fire_rate, train.asynchronous)
-        self._work.set_targets(job.fixed_target)
+        self.work = Workspace(circuit, shape, threads, Hyper.of(config.train), config.train.asynchronous, job)
+        self.work.set_targets(job.targets(self._batch()) if job.target is None else job.target)
+        self.epoch = phases.epoch(shape, job)
+        """The phases of a train step."""
         self._hard = self._judge(shape, threads)
         self._waiting: list[EpochMetrics] = []
         self._epochs_per_call = 1
         self._upload(state)
 
     def _upload(self, state: TrainState) -> None:
-        control = self._work.buffers.control
-        self._work.set_logits(state.logits, state.optimizer.mu, state.optimizer.nu)
+        control = self.work.buffers.control
+        self.work.set_logits(state.logits, state.optimizer.mu, state.optimizer.nu)
         control[c.DATA_KEY], control[c.TRAIN_KEY] = state.data_key, state.train_key
         control[c.STEP], control[c.EPOCH], control[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
+        if state.pool is not None:
+            self.work.buffers.pool[:] = state.pool.reshape(len(state.pool), -1)
 
     def train(self, epochs: int) -> None:
         if epochs < 1:
             return
-        first = int(self._work.buffers.control[c.EPOCH]) + 1
+        first = int(self.work.buffers.control[c.EPOCH]) + 1
         begin = time.perf_counter()
-        history = self._work.run(0, schedule.phases(self._work.shape.steps), epochs, drawn=True)
+        history = self.work.run(self.epoch, epochs)
         seconds = (time.perf_counter() - begin) / epochs
         self._epochs_per_call = max(1, int(CALL_SECONDS / max(seconds, 1e-6)))
         rows = [EpochMetrics(first + i, float(loss), bool(skipped)) for i, (loss, skipped) in enumerate(history)]
@@ -66,7 +70,7 @@ class CpuModel:
     def _judge(self, shape: Shape, threads: int) -> HardWorkspace:
         """Probes and batch side by side: each fills its own groups of 32 samples."""
         job = self._job
-        self._probe_words = bits.pack(job.probes)
+        self._probe_words, self._probe_targets = bits.pack(job.probes), bits.pack(job.targets(job.probes))
         groups = _groups(len(job.probes)) + _groups(shape.batch)
         masks = job.probe_masks
         hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
@@ -74,35 +78,46 @@ class CpuModel:
             hard.set_masks(masks)
         return hard
 
+    def _batch(self) -> npt.NDArray[np.uint8]:
+        """The last epoch's start grids, damaged where a square came before the first step."""
+        return self.work.start().astype(np.uint8)
+
     def evaluate(self) -> Evaluation:
-        shape, probes = self._work.shape, self._job.probes
-        batch = bits.pack(self._work.start())
-        self._hard.set_start(np.concatenate([self._probe_words, batch], axis=1))
-        self._hard.run(self._work.buffers.logits)
-        wrong = self._wrong(self._hard.state(shape.steps))
-        first = _groups(len(probes))
-        of_probes = wrong[:, :first] & _samples(len(probes))
-        of_batch = wrong[:, first : first + _groups(shape.batch)] & _samples(shape.batch)
+        job, shape = self._job, self.work.shape
+        first, groups = _groups(len(job.probes)), _groups(shape.batch)
+        self._damage(first)
+        self._hard.set_start(np.concatenate([self._probe_words, bits.pack(self._batch())], axis=1))
+        self._hard.run(self.work.buffers.logits)
+        wrong = self._hard.judged() ^ self._hard_targets()
+        wrong = wrong.reshape(*wrong.shape[:2], -1, shape.cells_per_grid)
+        of_probes = wrong[:, :, :first] & _samples(len(job.probes))
+        of_batch = wrong[:, :, first : first + groups] & _samples(shape.batch)
         return Evaluation(
             hard_loss=int(np.bitwise_count(of_probes).sum(dtype=np.int64)),
             train_hard_loss=int(np.bitwise_count(of_batch).sum(dtype=np.int64)),
-            values=self._job.values,
-            wrong_probes=int(np.bitwise_count(np.bitwise_or.reduce(of_probes, axis=(0, 2))).sum()),
+            values=job.values,
+            wrong_probes=int(np.bitwise_count(np.bitwise_or.reduce(of_probes, axis=(0, 1, 3))).sum()),
         )
 
-    def _wrong(self, words: Array) -> Array:
-        """uint32 `[loss_channels, groups, H*W]`: a bit is 1 where a sample's value is wrong."""
-        shape = self._work.shape
-        target = np.where(self._job.fixed_target == 1, np.uint32(0xFFFFFFFF), np.uint32(0))
-        expected = target.reshape(-1, 1, shape.loss_channels).transpose(2, 1, 0)
-        got = words[: shape.loss_channels].reshape(shape.loss_channels, -1, shape.cells_per_grid)
-        wrong: Array = got ^ expected
-        return wrong
+    def _damage(self, first: int) -> None:
+        """The probes' squares, and from group `first` on those of the last epoch's batch."""
+        job = self._job
+        of_probes = job.damage(job.probe_damage)
+        if of_probes is not None:
+            of_batch = replace(of_probes, corners=self.work.buffers.corners)
+            self._hard.set_damage([(0, of_probes), (first, of_batch)])
+
+    def _hard_targets(self) -> Array:
+        """uint32 `[loss_channels, groups*H*W]` beside the words of all samples, an even number of groups."""
+        batch = bits.pack((self.work.targets() > 0.5).astype(np.uint8))
+        words = np.concatenate([self._probe_targets, batch], axis=1)
+        missing = 2 * self._hard.shape.cells - words.shape[1]
+        return np.pad(words, [(0, 0), (0, missing)])
 
     # state --------------------------------------------------------------------------------------------
 
     def to_cpu(self) -> TrainState:
-        work, buffers, control = self._work, self._work.buffers, self._work.buffers.control
+        work, buffers, control = self.work, self.work.buffers, self.work.buffers.control
         optimizer = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(control[c.STEP]))
         return TrainState(
             logits=work.per_gate(buffers.logits),
@@ -111,7 +126,12 @@ class CpuModel:
             train_key=control[c.TRAIN_KEY].copy(),
             epoch=int(control[c.EPOCH]),
             skipped=int(control[c.SKIPPED]),
+            pool=self._pool(),
         )
+
+    def _pool(self) -> npt.NDArray[np.uint8] | None:
+        shape, pool = self.work.shape, self.work.buffers.pool
+        return pool.reshape(-1, shape.height, shape.width, shape.channels).copy() if pool.size else None
 
     def close(self) -> None:
         """Nothing outlives a call."""

@@ -4,8 +4,8 @@ The work is a list of *phases*, in each of which every tile (or share of the gat
 
     prepare | forward step 0 .. T-1 | backward step T-1 .. 0 | gradients | commit | adamw
 
-Items are numbered through, over phases and epochs, and a thread takes the next number by one atomic
-addition. It waits until all items of earlier phases are done; nothing else is ever waited for, neither a
+`phases` makes such lists. Items are numbered through, over phases and epochs, and a thread takes the next number
+by one atomic addition. It waits until all items of earlier phases are done; nothing else is ever waited for, neither a
 thread that starts late nor one that the system holds up between items. An item writes the same places in the
 same order whoever takes it, so that results do not depend on threads.
 """
@@ -22,12 +22,16 @@ from difflogic.cpu.atomics import fetch_add, wait_for
 from difflogic.cpu.coefficients import KINDS, coefficients
 from difflogic.cpu.commit import commit
 from difflogic.cpu.compiled import inner, piece
+from difflogic.cpu.damage import draw_corners, write_kept
 from difflogic.cpu.denormals import flush_denormals, restore
 from difflogic.cpu.fire_mask import fire_mask
 from difflogic.cpu.gate_backward import gate_backward
-from difflogic.cpu.gate_forward import gate_forward
+from difflogic.cpu.gate_forward import gate_forward, leave
 from difflogic.cpu.gradients import gradients
+from difflogic.cpu.phases import BACKWARD, COMMIT, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
+from difflogic.cpu.pool import draw_pool, rank, write_back
 from difflogic.cpu.program import Program
+from difflogic.cpu.rule_target import rule_target
 from difflogic.cpu.seed_grid import seed_grid
 from difflogic.cpu.tables import Array, Grid
 from difflogic.cpu.threefry import split
@@ -57,6 +61,26 @@ class Buffers(NamedTuple):
     """float32 `[loss_channels, tiles * TILE]`."""
     masks: Array
     """float32 `[T, tiles * TILE]`, or `[0, 0]` where every cell fires."""
+    judged: Array
+    """float32 `[J, loss_channels * tiles * TILE]`: what the losses before the last judge."""
+    corners: Array
+    """int64 `[D, B, 2]`: row and column of the squares that are zeroed before step `damage_steps[D]`..."""
+    kept: Array
+    """float32 `[D, tiles * TILE]`: ...and 0 in them, else 1."""
+    rule: Array
+    """uint8 `[512]`, or `[0]` where the targets are given."""
+    same: Array
+    """uint8 `[H*W * C]`: the one start, or `[0]`."""
+    pool: Array
+    """uint8 `[pool, H*W * C]`, or `[0, 0]` where every epoch starts afresh."""
+    fresh: Array
+    """float32 `[C * stride]`: fresh starts beside those from the pool, or `[0]`."""
+    places: Array
+    """int64 `[B]`: where in the pool the batch is from."""
+    sample_losses: Array
+    """float64 `[B]`: scratch."""
+    worst: Array
+    """bool `[B]`: which samples make room for fresh ones."""
     nodes: Array
     """float32 `[threads, N * TILE]`: scratch."""
     slots: Array
@@ -72,117 +96,135 @@ class Buffers(NamedTuple):
     control: Array
     """uint32 `[8]`: see `difflogic.control`."""
     fire_rate: np.float32
+    start: int
+    """One of the kinds of `seed_grid`."""
+    damage_side: int
+    pool_reset: int
     optimizer: Optimizer
-
-
-def phases(steps: int) -> int:
-    """How many there are in a train step."""
-    return 2 * steps + 4
 
 
 @piece
 def run(
-    thread: int,
-    first: int,
-    last: int,
-    drawn: bool,
-    program: Program,
-    grid: Grid,
-    buffers: Buffers,
-    history: Array,
-    counters: Array,
+    thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
-    """One thread's part of phases `first` to `last` of `len(history)` epochs, each of which leaves `(loss, skipped)`.
-
-    `drawn`: start grids and fire masks come from the keys; else they are as given.
-    """
+    """One thread's part of `phases [n, 2]`, kind and CA step, `len(history)` times; each leaves `(loss, skipped)`."""
     before = flush_denormals()
-    _work(thread, first, last, drawn, program, grid, buffers, history, counters)
+    _work(thread, phases, program, grid, buffers, history, counters)
     restore(before)
 
 
 @inner
 def _work(
-    thread: int,
-    first: int,
-    last: int,
-    drawn: bool,
-    program: Program,
-    grid: Grid,
-    buffers: Buffers,
-    history: Array,
-    counters: Array,
+    thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
-    items = grid.tiles
-    total = len(history) * (last - first) * items
+    items, each = grid.tiles, len(phases)
+    total = len(history) * each * items
     while True:
         ticket = fetch_add(counters, TAKEN, 1)
         if ticket >= total:
             return
         round_, item = ticket // items, ticket % items
         wait_for(counters, DONE, round_ * items)
-        epoch, phase = round_ // (last - first), first + round_ % (last - first)
-        _item(thread, phase, item, drawn, program, grid, buffers, history[epoch])
+        kind, at = phases[round_ % each, 0], phases[round_ % each, 1]
+        _item(thread, kind, at, item, program, grid, buffers, history[round_ // each])
         fetch_add(counters, DONE, 1)
 
 
 @inner
 def _item(
-    thread: int, phase: int, item: int, drawn: bool, program: Program, grid: Grid, buffers: Buffers, row: Array
+    thread: int, kind: int, at: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array
 ) -> None:
-    steps = grid.steps
-    if phase == 0:
-        _prepare(item, drawn, program, grid, buffers)
-    elif phase <= steps:
+    if kind == FORWARD:
         gate_forward(
-            program, grid, phase - 1, item, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
+            program, grid, at, item, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
         )
-    elif phase <= 2 * steps:
+        leave(program, grid, at + 1, item, buffers.states, buffers.judged, buffers.kept)
+    elif kind == BACKWARD:
         gate_backward(
             program,
             grid,
-            2 * steps - phase,
+            at,
             item,
             buffers.coefficients,
             buffers.masks,
             buffers.states,
             buffers.targets,
+            buffers.judged,
+            buffers.kept,
             buffers.nodes[thread],
             buffers.slots[thread],
             buffers.d_patches,
             buffers.partials,
             buffers.losses,
         )
+    elif kind < FORWARD:
+        _prepare(thread, kind, item, program, grid, buffers)
     else:
-        _update(phase - 2 * steps, item, grid, buffers, row)
+        _update(kind, item, program, grid, buffers, row)
 
 
 @inner
-def _prepare(item: int, drawn: bool, program: Program, grid: Grid, buffers: Buffers) -> None:
-    first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
-    coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
-    if not drawn:
-        return
-    seed_grid(grid, program.channels, item, grid.tiles, buffers.control, buffers.states[0])
+def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
+    if kind == TARGET:
+        nodes = buffers.nodes[thread]
+        rule_target(grid, item, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets)
+    elif kind == DAMAGE:
+        leave(program, grid, 0, item, buffers.states, buffers.judged, buffers.kept)
+    else:
+        first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
+        coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
+        if kind == DRAW:
+            _draw(item, program, grid, buffers)
+
+
+@inner
+def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
+    """This epoch's start grids, fire masks and damage."""
+    control, channels, start = buffers.control, program.channels, buffers.states[0]
+    if buffers.pool.size:
+        first, last = _share(grid.batch, item, grid.tiles)
+        draw_pool(grid, channels, first, last, control, buffers.pool, buffers.places, start)
+        start = buffers.fresh
+    seed_grid(grid, buffers.start, channels, item, grid.tiles, control, buffers.same, start)
+    _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
     if buffers.masks.size:
-        _, _, key0, key1 = split(buffers.control[TRAIN_KEY], buffers.control[TRAIN_KEY + 1])
         fire_mask(grid, item, grid.tiles, buffers.fire_rate, key0, key1, buffers.masks)
+    for index in range(item, len(buffers.kept), grid.tiles):
+        draw_corners(grid, index, key0, key1, buffers.corners)
+        write_kept(grid, index, buffers.damage_side, buffers.corners, buffers.kept)
 
 
 @inner
-def _update(phase: int, item: int, grid: Grid, buffers: Buffers, row: Array) -> None:
+def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array) -> None:
     first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
-    if phase == 1:
+    if kind == GRADIENTS:
         buffers.finite[item] = gradients(
             first, last, buffers.table, buffers.partials, buffers.probs, buffers.moments, buffers.gradients
         )
-    elif phase == 2:
+    elif kind == COMMIT:
         if item == 0:
             row[0] = commit(buffers.losses, buffers.finite, buffers.control)
             row[1] = buffers.control[c.NONFINITE]
+            if buffers.pool.size:
+                _rank(program, grid, buffers)
     elif not buffers.control[c.NONFINITE]:
         step = buffers.control[c.STEP]
         adamw(first, last, buffers.optimizer, step, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
+        if buffers.pool.size:
+            _write_back(item, program, grid, buffers)
+
+
+@inner
+def _rank(program: Program, grid: Grid, buffers: Buffers) -> None:
+    last = buffers.states[grid.steps]
+    rank(grid, program.channels, buffers.pool_reset, last, buffers.targets, buffers.sample_losses, buffers.worst)
+
+
+@inner
+def _write_back(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
+    first, end = _share(grid.batch, item, grid.tiles)
+    last, fresh = buffers.states[grid.steps], buffers.fresh
+    write_back(grid, program.channels, first, end, last, fresh, buffers.worst, buffers.places, buffers.pool)
 
 
 @inner

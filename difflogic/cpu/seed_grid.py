@@ -1,4 +1,4 @@
-"""Fresh start grids: fair bits in the order of `[B, H, W, C]`, from the epoch's data subkey."""
+"""Fresh start grids, from the epoch's data subkey where they are drawn."""
 
 from __future__ import annotations
 
@@ -10,23 +10,40 @@ from difflogic.cpu.tables import Array, Grid
 from difflogic.cpu.threefry import pair_of_bits, split
 
 DATA_KEY = c.DATA_KEY.start
+RANDOM, BOARDS, SAME = range(3)
+"""What starts are: fair bits, boards drawn from all, or always the same."""
 
 
 @inner
-def seed_grid(grid: Grid, channels: int, part: int, parts: int, control: Array, state: Array) -> None:
-    """The `part`-th of `parts` shares of `state [C * stride]`."""
+def seed_grid(
+    grid: Grid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
+) -> None:
+    """The `part`-th of `parts` shares of `state [C * stride]`; `same [H*W * C]` is used where all starts are."""
+    if kind == SAME:
+        for cell in range(grid.cells * part // parts, grid.cells * (part + 1) // parts):
+            for channel in range(channels):
+                value = same[cell % grid.cells_per_grid * channels + channel]
+                state[state.size // channels * channel + grid.guard + cell] = np.float32(value)
+        return
     _, _, sub0, sub1 = split(control[DATA_KEY], control[DATA_KEY + 1])
     _, _, key0, key1 = split(sub0, sub1)
-    count = grid.cells * channels
+    count = grid.cells * channels if kind == RANDOM else grid.batch
     half = (count + 1) // 2
     for index in range(half * part // parts, half * (part + 1) // parts):
         low, high = pair_of_bits(key0, key1, index, count)
-        _put(grid, channels, index, low, state)
+        _put(grid, kind, channels, index, low, state)
         if half + index < count:
-            _put(grid, channels, half + index, high, state)
+            _put(grid, kind, channels, half + index, high, state)
 
 
 @inner
-def _put(grid: Grid, channels: int, index: int, word: int, state: Array) -> None:
-    stride = state.size // channels
-    state[index % channels * stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
+def _put(grid: Grid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
+    """Value `index` of the batch, in the order of `[B, H, W, C]`, or its board `index`."""
+    if kind == RANDOM:
+        stride = state.size // channels
+        state[index % channels * stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
+        return
+    last = grid.cells_per_grid - 1
+    for cell in range(grid.cells_per_grid):
+        bit = word >> np.uint32(last - cell) & np.uint32(1)
+        state[grid.guard + index * grid.cells_per_grid + cell] = np.float32(bit)

@@ -22,6 +22,8 @@ class Grid(NamedTuple):
     """One batch of grids. A row of cells has a guard before it, so that shifted reads stay inside."""
 
     batch: int
+    height: int
+    width: int
     cells_per_grid: int
     cells: int
     tiles: int
@@ -36,6 +38,8 @@ class Grid(NamedTuple):
     """int64 `[9 * tiles + 1]`: the wrapped lanes of `f` in a tile are `[f * tiles + tile]` to the next."""
     wrapped: Array
     """int64 `[., 2]`: a lane, and the cell that is its neighbour."""
+    marks: Array
+    """int64 `[T + 1, 2]`: of a state that is judged or damaged, the place in its list, else -1."""
 
     @property
     def stride(self) -> int:
@@ -57,6 +61,8 @@ def make_grid(shape: Shape) -> Grid:
     counts = np.bincount(position * tiles + cell // TILE, minlength=PATCH * tiles)
     return Grid(
         batch=shape.batch,
+        height=shape.height,
+        width=shape.width,
         cells_per_grid=shape.cells_per_grid,
         cells=shape.cells,
         tiles=tiles,
@@ -67,7 +73,20 @@ def make_grid(shape: Shape) -> Grid:
         lanes=bits,
         wrapped_starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         wrapped=np.stack([cell % TILE, near[position, cell]], axis=1).astype(np.int64),
+        marks=make_marks(shape),
     )
+
+
+JUDGED, DAMAGED = range(2)
+"""Columns of `marks`."""
+
+
+def make_marks(shape: Shape) -> Array:
+    """Which states are judged and damaged: see `Grid.marks`."""
+    marks = np.full((shape.steps + 1, 2), -1)
+    marks[list(shape.judged_steps), JUDGED] = np.arange(len(shape.judged_steps))
+    marks[list(shape.damage_steps), DAMAGED] = np.arange(len(shape.damage_steps))
+    return marks
 
 
 def neighbours(shape: Shape) -> Array:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import time
+from itertools import groupby
 
+import numpy as np
+
+from difflogic.cpu import phases
 from difflogic.cpu.model import CpuModel
+
+STEPS = (phases.FORWARD, phases.BACKWARD)
+"""Kinds that are one phase per CA step."""
 
 
 def time_phases(model: CpuModel) -> list[tuple[str, int, float]]:
     """`(name, CA steps or 1, seconds)` of the phases of one train step, which is really done."""
-    work = model._work
-    steps = work.shape.steps
-    spans = (
-        ("prepare", 1),
-        ("gate_forward", steps),
-        ("gate_backward", steps),
-        ("gradients", 1),
-        ("commit", 1),
-        ("adamw", 1),
-    )
-    times, first = [], 0
-    for name, count in spans:
+    times = []
+    for name, run in groupby(model.epoch, key=lambda phase: phases.NAMES[phase[0]]):
+        part = np.array(list(run))
         begin = time.perf_counter()
-        work.run(first, first + count, drawn=True)
-        times.append((name, count, time.perf_counter() - begin))
-        first += count
+        model.work.run(part)
+        times.append((name, len(part) if part[0, 0] in STEPS else 1, time.perf_counter() - begin))
     return times

@@ -205,6 +205,12 @@ def bit_fma(_: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @intrinsic
+def bit_and(_: Any, x: Any, y: Any) -> Any:
+    """`x & y`."""
+    return operation(lambda b, x, y: b.and_(x, y), x, y)
+
+
+@intrinsic
 def bit_where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where a bit of `condition` is 1, else `y`."""
     return operation(lambda b, c, x, y: b.xor(b.and_(b.xor(x, y), c), y), condition, x, y)

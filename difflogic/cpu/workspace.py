@@ -11,14 +11,17 @@ from difflogic.cpu.adamw import Optimizer
 from difflogic.cpu.coefficients import transposed_table
 from difflogic.cpu.program import make_program
 from difflogic.cpu.schedule import Buffers
+from difflogic.cpu.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.tables import Array, aligned, make_grid
 from difflogic.cpu.threads import together
 from difflogic.cpu.vectors import TILE
+from difflogic.damage import Damage
+from difflogic.engine import Job
 from difflogic.shape import Hyper, Shape
 
 
 class Workspace:
-    """Buffers for `shape` on `circuit`; `run` does phases of `schedule`."""
+    """Buffers for `shape` on `circuit`; `run` does lists of `phases`."""
 
     def __init__(
         self,
@@ -26,19 +29,23 @@ class Workspace:
         shape: Shape,
         threads: int,
         hyper: Hyper | None = None,
-        fire_rate: float = 1.0,
         asynchronous: bool = False,
+        job: Job | None = None,
     ) -> None:
+        """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules."""
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape)
         self.threads = min(threads, self.grid.tiles)
-        self.buffers = self._buffers(circuit.gates, Optimizer.of(hyper or Hyper()), fire_rate, asynchronous)
+        self.buffers = self._buffers(circuit.gates, Optimizer.of(hyper or Hyper()), asynchronous, job)
         self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
 
-    def _buffers(self, gates: int, optimizer: Optimizer, fire_rate: float, asynchronous: bool) -> Buffers:
+    def _buffers(self, gates: int, optimizer: Optimizer, asynchronous: bool, job: Job | None) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
+        train = None if job is None else job.config.train
+        pool = 0 if train is None else train.pool
+        damages, judged = len(shape.damage_steps), len(shape.judged_steps) - 1
         return Buffers(
             logits=aligned(16 * gates),
             mu=aligned(16 * gates),
@@ -51,6 +58,16 @@ class Workspace:
             states=aligned(shape.steps + 1, channels * grid.stride),
             targets=aligned(shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
+            judged=aligned(judged, shape.loss_channels * width),
+            corners=np.zeros((damages, shape.batch, 2), dtype=np.int64),
+            kept=aligned(damages, width),
+            rule=_bytes(None if job is None else job.rule),
+            same=_bytes(None if job is None else job.start),
+            pool=np.zeros((pool, shape.cells_per_grid * channels if pool else 0), dtype=np.uint8),
+            fresh=aligned(channels * grid.stride if pool else 0),
+            places=np.zeros(shape.batch, dtype=np.int64),
+            sample_losses=np.zeros(shape.batch),
+            worst=np.zeros(shape.batch, dtype=np.bool_),
             nodes=aligned(self.threads, program.nodes * TILE),
             slots=aligned(self.threads, (program.slots + channels) * TILE),
             d_patches=aligned(2, program.patch_nodes * grid.stride),
@@ -58,15 +75,18 @@ class Workspace:
             losses=aligned(grid.tiles, dtype=np.float64),
             finite=aligned(grid.tiles, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
-            fire_rate=np.float32(fire_rate),
+            fire_rate=np.float32(1 if train is None else train.fire_rate),
+            start=_start_kind(job),
+            damage_side=shape.damage_side,
+            pool_reset=0 if train is None else train.pool_reset,
             optimizer=optimizer,
         )
 
-    def run(self, first: int, last: int, epochs: int = 1, drawn: bool = False) -> Array:
-        """Phases `first` to `last` of every epoch; float32 `[epochs, 2]` of loss and skipped."""
+    def run(self, phases: Array, epochs: int = 1) -> Array:
+        """A list of `phases`, `epochs` times; float32 `[epochs, 2]` of loss and skipped."""
         history = np.zeros((epochs, 2), dtype=np.float32)
         self._counters[:] = 0
-        arguments = (first, last, drawn, self.program, self.grid, self.buffers, history, self._counters)
+        arguments = (phases, self.program, self.grid, self.buffers, history, self._counters)
         together(self.threads, lambda thread: schedule.run(thread, *arguments))
         return history
 
@@ -106,7 +126,30 @@ class Workspace:
         rows = np.broadcast_to(targets, (self.shape.batch, *targets.shape[-3:])).reshape(-1, targets.shape[-1])
         self.buffers.targets[:, : self.grid.cells] = rows.T
 
+    def targets(self) -> Array:
+        """`[B, H, W, loss_channels]`."""
+        shape = self.shape
+        rows = self.buffers.targets[:, : self.grid.cells].T
+        return rows.reshape(shape.batch, shape.height, shape.width, shape.loss_channels)
+
+    def set_damage(self, damage: Damage) -> None:
+        """Squares where they are given, not drawn."""
+        for index in range(len(damage.steps)):
+            kept = damage.kept(index, self.shape.height, self.shape.width)
+            self.buffers.kept[index, : self.grid.cells] = kept.reshape(-1)
+
     def set_masks(self, masks: Array) -> None:
         """`[T, H, W, 1]`, the same for every sample."""
         rows = np.tile(masks.reshape(len(masks), -1), (1, self.shape.batch))
         self.buffers.masks[:, : self.grid.cells] = rows
+
+
+def _start_kind(job: Job | None) -> int:
+    if job is None or job.config.task.start == "random":
+        return RANDOM
+    return BOARDS if job.config.task.start == "boards" else SAME
+
+
+def _bytes(values: Array | None) -> Array:
+    """uint8 `[.]`, none for None; a copy, as compiled code knows no arrays that cannot be written."""
+    return np.zeros(0, dtype=np.uint8) if values is None else np.array(values, dtype=np.uint8).reshape(-1)

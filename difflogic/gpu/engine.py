@@ -12,6 +12,7 @@ import numpy.typing as npt
 from difflogic import bits
 from difflogic import control as c
 from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.damage import Damage
 from difflogic.engine import (
     Floats,
     Job,
@@ -21,7 +22,7 @@ from difflogic.engine import (
     check_grids,
     check_target,
 )
-from difflogic.gpu import tuned
+from difflogic.gpu import scope, tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.groups import GpuGroups
@@ -53,8 +54,15 @@ class GpuEngine:
         self.device.max_memory = max_memory
 
     def rollout(
-        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        steps: int,
+        mode: Mode = "soft",
+        masks: npt.ArrayLike | None = None,
+        damage: Damage | None = None,
     ) -> Floats:
+        scope.check_course(steps, (), damage)
         grid, fire = check_grids(circuit, x, steps, masks, mode)
         return self._hard(circuit, grid, steps, fire) if mode == "hard" else self._soft(circuit, grid, steps, fire)
 
@@ -87,7 +95,10 @@ class GpuEngine:
         steps: int,
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[float, ArraysByNetwork]:
+        scope.check_course(steps, loss_steps, damage)
         work = self._prepare(circuit, x, y, steps, loss_channels, masks, Hyper())
         self._upload_optimizer(work, OptimizerState.fresh(circuit))
         work.submit([*work.coefficients, *work.forward, *work.backward])
@@ -106,7 +117,10 @@ class GpuEngine:
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
         lr: float = 0.05,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
+        scope.check_course(steps, loss_steps, damage)
         work = self._prepare(circuit, x, y, steps, loss_channels, masks, Hyper(lr=lr))
         self._upload_optimizer(work, state or OptimizerState.fresh(circuit))
         work.submit([*work.coefficients, *work.forward, *work.backward, *work.update])

@@ -16,6 +16,7 @@ from difflogic import bits
 from difflogic import control as c
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.errors import DataError, LimitError
+from difflogic.gpu import scope
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch, encode
 from difflogic.gpu.pacing import SUBMIT_SECONDS
@@ -257,6 +258,7 @@ def _most(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
 
 
 def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> Plan:
+    scope.check_task(job.config)
     task, train = job.config.task, job.config.train
     grid = (train.batch, task.height, task.width, job.circuit.channels)
     shape = Shape.of(job.circuit, grid, task.steps, task.loss_channels)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import numpy.typing as npt
 from difflogic import control as c
 from difflogic.bits import pack, unpack
 from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.damage import Damage
 from difflogic.engine import (
     Floats,
     Job,
@@ -17,6 +20,7 @@ from difflogic.engine import (
     OptimizerState,
     TrainingModel,
     TrainState,
+    check_course,
     check_grids,
     check_target,
 )
@@ -24,7 +28,7 @@ from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
 from difflogic.reference.model import INFO, ReferenceModel
-from difflogic.reference.rollout import hard_rollout, soft_gradients, soft_rollout
+from difflogic.reference.rollout import Course, hard_rollout, soft_gradients, soft_losses, soft_rollout
 from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
@@ -38,14 +42,21 @@ class ReferenceEngine:
         self.info = INFO
 
     def rollout(
-        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        steps: int,
+        mode: Mode = "soft",
+        masks: npt.ArrayLike | None = None,
+        damage: Damage | None = None,
     ) -> Floats:
         grid, fire = check_grids(circuit, x, steps, masks, mode, self.dtype)
-        shape, layout = Shape.of(circuit, grid.shape, steps), flat_layout(circuit)
+        check_course(grid, steps, (), damage)
+        course = _course(circuit, Shape.of(circuit, grid.shape, steps, damage=damage), fire, damage)
         logits = circuit.flat_logits().astype(self.dtype)
         if mode == "hard":
-            return unpack(hard_rollout(shape, layout, logits, _flat_masks(fire), pack(grid)), grid.shape)
-        states = soft_rollout(shape, layout, logits, _flat_masks(fire), _cells_last(grid))
+            return unpack(hard_rollout(course, logits, pack(grid))[0], grid.shape)
+        states = soft_rollout(course, logits, _cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 
     def loss_and_gradients(
@@ -56,33 +67,27 @@ class ReferenceEngine:
         steps: int,
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[float, ArraysByNetwork]:
-        control = np.zeros(c.WORDS, dtype=np.uint32)
-        loss, gradients = self._flat_gradients(circuit, x, y, steps, loss_channels, masks, control)
+        work = self._work(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
+        loss, gradients = work.gradients(np.zeros(c.WORDS, dtype=np.uint32))
         return loss, circuit.unflatten(gradients)
 
-    def _flat_gradients(
+    def loss(
         self,
         circuit: Circuit,
         x: npt.ArrayLike,
         y: npt.ArrayLike,
         steps: int,
-        loss_channels: int,
-        masks: npt.ArrayLike | None,
-        control: Array,
-    ) -> tuple[float, Array]:
-        """The loss and its flat gradients, committed to the control block."""
-        grid, fire = check_grids(circuit, x, steps, masks, dtype=self.dtype)
-        target = check_target(grid, y, loss_channels, self.dtype)
-        shape = Shape.of(circuit, grid.shape, steps, loss_channels)
-        logits = circuit.flat_logits().astype(self.dtype)
-        targets = _cells_last(target)[:loss_channels]
-        partials, gradients = soft_gradients(
-            shape, flat_layout(circuit), logits, _flat_masks(fire), _cells_last(grid), targets, control
-        )
-        history = np.empty((1, 2), dtype=self.dtype)
-        commit(partials, control, history)
-        return float(history[0, 0]), gradients
+        loss_channels: int = 1,
+        masks: npt.ArrayLike | None = None,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
+    ) -> float:
+        """The soft loss alone, in a fraction of the time and memory."""
+        work = self._work(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
+        return float(soft_losses(work.course, work.logits, work.start, work.targets).sum(dtype=np.float64))
 
     def train_step(
         self,
@@ -94,18 +99,60 @@ class ReferenceEngine:
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
         lr: float = 0.05,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         state = state or OptimizerState.fresh(circuit)
         control = np.zeros(c.WORDS, dtype=np.uint32)
         control[c.STEP] = state.step
-        loss, gradients = self._flat_gradients(circuit, x, y, steps, loss_channels, masks, control)
-        logits, mu, nu = circuit.flat_logits().astype(self.dtype), state.mu.copy(), state.nu.copy()
+        work = self._work(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
+        loss, gradients = work.gradients(control)
+        logits, mu, nu = work.logits, state.mu.copy(), state.nu.copy()
         adamw(Hyper(lr=lr), control, gradients, logits, mu, nu)
         after = OptimizerState(mu, nu, int(control[c.STEP]))
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
+    def _work(
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int,
+        loss_channels: int,
+        masks: npt.ArrayLike | None,
+        loss_steps: Sequence[int],
+        damage: Damage | None,
+    ) -> _Work:
+        grid, fire = check_grids(circuit, x, steps, masks, dtype=self.dtype)
+        target = check_target(grid, y, loss_channels, self.dtype)
+        judged = check_course(grid, steps, loss_steps, damage)
+        shape = Shape.of(circuit, grid.shape, steps, loss_channels, judged, damage)
+        return _Work(
+            course=_course(circuit, shape, fire, damage),
+            logits=circuit.flat_logits().astype(self.dtype),
+            start=_cells_last(grid),
+            targets=_cells_last(target)[:loss_channels],
+        )
+
     def open_model(self, job: Job, state: TrainState) -> TrainingModel:
         return ReferenceModel(job, state)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What a soft pass takes."""
+
+    course: Course
+    logits: Array
+    start: Array
+    targets: Array
+
+    def gradients(self, control: Array) -> tuple[float, Array]:
+        """The loss and its flat gradients, committed to the control block."""
+        done = soft_gradients(self.course, self.logits, self.start, self.targets, control)
+        history = np.empty((1, 2), dtype=self.start.dtype)
+        commit(done.loss_partials, control, history)
+        return float(history[0, 0]), done.gradients
 
 
 def _cells_last(grid: Array) -> Array:
@@ -113,5 +160,6 @@ def _cells_last(grid: Array) -> Array:
     return np.ascontiguousarray(grid.reshape(-1, grid.shape[-1]).T)
 
 
-def _flat_masks(masks: Array | None) -> Array | None:
-    return None if masks is None else masks.reshape(len(masks), -1)
+def _course(circuit: Circuit, shape: Shape, masks: Array | None, damage: Damage | None) -> Course:
+    flat = None if masks is None else masks.reshape(len(masks), -1)
+    return Course(shape, flat_layout(circuit), flat, None if damage is None else damage.corners)

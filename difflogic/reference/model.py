@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from difflogic import control as c
+from difflogic import prng
 from difflogic.bits import WORD, pack
+from difflogic.damage import draw_corners
 from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
 from difflogic.reference.fire_mask import fire_mask
 from difflogic.reference.hard_loss import hard_loss
-from difflogic.reference.rollout import hard_rollout, soft_gradients
+from difflogic.reference.pool import draw_pool, write_back
+from difflogic.reference.rollout import Course, hard_rollout, soft_gradients
 from difflogic.reference.seed_grid import seed_grid
 from difflogic.shape import Hyper, Shape
+
+Array = npt.NDArray[Any]
 
 INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, software=True)
 
@@ -25,24 +32,21 @@ class ReferenceModel:
     """Implements `difflogic.engine.TrainingModel`."""
 
     def __init__(self, job: Job, state: TrainState) -> None:
-        config = job.config
+        train = job.config.train
         self.info = INFO
         self._job = job
         self._layout = flat_layout(job.circuit)
-        grid = (config.train.batch, config.task.height, config.task.width, config.model.channels)
-        self._shape = Shape.of(job.circuit, grid, config.task.steps, config.task.loss_channels)
-        self._hyper = Hyper.of(config.train)
-        self._fire_rate, self._asynchronous = config.train.fire_rate, config.train.asynchronous
+        shape = self._shape = Shape.training(job.circuit, job.config)
+        self._hyper = Hyper.of(train)
         self._logits = state.logits.copy()
         self._mu, self._nu = state.optimizer.mu.copy(), state.optimizer.nu.copy()
+        self._pool = None if state.pool is None else state.pool.copy()
         self._control = np.zeros(c.WORDS, dtype=np.uint32)
         self._control[c.DATA_KEY], self._control[c.TRAIN_KEY] = state.data_key, state.train_key
         self._control[c.STEP], self._control[c.EPOCH] = state.optimizer.step, state.epoch
         self._control[c.SKIPPED] = state.skipped
-        self._start = np.zeros((config.model.channels, self._shape.cells), dtype=np.float32)
-        flat_target = job.fixed_target.reshape(-1, config.task.loss_channels).T
-        self._targets = np.tile(flat_target, (1, config.train.batch)).astype(np.float32)
-        self._hard_targets = np.where(flat_target > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
+        self._start = np.zeros((shape.channels, shape.cells), dtype=np.float32)
+        self._corners = np.zeros((len(shape.damage_steps), shape.batch, 2), dtype=np.int64)
         self._history = np.empty((1, 2), dtype=np.float32)
         self._waiting: list[EpochMetrics] = []
 
@@ -52,43 +56,80 @@ class ReferenceModel:
 
     def _train_step(self) -> None:
         shape, control = self._shape, self._control
-        seed_grid(shape, control, self._start)
-        masks = None
-        if self._asynchronous:
-            masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
-            fire_mask(shape, self._fire_rate, control, masks)
-        partials, gradients = soft_gradients(
-            shape, self._layout, self._logits, masks, self._start, self._targets, control
-        )
-        commit(partials, control, self._history)
-        adamw(self._hyper, control, gradients, self._logits, self._mu, self._nu)
+        fresh, places = self._draw_starts()
+        course = self._draw_course()
+        targets = self._targets()
+        done = soft_gradients(course, self._logits, self._start, targets, control)
+        commit(done.loss_partials, control, self._history)
+        adamw(self._hyper, control, done.gradients, self._logits, self._mu, self._nu)
+        if self._pool is not None:
+            resets = self._job.config.train.pool_reset
+            write_back(shape, resets, control, done.states[-1], targets, fresh, places, self._pool)
         loss, skipped = self._history[0]
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
+
+    def _draw_starts(self) -> tuple[Array, Array]:
+        """This epoch's start grids; returned are fresh ones `[B, H, W, C]` and the batch's places in the pool."""
+        shape, control = self._shape, self._control
+        if self._job.config.task.start == "random":
+            seed_grid(shape, control, self._start)
+        else:
+            fresh = self._job.fresh(prng.split(control[c.DATA_KEY])[1], shape.batch)
+            self._start[:] = fresh.reshape(-1, shape.channels).T
+        fresh, places = self._batch(), np.zeros(shape.batch, dtype=np.int64)
+        if self._pool is not None:
+            draw_pool(shape, control, self._pool, self._start, places)
+        return fresh, places
+
+    def _draw_course(self) -> Course:
+        """This epoch's fire masks and damage."""
+        shape, control, train = self._shape, self._control, self._job.config.train
+        masks = None
+        if train.asynchronous:
+            masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
+            fire_mask(shape, train.fire_rate, control, masks)
+        key = prng.split(control[c.TRAIN_KEY])[1]
+        self._corners = draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)
+        return Course(shape, self._layout, masks, self._corners)
+
+    def _batch(self) -> npt.NDArray[np.uint8]:
+        """The start grids, `[B, H, W, C]`."""
+        shape = self._shape
+        grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+        return np.asarray(grids, dtype=np.uint8)
+
+    def _targets(self) -> npt.NDArray[np.float32]:
+        """`[loss_channels, cells]`: what this epoch's starts should become."""
+        job, channels = self._job, self._shape.loss_channels
+        if job.target is not None:  # as it is given: the loss may be made infinite by it
+            return np.tile(job.target.reshape(-1, channels).T, (1, self._shape.batch)).astype(np.float32)
+        return job.targets(self._batch()).reshape(-1, channels).T.astype(np.float32)
 
     def drain(self) -> list[EpochMetrics]:
         drained, self._waiting = self._waiting, []
         return drained
 
     def evaluate(self) -> Evaluation:
-        shape = self._shape
-        fire = self._job.probe_masks
-        masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
-        batch = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
-        probes = self._count_wrong(self._job.probes, masks)
+        job = self._job
+        probes = self._count_wrong(job.probes, job.probe_damage)
         return Evaluation(
             hard_loss=int(probes[:, 0].sum()),
-            train_hard_loss=int(self._count_wrong(batch, masks)[:, 0].sum()),
-            values=self._job.values,
+            train_hard_loss=int(self._count_wrong(self._batch(), self._corners)[:, 0].sum()),
+            values=job.values,
             wrong_probes=int(np.bitwise_count(probes[:, 1]).sum()),
         )
 
-    def _count_wrong(self, grids: np.ndarray, masks: np.ndarray | None) -> np.ndarray:
+    def _count_wrong(self, grids: Array, corners: Array | None) -> Array:
         """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any."""
-        words = hard_rollout(self._shape, self._layout, self._logits, masks, pack(grids))
-        shape = dataclasses.replace(self._shape, batch=-(-len(grids) // WORD))
-        counts = np.empty((shape.batch, 2), dtype=np.uint32)
-        hard_loss(shape, len(grids), words[-1], self._hard_targets, counts)
-        return counts
+        shape, fire = self._shape, self._job.probe_masks
+        masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
+        _, judged = hard_rollout(Course(shape, self._layout, masks, corners), self._logits, pack(grids))
+        targets = pack(self._job.targets(grids))
+        counts = np.zeros((len(judged), -(-len(grids) // WORD), 2), dtype=np.uint32)
+        packed = dataclasses.replace(shape, batch=counts.shape[1])
+        for words, count in zip(judged, counts, strict=True):
+            hard_loss(packed, len(grids), words, targets, count)
+        return np.stack([counts[..., 0].sum(axis=0), np.bitwise_or.reduce(counts[..., 1], axis=0)], axis=1)
 
     def to_cpu(self) -> TrainState:
         control = self._control
@@ -100,6 +141,7 @@ class ReferenceModel:
             train_key=control[c.TRAIN_KEY].copy(),
             epoch=int(control[c.EPOCH]),
             skipped=int(control[c.SKIPPED]),
+            pool=None if self._pool is None else self._pool.copy(),
         )
 
     def max_epochs_per_call(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,28 @@ import numpy.typing as npt
 
 from difflogic.layout import Layout
 from difflogic.reference.coefficients import coefficients as soft_coefficients
+from difflogic.reference.damage import d_damage, damage, hard_damage
 from difflogic.reference.gate_backward import gate_backward
 from difflogic.reference.gate_forward import gate_forward
 from difflogic.reference.gradients import gradients as logit_gradients
 from difflogic.reference.hard_forward import hard_forward
+from difflogic.reference.judge import d_judge, judge
 from difflogic.reference.loss import loss as squared_error
 from difflogic.shape import Shape
 
 Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A rollout's sizes, and what chance does on the way."""
+
+    shape: Shape
+    layout: Layout
+    masks: Array | None = None
+    """`[T, H*W]`: see `fire_mask`."""
+    corners: Array | None = None
+    """`[D, B, 2]`: see `damage`; None only where there are no damage steps."""
 
 
 def _coefficients(logits: Array) -> tuple[Array, Array]:
@@ -27,59 +42,111 @@ def _coefficients(logits: Array) -> tuple[Array, Array]:
     return coefficients, gate_ids
 
 
-def soft_rollout(
-    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, nodes: Array | None = None
-) -> Array:
-    """States `[T+1, C, cells]` from `start [C, cells]`; `nodes [T, N, cells]` keeps every step's values."""
-    coefficients, _ = _coefficients(logits)
+def soft_rollout(course: Course, logits: Array, start: Array) -> Array:
+    """States `[T+1, C, cells]` from `start [C, cells]`, damaged ones as the next step sees them."""
+    return _soft_rollout(course, _coefficients(logits)[0], start, None, None, None)[0]
+
+
+def _soft_rollout(
+    course: Course,
+    coefficients: Array,
+    start: Array,
+    nodes: Array | None,
+    targets: Array | None,
+    loss_partials: Array | None,
+) -> tuple[Array, Array]:
+    """The states, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
+
+    `nodes [T, N, cells]` keeps every step's values.
+    """
+    shape, layout = course.shape, course.layout
     states = np.empty((shape.steps + 1, *start.shape), dtype=start.dtype)
     states[0] = start
+    d_judged = np.empty((len(shape.judged_steps) - 1, shape.loss_channels, shape.cells), dtype=start.dtype)
     scratch = np.empty((layout.nodes, shape.cells), dtype=start.dtype) if nodes is None else nodes[0]
     for step in range(shape.steps):
+        if targets is not None and loss_partials is not None and step in shape.judged_steps:
+            index = shape.judged_steps.index(step)
+            judge(shape, states[step], targets, d_judged[index], loss_partials[index])
+        if step in shape.damage_steps:
+            assert course.corners is not None
+            damage(shape, shape.damage_steps.index(step), course.corners, states[step])
         into = scratch if nodes is None else nodes[step]
-        gate_forward(shape, step, layout, coefficients, masks, states[step], states[step + 1], into)
-    return states
+        gate_forward(shape, step, layout, coefficients, course.masks, states[step], states[step + 1], into)
+    return states, d_judged
 
 
-def soft_gradients(
-    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array, control: Array
-) -> tuple[Array, Array]:
-    """Each cell's soft loss and the gradient of their sum in logits `[G, 16]`, by back-propagation through time.
+def soft_losses(course: Course, logits: Array, start: Array, targets: Array) -> Array:
+    """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets [loss_channels, cells]`."""
+    shape = course.shape
+    partials = np.empty((len(shape.judged_steps), shape.cells), dtype=start.dtype)
+    states, _ = _soft_rollout(course, _coefficients(logits)[0], start, None, targets, partials)
+    partials[-1] = np.sum((states[-1][: shape.loss_channels] - targets) ** 2, axis=0)
+    return partials
 
-    Both may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
+
+@dataclass(frozen=True, eq=False)
+class SoftPass:
+    """What one pass forward and backward leaves."""
+
+    states: Array
+    """`[T+1, C, cells]`."""
+    loss_partials: Array
+    """`[J, cells]`: each cell's loss after each judged step."""
+    gradients: Array
+    """Of their sum, in logits `[G, 16]`."""
+
+
+def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
+    """Back-propagation through time.
+
+    Losses and gradients may be infinite or NaN: `commit` decides about that, so NumPy need not warn.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return _soft_gradients(shape, layout, logits, masks, start, targets, control)
+        return _soft_gradients(course, logits, start, targets, control)
 
 
-def _soft_gradients(
-    shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array, targets: Array, control: Array
-) -> tuple[Array, Array]:
-    dtype = start.dtype
-    nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
-    states = soft_rollout(shape, layout, logits, masks, start, nodes)
-    d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
-    loss_partials = np.empty(shape.cells, dtype=dtype)
-    squared_error(shape, states[-1], targets, d_rows[shape.steps % 2], loss_partials, control)
+def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
+    shape, layout, dtype = course.shape, course.layout, start.dtype
     coefficients, _ = _coefficients(logits)
+    nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
+    loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
+    states, d_judged = _soft_rollout(course, coefficients, start, nodes, targets, loss_partials)
+    d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
+    squared_error(shape, states[-1], targets, d_rows[shape.steps % 2], loss_partials[-1], control)
     scratch = np.zeros((layout.slot_count, shape.cells), dtype=dtype)
     partials = np.zeros((layout.instances, 4), dtype=dtype)
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
-        gate_backward(shape, step, layout, coefficients, masks, nodes[step], d_next, scratch, d_here, partials)
+        gate_backward(shape, step, layout, coefficients, course.masks, nodes[step], d_next, scratch, d_here, partials)
+        if step in shape.damage_steps:
+            assert course.corners is not None
+            d_damage(shape, shape.damage_steps.index(step), course.corners, d_here)
+        if step in shape.judged_steps:
+            d_judge(shape, d_judged[shape.judged_steps.index(step)], d_here)
     gradients = np.empty_like(logits)
     logit_gradients(layout, partials, logits, gradients, control)
-    return loss_partials, gradients
+    return SoftPass(states, loss_partials, gradients)
 
 
-def hard_rollout(shape: Shape, layout: Layout, logits: Array, masks: Array | None, start: Array) -> Array:
-    """Words `[T+1, C, groups*H*W]` from packed `start [C, groups*H*W]`, by the argmax gates of the logits."""
-    groups = start.shape[1] // shape.cells_per_grid
-    packed = dataclasses.replace(shape, batch=groups)
+def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Array]:
+    """By the argmax gates of the logits, from packed `start [C, groups*H*W]`.
+
+    Words `[T+1, C, groups*H*W]`, and those of the loss channels after each judged step, before any damage,
+    `[J, loss_channels, groups*H*W]`.
+    """
+    shape = course.shape
+    packed = dataclasses.replace(shape, batch=start.shape[1] // shape.cells_per_grid)
     _, gate_ids = _coefficients(logits)
     words = np.empty((shape.steps + 1, *start.shape), dtype=np.uint32)
+    judged = np.empty((len(shape.judged_steps), shape.loss_channels, start.shape[1]), dtype=np.uint32)
     words[0] = start
-    nodes = np.empty((layout.nodes, start.shape[1]), dtype=np.uint32)
+    nodes = np.empty((course.layout.nodes, start.shape[1]), dtype=np.uint32)
     for step in range(shape.steps):
-        hard_forward(packed, step, layout, gate_ids, masks, words[step], words[step + 1], nodes)
-    return words
+        if step in shape.damage_steps:
+            assert course.corners is not None
+            hard_damage(packed, shape.damage_steps.index(step), course.corners, words[step])
+        hard_forward(packed, step, course.layout, gate_ids, course.masks, words[step], words[step + 1], nodes)
+        if step + 1 in shape.judged_steps:
+            judged[shape.judged_steps.index(step + 1)] = words[step + 1, : shape.loss_channels]
+    return words, judged

@@ -17,6 +17,7 @@ from typing import Any
 import numpy.typing as npt
 
 from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.damage import Damage
 from difflogic.engine import (
     Engine,
     EngineInfo,
@@ -122,9 +123,15 @@ class Contest:
         return self.chosen.open_model(job, state)
 
     def rollout(
-        self, circuit: Circuit, x: npt.ArrayLike, steps: int, mode: Mode = "soft", masks: npt.ArrayLike | None = None
+        self,
+        circuit: Circuit,
+        x: npt.ArrayLike,
+        steps: int,
+        mode: Mode = "soft",
+        masks: npt.ArrayLike | None = None,
+        damage: Damage | None = None,
     ) -> Floats:
-        return self.chosen.rollout(circuit, x, steps, mode, masks)
+        return self.chosen.rollout(circuit, x, steps, mode, masks, damage)
 
     def loss_and_gradients(
         self,
@@ -134,8 +141,10 @@ class Contest:
         steps: int,
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[float, ArraysByNetwork]:
-        return self.chosen.loss_and_gradients(circuit, x, y, steps, loss_channels, masks)
+        return self.chosen.loss_and_gradients(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
 
     def train_step(
         self,
@@ -147,8 +156,11 @@ class Contest:
         loss_channels: int = 1,
         masks: npt.ArrayLike | None = None,
         lr: float = 0.05,
+        loss_steps: Sequence[int] = (),
+        damage: Damage | None = None,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        return self.chosen.train_step(circuit, state, x, y, steps, loss_channels, masks, lr)
+        work = (x, y, steps, loss_channels, masks, lr, loss_steps, damage)
+        return self.chosen.train_step(circuit, state, *work)
 
 
 class ContestModel:

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng
+from difflogic import prng, starts
 from difflogic.checkpoint import Checkpoint
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.config import Config
-from difflogic.engine import Floats, TrainState
+from difflogic.damage import Damage, draw_corners
+from difflogic.engine import Floats, Job, TrainState
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
@@ -57,38 +59,55 @@ class Subject:
     """`[B, H, W, C]`; channels past the loss's are 0."""
     masks: Floats | None
     """`[T, H, W, 1]`, or None for a synchronous automaton."""
+    damage: Damage | None
 
     @classmethod
-    def of(cls, config: Config, circuit: Circuit, state: TrainState) -> Subject:
-        """Start grids and fire masks from the state's keys, as training draws them."""
-        task = config.task
-        grid = (config.train.batch, task.height, task.width, config.model.channels)
-        x = prng.randint_power_of_two(prng.split(state.data_key)[1], grid, 2).astype(np.float32)
-        y = np.zeros_like(x)
-        y[..., : task.loss_channels] = tasks.target(task)
+    def of(cls, job: Job, state: TrainState) -> Subject:
+        """Start grids, fire masks and damage from the state's keys and pool, as training draws them."""
+        task, train = job.config.task, job.config.train
+        _, data_key = prng.split(state.data_key)
+        _, key = prng.split(state.train_key)
+        grids = job.fresh(data_key, train.batch)
+        if state.pool is not None:
+            grids = state.pool[starts.places(data_key, train.batch, train.pool)]
+        y = np.zeros(grids.shape, dtype=np.float32)
+        y[..., : task.loss_channels] = job.targets(grids)
         masks = None
-        if config.train.asynchronous:
-            shape = Shape.of(circuit, grid, task.steps, task.loss_channels)
-            flat = draw_masks(shape, config.train.fire_rate, prng.split(state.train_key)[1])
+        if train.asynchronous:
+            flat = draw_masks(Shape.training(job.circuit, job.config), train.fire_rate, key)
             masks = flat.reshape(task.steps, task.height, task.width, 1)
-        return cls(config, circuit.with_logits(state.logits), state.epoch, x, y, masks)
+        corners = None
+        if task.damage_steps:
+            corners = draw_corners(key, len(task.damage_steps), train.batch, task.height, task.width)
+        circuit, x = job.circuit.with_logits(state.logits), grids.astype(np.float32)
+        return cls(job.config, circuit, state.epoch, x, y, masks, job.damage(corners))
 
     @classmethod
     def start(cls, config: Config) -> Subject:
         """Before the first epoch."""
         circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
-        return cls.of(config, circuit, TrainState.initial(circuit, config.seed))
+        job = tasks.make_job(config, circuit)
+        return cls.of(job, TrainState.initial(job))
 
     @classmethod
     def loaded(cls, checkpoint: Checkpoint, batch: int | None = None) -> Subject:
         """Where a run was saved; `batch` start grids, where it is given."""
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
-        return cls.of(config, checkpoint.circuit, checkpoint.state)
+        return cls.of(tasks.make_job(config, checkpoint.circuit), checkpoint.state)
 
     @property
-    def work(self) -> tuple[Floats, Floats, int, int, Floats | None]:
-        """What `Engine.loss_and_gradients` takes after the circuit."""
-        return self.x, self.y, self.config.task.steps, self.config.task.loss_channels, self.masks
+    def work(self) -> dict[str, Any]:
+        """What `Engine.loss_and_gradients` takes after the circuit, by name."""
+        task = self.config.task
+        return {
+            "x": self.x,
+            "y": self.y,
+            "steps": task.steps,
+            "loss_channels": task.loss_channels,
+            "masks": self.masks,
+            "loss_steps": task.loss_steps,
+            "damage": self.damage,
+        }
 
 
 Oracle = Callable[[Subject], ArraysByNetwork]
@@ -161,14 +180,8 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
 
 def _loss(subject: Subject) -> Callable[[Array], float]:
     """The soft loss in float64 as a function of the flat logits `[G, 16]`."""
-    x, y, steps, channels, masks = subject.work
     engine = ReferenceEngine(np.float64)
-
-    def loss(logits: Array) -> float:
-        last = engine.rollout(subject.circuit.with_logits(logits), x, steps, masks=masks)[-1]
-        return float(np.sum((last - y)[..., :channels] ** 2))
-
-    return loss
+    return lambda logits: engine.loss(subject.circuit.with_logits(logits), **subject.work)
 
 
 class _Judge:
@@ -217,7 +230,7 @@ def _use(pair: Pair) -> float:
 
 
 def _gradients(engine: ReferenceEngine) -> Oracle:
-    return lambda subject: engine.loss_and_gradients(subject.circuit, *subject.work)[1]
+    return lambda subject: engine.loss_and_gradients(subject.circuit, **subject.work)[1]
 
 
 def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:

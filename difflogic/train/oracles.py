@@ -26,8 +26,8 @@ class Oracles:
     skipped: dict[str, str] = field(default_factory=dict)
 
 
-def find(selectors: Sequence[str] = ("cpu", "gpu")) -> Oracles:
-    """Open the engines; one that cannot be opened is skipped with its reason. Raises UsageError."""
+def find(subject: Subject, selectors: Sequence[str] = ("cpu", "gpu")) -> Oracles:
+    """Those for a subject; an engine that cannot be opened is skipped with its reason. Raises UsageError."""
     oracles = Oracles()
     for selector in selectors:
         try:
@@ -37,6 +37,9 @@ def find(selectors: Sequence[str] = ("cpu", "gpu")) -> Oracles:
             continue
         oracles.found[selector] = _of(engine)
         oracles.described[selector] = describe_engine(engine.info)
+    if subject.damage is not None or subject.config.task.loss_steps:
+        oracles.skipped[JAX] = "The rival knows neither damage nor a loss before the last step."
+        return oracles
     try:
         oracles.found[JAX] = _jax()
         oracles.described[JAX] = f"the rival in {_RIVALS}, by automatic differentiation"
@@ -46,7 +49,7 @@ def find(selectors: Sequence[str] = ("cpu", "gpu")) -> Oracles:
 
 
 def _of(engine: Engine) -> Oracle:
-    return lambda subject: engine.loss_and_gradients(subject.circuit, *subject.work)[1]
+    return lambda subject: engine.loss_and_gradients(subject.circuit, **subject.work)[1]
 
 
 def _jax() -> Oracle:
@@ -55,9 +58,7 @@ def _jax() -> Oracle:
     plain = importlib.import_module(f"{_RIVALS}.jax_plain")
 
     def oracle(subject: Subject) -> ArraysByNetwork:
-        names = ("x", "y", "steps", "loss_channels", "masks")
-        work = dict(zip(names, subject.work, strict=True))
-        gradients: ArraysByNetwork = training.gradients(plain, subject.circuit, work)[1]
+        gradients: ArraysByNetwork = training.gradients(plain, subject.circuit, subject.work)[1]
         return gradients
 
     return oracle

@@ -39,8 +39,8 @@ def configs(config: Config, population: int) -> list[Config]:
 def _check_memory(config: Config, population: int) -> None:
     """A bound that is quick to see. Engines have their own, and say so."""
     task, memory = config.task, physical_memory()
-    probes = config.train.probes * task.height * task.width * config.model.channels
-    each = ARRAYS * config.model.gates * 16 * 4 + probes
+    grid = task.height * task.width * config.model.channels
+    each = ARRAYS * config.model.gates * 16 * 4 + (config.train.probes + config.train.pool) * grid
     if memory is None or each * population <= memory:
         return
     if each > memory:

@@ -18,7 +18,8 @@ def write(folder: RunFolder, engine: Engine, members: Sequence[Member], leader: 
     job, circuit = best.job, best.circuit
     folder.write("circuit.json", netlist_json.to_json(Netlist.from_circuit(circuit, job.config.task.loss_channels)))
     folder.write("summary.txt", summary)
-    states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks)
+    damage = job.damage_of_probes(1)
+    states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     folder.write("rollout.gif", pictures.rollout_gif(states[:, 0]))
     if len(members) == 1:
         folder.write("loss.png", pictures.loss_png(best.metrics, f"{job.config.name}, seed {best.seed}"))

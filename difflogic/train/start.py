@@ -44,7 +44,7 @@ def _first(config: Config, lender: Circuit | None, path: Path | None) -> Checkpo
     circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
-    return Checkpoint(config, circuit, TrainState.initial(circuit, config.seed))
+    return Checkpoint(config, circuit, TrainState.initial(tasks.make_job(config, circuit)))
 
 
 def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng, raster, rules
+from difflogic import damage, prng, raster, rules, starts
 from difflogic.circuit import Circuit
 from difflogic.config import Config, TaskConfig
 from difflogic.engine import Floats, Job
@@ -13,7 +13,7 @@ from difflogic.engine import Floats, Job
 PROBE_STREAM = 0x70726F62
 """`fold_in` data of the probe grids ("prob"): far from the small counters that `split` and `bits` use."""
 PROBE_MASK_STREAM = 0x6D61736B
-"""`fold_in` data of the fire masks of hard evaluation ("mask")."""
+"""`fold_in` data of the fire masks of hard evaluation ("mask"). Damage folds a stream of its own into the probes'."""
 
 
 def target(task: TaskConfig) -> Floats | None:
@@ -47,7 +47,7 @@ def probes(config: Config) -> npt.NDArray[np.uint8]:
     task, train = config.task, config.train
     same = start(config)
     if task.start == "boards":
-        return all_boards(task.height, task.width)
+        return starts.boards(np.arange(1 << task.height * task.width), task.height, task.width)
     if same is not None:
         return np.repeat(same[None], train.probes if task.damage_steps else 1, axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
@@ -71,24 +71,18 @@ def judges(config: Config) -> str:
     return f"all {count} {'boards' if config.task.start == 'boards' else 'probe grids'}"
 
 
-def all_boards(height: int, width: int) -> npt.NDArray[np.uint8]:
-    """`[2^(H*W), H, W, 1]`: board `i` is the bits of `i`, row by row, most significant first."""
-    cells = height * width
-    bits = np.arange(1 << cells)[:, None] >> np.arange(cells)[::-1] & 1
-    return bits.reshape(-1, height, width, 1).astype(np.uint8)
-
-
 def make_job(config: Config, circuit: Circuit) -> Job:
     """The job of training `circuit` by `config`."""
-    task = config.task
+    task, grids = config.task, probes(config)
     return Job(
         config,
         circuit,
         target(task),
-        probes(config),
+        grids,
         probe_masks(config),
         start(config),
         rules.table(task.rule) if task.target == "rule" else None,
+        probe_damage(config, len(grids)),
     )
 
 
@@ -102,3 +96,12 @@ def probe_masks(config: Config) -> Floats | None:
         key, sub = prng.split(key)
         masks.append(prng.uniform(sub, (task.height, task.width, 1)) <= np.float32(train.fire_rate))
     return np.stack(masks).astype(np.float32)
+
+
+def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:
+    """Corners `[len(damage_steps), count, 2]` of the probes' damage, drawn once; None without damage."""
+    task = config.task
+    if not task.damage_steps:
+        return None
+    key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
+    return damage.draw_corners(key, len(task.damage_steps), count, task.height, task.width)

@@ -188,7 +188,7 @@ class _Opened:
 
     def __enter__(self) -> GpuModel:
         job = self.tuner.job
-        state = TrainState.initial(self.tuner.circuit, job.config.seed)
+        state = TrainState.initial(job)
         self.model = GpuModel.from_cpu(self.tuner.device, [job], [state], self.schedule)
         self.model.train(2)  # compiles, and fills every buffer with real numbers
         self.model.drain()

@@ -25,7 +25,8 @@ def open_model(engine: str | GpuEngine) -> TrainingModel:
     config = tiny_config()
     circuit = Circuit.initial(config.model, config.seed)
     opened = open_engine(engine) if isinstance(engine, str) else engine
-    model = opened.open_model(make_job(config, circuit), TrainState.initial(circuit, config.seed))
+    job = make_job(config, circuit)
+    model = opened.open_model(job, TrainState.initial(job))
     model.train(1)
     model.drain()
     return model

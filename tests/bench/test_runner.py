@@ -98,7 +98,8 @@ def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeyp
 @pytest.mark.parametrize("case", [TINY[0], TINY[2]], ids=["synchronous", "asynchronous"])
 def test_the_forward_check_agrees_with_the_train_step(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     circuit = Circuit.initial(case.config.model, case.config.seed)
-    job, state = make_job(case.config, circuit), TrainState.initial(circuit, case.config.seed)
+    job = make_job(case.config, circuit)
+    state = TrainState.initial(job)
     whole = verify.expected_losses(case, job, state)
     assert len(whole) == 2
     monkeypatch.setattr(verify, "LARGE", 0)

@@ -59,7 +59,7 @@ def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypa
         logits = subject.circuit.logits
         return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
 
-    monkeypatch.setattr(oracles, "find", lambda _: oracles.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."}))
+    monkeypatch.setattr(oracles, "find", lambda *_: oracles.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."}))
     assert main(["check-grad", "--samples", "1"]) == 1
     out = capsys.readouterr().out
     assert out.count("FAIL") == 3

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from difflogic import control as c
-from difflogic import prng
+from difflogic import damage, prng
+from difflogic.cpu.damage import draw_corners, write_kept
 from difflogic.cpu.fire_mask import fire_mask
-from difflogic.cpu.seed_grid import seed_grid
+from difflogic.cpu.seed_grid import RANDOM, seed_grid
 from difflogic.cpu.tables import aligned, make_grid
 from difflogic.cpu.threefry import pair_of_bits, split
 from difflogic.cpu.vectors import TILE
+from difflogic.damage import Damage
 from difflogic.reference import fire_mask as fire_mask_twin
 from difflogic.reference import seed_grid as seed_grid_twin
 from difflogic.shape import Shape
@@ -24,6 +26,9 @@ SHAPES = [
     Shape(3, 4, 11, 2, steps=3, periodic=True),
     Shape(1, 8, 8, 1, steps=2),
 ]
+
+
+NOTHING = np.zeros(0, dtype=np.uint8)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -47,7 +52,7 @@ def test_start_grids(shape: Shape, parts: int) -> None:
     grid = make_grid(shape)
     state = np.full((shape.channels, grid.stride), 7, dtype=np.float32)
     for part in range(parts):
-        seed_grid(grid, shape.channels, part, parts, control, state.reshape(-1))
+        seed_grid(grid, RANDOM, shape.channels, part, parts, control, NOTHING, state.reshape(-1))
     expected = np.empty((shape.channels, shape.cells), dtype=np.float32)
     seed_grid_twin.seed_grid(shape, control, expected)
     inside = slice(grid.guard, grid.guard + shape.cells)
@@ -65,3 +70,20 @@ def test_fire_masks(shape: Shape, parts: int, fire_rate: float) -> None:
         fire_mask(grid, part, parts, np.float32(fire_rate), *KEYS[3], masks)
     expected = fire_mask_twin.draw_masks(shape, fire_rate, KEYS[3])
     np.testing.assert_array_equal(masks[:, : shape.cells], np.tile(expected, shape.batch))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("side", [1, 4])
+def test_damage(shape: Shape, side: int) -> None:
+    """Corners and squares of every step."""
+    grid, steps = make_grid(shape), 3
+    corners = np.zeros((steps, shape.batch, 2), dtype=np.int64)
+    kept = aligned(steps, grid.tiles * TILE)
+    for index in range(steps):
+        draw_corners(grid, index, *KEYS[3], corners)
+        write_kept(grid, index, side, corners, kept)
+    expected = damage.draw_corners(KEYS[3], steps, shape.batch, shape.height, shape.width)
+    np.testing.assert_array_equal(corners, expected)
+    for index in range(steps):
+        squares = Damage(side, (0, 1, 2), expected).kept(index, shape.height, shape.width)
+        np.testing.assert_array_equal(kept[index, : shape.cells], squares.reshape(-1))

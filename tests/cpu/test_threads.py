@@ -29,7 +29,7 @@ def test_the_papers_checkerboard_by_one_two_and_three_threads() -> None:
     job = checkerboard()
     outcomes = []
     for count in (1, 2, 3):
-        model = CpuEngine(count).open_model(job, TrainState.initial(job.circuit, 23))
+        model = CpuEngine(count).open_model(job, TrainState.initial(job))
         model.train(3)
         outcomes.append((model.to_cpu(), model.drain(), model.evaluate()))
     assert_same(outcomes[0], outcomes[1])
@@ -82,7 +82,7 @@ from tests.cpu.test_threads import checkerboard
 from difflogic.cpu.engine import CpuEngine
 from difflogic.engine import TrainState
 job = checkerboard()
-model = CpuEngine(2).open_model(job, TrainState.initial(job.circuit, 23))
+model = CpuEngine(2).open_model(job, TrainState.initial(job))
 model.train(2)
 model.evaluate()
 print(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))

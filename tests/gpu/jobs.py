@@ -56,7 +56,7 @@ def _network(*widths: int) -> NetworkConfig:
 
 def start(job: Job, noise: float = 1.0) -> TrainState:
     """The initial state, its logits moved away from the pass-through start."""
-    state = TrainState.initial(job.circuit, job.config.seed)
+    state = TrainState.initial(job)
     moved = np.random.default_rng(job.config.seed).standard_normal(state.logits.shape).astype(np.float32)
     return replace(state, logits=state.logits + np.float32(noise) * moved)
 
@@ -88,6 +88,7 @@ def outcome(model: GpuModel, index: int = 0, close: bool = True) -> Outcome:
 
 def assert_same_state(one: TrainState, two: TrainState) -> None:
     """Bit for bit."""
+    assert _arrays(one).keys() == _arrays(two).keys()
     for name, array in _arrays(one).items():
         other = _arrays(two)[name]
         assert (array.dtype, array.tobytes()) == (other.dtype, other.tobytes()), name
@@ -108,4 +109,5 @@ def _arrays(state: TrainState) -> dict[str, np.ndarray]:
         "data_key": state.data_key,
         "train_key": state.train_key,
         "counters": np.array([state.optimizer.step, state.epoch, state.skipped]),
+        **({} if state.pool is None else {"pool": state.pool}),
     }

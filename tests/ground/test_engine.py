@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from difflogic import prng
-from difflogic.engine import Evaluation, OptimizerState, TrainState, check_grids, check_target
+from difflogic.damage import Damage
+from difflogic.engine import Evaluation, OptimizerState, TrainState, check_course, check_grids, check_target
 from difflogic.errors import DataError
 from tests.random_circuits import random_circuit
+from tests.tasks import task_job
 
 CIRCUIT = random_circuit(np.random.default_rng(0))
 X = np.zeros((4, 5, 6, 2), dtype=np.float32)
@@ -90,11 +92,59 @@ def test_accuracy_is_the_share_of_right_values() -> None:
 
 
 def test_training_starts_with_the_notebooks_keys() -> None:
-    state = TrainState.initial(CIRCUIT, seed=23)
+    job = task_job("damage", seed=23)
+    state = TrainState.initial(job)
     assert state.data_key.tolist() == [0, 23]
     assert state.train_key.tolist() == prng.split(prng.key_from_seed(23))[0].tolist()
     assert (state.epoch, state.skipped, state.optimizer.step) == (0, 0, 0)
-    np.testing.assert_array_equal(state.logits, CIRCUIT.flat_logits())
+    np.testing.assert_array_equal(state.logits, job.circuit.flat_logits())
+    assert state.pool is None
+
+
+def test_the_data_chain_of_boards_splits_once_more() -> None:
+    key = prng.split(prng.key_from_seed(23))[0].tolist()
+    state = TrainState.initial(task_job("boards and a rule, torus", seed=23))
+    assert (state.data_key.tolist(), state.train_key.tolist()) == (key, key)
+
+
+@pytest.mark.parametrize("name", ["a pool", "a pool of noise, no resets", "a pool of boards"])
+def test_a_pool_starts_full_of_fresh_starts(name: str) -> None:
+    job = task_job(name)
+    pool = TrainState.initial(job).pool
+    assert pool is not None
+    assert pool.shape == (job.config.train.pool, job.config.task.height, job.config.task.width, job.circuit.channels)
+    assert set(pool.flat) == {0, 1}
+    distinct = len(np.unique(pool, axis=0))
+    assert distinct == 1 if job.start is not None else distinct > 1
+    assert job.start is None or (pool == job.start).all()
+
+
+def damaged(**changes: Any) -> Damage:
+    whole: dict[str, Any] = {"side": 2, "steps": (0, 2), "corners": np.ones((2, 4, 2), dtype=np.int64)}
+    return Damage(**{**whole, **changes})
+
+
+@pytest.mark.parametrize(
+    ("loss_steps", "damage", "message"),
+    [
+        ((1, 2), None, "loss_steps must be ascending CA steps from 1 on that end with 3, got [1, 2]."),
+        ((0, 3), None, "loss_steps must be ascending CA steps from 1 on that end with 3, got [0, 3]."),
+        ((2, 1, 3), None, "loss_steps must be ascending CA steps from 1 on that end with 3, got [2, 1, 3]."),
+        ((), damaged(steps=(1, 3)), "damage.steps must be ascending CA steps between 0 and 2, got [1, 3]."),
+        ((), damaged(steps=()), "damage.steps must be ascending CA steps between 0 and 2, got []."),
+        ((), damaged(side=0), "damage.side must be at least 1 cell, got 0."),
+        ((), damaged(steps=(0,)), "damage.corners must have shape [1, 4, 2], got [2, 4, 2]."),
+        ((), damaged(corners=np.full((2, 4, 2), 5)), "damage.corners must be cells of a grid of 5x6."),
+    ],
+)
+def test_a_course_that_does_not_fit_is_refused(
+    loss_steps: tuple[int, ...], damage: Damage | None, message: str
+) -> None:
+    assert check_course(X, 3, (), damaged()) == (3,)
+    assert check_course(X, 3, (1, 3), None) == (1, 3)
+    with pytest.raises(DataError) as raised:
+        check_course(X, 3, loss_steps, damage)
+    assert str(raised.value) == message
 
 
 def test_fresh_moments_are_zero_and_separate() -> None:

@@ -34,7 +34,7 @@ def test_checkerboard(small: bool) -> None:
     config = presets.checkerboard(small)
     circuit = Circuit.initial(config.model, SEED)
     job = Job(config, circuit, checkerboard_target(16, 16), np.zeros((1, 16, 16, 8), dtype=np.uint8))
-    model = ReferenceEngine().open_model(job, TrainState.initial(circuit, SEED))
+    model = ReferenceEngine().open_model(job, TrainState.initial(job))
     model.train(1)
     assert model.evaluate().train_hard_loss == 256
     if not small:

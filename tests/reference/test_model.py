@@ -44,7 +44,7 @@ def network(*widths: int) -> NetworkConfig:
 
 def start(job: Job) -> TrainState:
     """The initial state with logits that have left the pass-through start."""
-    state = TrainState.initial(job.circuit, job.config.seed)
+    state = TrainState.initial(job)
     noise = np.random.default_rng(3).standard_normal(state.logits.shape).astype(np.float32)
     return replace(state, logits=state.logits + noise)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from difflogic.checkpoint import Checkpoint, Snapshot
 from difflogic.circuit import Circuit
 from difflogic.engine import OptimizerState, TrainState
 from difflogic.errors import CheckpointError
+from tests.tasks import task_job
 from tests.train.tiny import arrays_of, tiny_config
 
 FILE = Path("some") / checkpoint.NAME
@@ -55,6 +57,32 @@ def test_everything_comes_back(best: int | None, tmp_path: Path) -> None:
         assert np.array_equal(left, right)
     for name, layers in before.circuit.wires.items():
         assert all(np.array_equal(a, b) for a, b in zip(layers, after.circuit.wires[name], strict=True))
+
+
+@pytest.mark.parametrize("name", ["a pool", "a pool of boards", "everything"])
+def test_a_pool_comes_back_bit_for_bit(name: str, tmp_path: Path) -> None:
+    """Also where its values do not fill their last byte, and of every member of a population."""
+    jobs = [task_job(name, seed) for seed in (1, 2)]
+    states = [TrainState.initial(job) for job in jobs]
+    noise = np.random.default_rng(3)
+    pools = [noise.integers(0, 2, state.pool.shape, dtype=np.uint8) for state in states]
+    members = tuple(
+        Checkpoint(job.config, job.circuit, replace(state, pool=pool))
+        for job, state, pool in zip(jobs, states, pools, strict=True)
+    )
+    for kept in (members[:1], members):
+        checkpoint.save(tmp_path, Snapshot(kept))
+        for member, pool in zip(checkpoint.read(tmp_path).members, pools, strict=False):
+            assert (member.state.pool.dtype, member.state.pool.tolist()) == (pool.dtype, pool.tolist())
+
+
+def test_a_pool_of_another_size_is_refused() -> None:
+    job = task_job("a pool")
+    state = TrainState.initial(job)
+    for pool in (state.pool[:4], None):
+        cut = checkpoint.encode(Snapshot((Checkpoint(job.config, job.circuit, replace(state, pool=pool)),)))
+        with pytest.raises(CheckpointError, match="holds no usable run: "):
+            checkpoint.decode(cut, FILE)
 
 
 def test_the_one_before_is_kept(tmp_path: Path) -> None:

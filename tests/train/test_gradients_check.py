@@ -28,7 +28,7 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 def right(subject: Subject) -> ArraysByNetwork:
-    return ReferenceEngine().loss_and_gradients(subject.circuit, *subject.work)[1]
+    return ReferenceEngine().loss_and_gradients(subject.circuit, **subject.work)[1]
 
 
 def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> gradients_check.Oracle:
@@ -42,7 +42,7 @@ def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> g
 
 
 def test_every_engine_agrees(subject: Subject) -> None:
-    found = oracles.find()
+    found = oracles.find(subject)
     pairs = compare(subject, found.found, samples=9)
     names = [FLOAT64, FLOAT32, *found.found]
     count = len(names)
@@ -97,23 +97,23 @@ def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
     from difflogic.engine import TrainState
 
     config = subject.config
-    model = ReferenceEngine().open_model(
-        make_job(config, subject.circuit), TrainState.initial(subject.circuit, config.seed)
-    )
+    job = make_job(config, subject.circuit)
+    model = ReferenceEngine().open_model(job, TrainState.initial(job))
     model.train(1)
-    loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, *subject.work)
+    loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, **subject.work)
     assert model.drain()[0].soft_loss == loss
 
 
 def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", None)
     monkeypatch.setitem(sys.modules, "benchmarks.rivals.jax_training", None)
-    found = oracles.find()
+    plain = Subject.start(tiny_config())
+    found = oracles.find(plain)
     assert list(found.found) == ["cpu"]
     assert "needs the package wgpu" in found.skipped["gpu"]
     assert "needs the package jax" in found.skipped[oracles.JAX]
     with pytest.raises(UsageError):
-        oracles.find(("abacus",))
+        oracles.find(plain, ("abacus",))
 
 
 def test_the_rival_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_the_rival_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def gradients(module: ModuleType, circuit: Any, work: dict[str, Any]) -> tuple[float, ArraysByNetwork]:
         assert module is plain
-        assert sorted(work) == ["loss_channels", "masks", "steps", "x", "y"]
+        assert sorted(work) == ["damage", "loss_channels", "loss_steps", "masks", "steps", "x", "y"]
         return ReferenceEngine().loss_and_gradients(circuit, **work)
 
     training.gradients = gradients  # type: ignore[attr-defined]
@@ -129,7 +129,7 @@ def test_the_rival_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, name, module or ModuleType(name))
     for module in (training, plain):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    found = oracles.find(())
+    found = oracles.find(Subject.start(tiny_config()), ())
     pairs = compare(Subject.start(tiny_config()), found.found, samples=0)
     assert [pair.other for pair in pairs] == [FLOAT32, oracles.JAX, oracles.JAX]
     assert dataclasses.replace(pairs[-1], layer="").error == 0

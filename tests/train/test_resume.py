@@ -15,6 +15,8 @@ from difflogic.engine import Engine
 from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.train.loop import Run, Trainer
 from difflogic.train.observer import Observer
+from difflogic.train.placement import open_engine
+from tests.tasks import task_config
 from tests.train import processes
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
 
@@ -46,6 +48,18 @@ def test_two_halves_equal_the_whole(first: int, finished: Run, config: Config, e
     trainer.run(epochs=first, out=tmp_path / "halves")
     trainer.run(resume=tmp_path / "halves")
     assert_same_run(finished.path, tmp_path / "halves")
+
+
+@pytest.mark.parametrize("name", ["a pool of boards", "everything"])
+@pytest.mark.parametrize("which", ["reference", "cpu"])
+def test_a_pool_goes_on_bit_for_bit(name: str, which: str, tmp_path: Path) -> None:
+    config = task_config(name, epochs=EPOCHS, eval_interval=5)
+    trainer = Trainer(config, open_engine(which))
+    trainer.run(out=tmp_path / "whole", population=2)
+    trainer.run(epochs=7, out=tmp_path / "halves", population=2)
+    trainer.run(resume=tmp_path / "halves")
+    assert_same_run(tmp_path / "whole", tmp_path / "halves")
+    assert checkpoint.load(tmp_path / "halves").state.pool is not None
 
 
 @pytest.mark.parametrize("log_interval", [1, 10])

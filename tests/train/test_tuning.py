@@ -94,7 +94,7 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = tuner(device, config, monkeypatch, favours(BEST, 2))
-    state = TrainState.initial(one.circuit, config.seed)
+    state = TrainState.initial(one.job)
     engine = GpuEngine(device)
     after = []
     for _ in range(2):
@@ -115,7 +115,7 @@ def test_a_memory_limit_goes_before_what_was_tuned(
     one.run()
     least = dataclasses.replace(one.plan, schedule=one.plan.schedule.with_memory(False)).total_bytes()
     monkeypatch.setattr(device, "max_memory", least)
-    model = GpuEngine(device).open_model(one.job, TrainState.initial(one.circuit, config.seed))
+    model = GpuEngine(device).open_model(one.job, TrainState.initial(one.job))
     assert model.info.variant == dataclasses.asdict(one.plan.schedule.with_memory(False))
     model.close()
 

@@ -35,6 +35,7 @@ def arrays_of(path: Path) -> dict[str, Any]:
     wires = {f"{name}.{i}": layer for name, layers in found.circuit.wires.items() for i, layer in enumerate(layers)}
     arrays = {"logits": state.logits, "mu": state.optimizer.mu, "nu": state.optimizer.nu, **wires}
     arrays |= {"data_key": state.data_key, "train_key": state.train_key}
+    arrays |= {} if state.pool is None else {"pool": state.pool}
     numbers = {"step": state.optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": found.best}
     return {name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()} | numbers
 

@@ -1,0 +1,44 @@
+"""Squares of cells that are zeroed on the way, and their adjoint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.cpu.compiled import inner
+from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.threefry import pair_of_bits, threefry2x32
+from difflogic.cpu.vectors import load, store, where, zeros
+from difflogic.damage import STREAM
+
+
+@inner
+def draw_corners(grid: Grid, index: int, key0: int, key1: int, corners: Array) -> None:
+    """`corners[index] [B, 2]` of `[D, B, 2]`, from the epoch's training subkey."""
+    key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(STREAM))
+    half = corners.size // 2
+    for sample in range(grid.batch):
+        for side in range(2):
+            number = 2 * (index * grid.batch + sample) + side
+            low, high = pair_of_bits(key0, key1, number % half, corners.size)
+            word = np.uint64(low if number < half else high)
+            cells = np.uint64(grid.width if side else grid.height)
+            corners[index, sample, side] = np.int64(word * cells >> np.uint64(32))
+
+
+@inner
+def write_kept(grid: Grid, index: int, side: int, corners: Array, kept: Array) -> None:
+    """`kept[index] [tiles * TILE]`: 0 where a cell is zeroed, else 1."""
+    for cell in range(grid.cells):
+        sample, place = divmod(cell, grid.cells_per_grid)
+        row = place // grid.width - corners[index, sample, 0]
+        column = place % grid.width - corners[index, sample, 1]
+        inside = row >= 0 and row < side and column >= 0 and column < side
+        kept[index, cell] = np.float32(0 if inside else 1)
+
+
+@inner
+def zero_squares(rows: Array, first: int, count: int, stride: int, kept: Array, place: int) -> None:
+    """A tile's part of `count` rows, the first at `first` and each `stride` on; its mask begins at `kept[place]`."""
+    keeps = load(kept, place)
+    for row in range(first, first + count * stride, stride):
+        store(rows, row, where(keeps, load(rows, row), zeros()))

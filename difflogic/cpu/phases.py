@@ -1,0 +1,62 @@
+"""A train step, or the part of it that a call wants, as a list of phases.
+
+In each phase every tile, or share of the gates or samples, is one item of work; see `schedule`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.cpu.tables import Array
+from difflogic.engine import Job
+from difflogic.shape import Shape
+
+COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, GRADIENTS, COMMIT, ADAMW = range(9)
+NAMES = (
+    "prepare",
+    "prepare",
+    "prepare",
+    "prepare",
+    "gate_forward",
+    "gate_backward",
+    "gradients",
+    "commit",
+    "adamw",
+)
+"""What a phase is called where it is timed: all that comes before the first step is one."""
+
+
+def rollout(shape: Shape) -> Array:
+    """From given start grids to the last state."""
+    return _list([COEFFICIENTS, *_damage(shape)], shape)
+
+
+def gradients(shape: Shape) -> Array:
+    """And back to the gradients, from given targets."""
+    return np.concatenate([rollout(shape), _backward(shape)])
+
+
+def step(shape: Shape) -> Array:
+    """And on to new logits."""
+    return np.concatenate([gradients(shape), [[ADAMW, 0]]])
+
+
+def epoch(shape: Shape, job: Job) -> Array:
+    """A whole train step whose start grids, masks and damage are drawn from the keys."""
+    first = [DRAW, *([TARGET] if job.rule is not None else []), *_damage(shape)]
+    return np.concatenate([_list(first, shape), _backward(shape), [[ADAMW, 0]]])
+
+
+def _damage(shape: Shape) -> list[int]:
+    """Later damage is done where the state is made."""
+    return [DAMAGE] if 0 in shape.damage_steps else []
+
+
+def _list(first: list[int], shape: Shape) -> Array:
+    """int64 `[phases, 2]` of kind and CA step, up to the last state."""
+    return np.array([[kind, 0] for kind in first] + [[FORWARD, at] for at in range(shape.steps)])
+
+
+def _backward(shape: Shape) -> Array:
+    steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
+    return np.array([*steps, [GRADIENTS, 0], [COMMIT, 0]])

@@ -1,0 +1,83 @@
+"""The sample pool: a batch is taken from it, and its last states go back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic import control as c
+from difflogic.cpu.compiled import inner
+from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.threefry import pair_of_bits, split, threefry2x32
+from difflogic.starts import POOL_STREAM
+
+DATA_KEY = c.DATA_KEY.start
+
+
+@inner
+def draw_pool(
+    grid: Grid, channels: int, first: int, last: int, control: Array, pool: Array, places: Array, state: Array
+) -> None:
+    """Samples `first` to `last` of `state [C * stride]` from `pool [pool, H*W * C]`, where `places [B]` remember."""
+    part = len(pool) // grid.batch
+    _, _, sub0, sub1 = split(control[DATA_KEY], control[DATA_KEY + 1])
+    pool0, pool1 = threefry2x32(sub0, sub1, np.uint32(0), np.uint32(POOL_STREAM))
+    _, _, key0, key1 = split(pool0, pool1)
+    half = (grid.batch + 1) // 2
+    for sample in range(first, last):
+        low, high = pair_of_bits(key0, key1, sample % half, grid.batch)
+        word = np.int64(low if sample < half else high)
+        places[sample] = sample * part + (word & (part - 1))
+        _copy(grid, channels, sample, pool[places[sample]], state)
+
+
+@inner
+def _copy(grid: Grid, channels: int, sample: int, kept: Array, state: Array) -> None:
+    stride = state.size // channels
+    begin = grid.guard + sample * grid.cells_per_grid
+    for cell in range(grid.cells_per_grid):
+        for channel in range(channels):
+            state[channel * stride + begin + cell] = np.float32(kept[cell * channels + channel])
+
+
+@inner
+def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, losses: Array, worst: Array) -> None:
+    """`worst [B]`: whether a sample is among the `resets` of largest loss after the last step, the first of equals.
+
+    `losses [B]` is scratch.
+    """
+    stride = state.size // channels
+    for sample in range(grid.batch):
+        losses[sample] = 0
+        for cell in range(sample * grid.cells_per_grid, (sample + 1) * grid.cells_per_grid):
+            for channel in range(grid.loss_channels):
+                difference = state[channel * stride + grid.guard + cell] - targets[channel, cell]
+                losses[sample] += difference * difference
+    for sample in range(grid.batch):
+        ahead = 0
+        for other in range(grid.batch):
+            larger = losses[other] > losses[sample]
+            ahead += larger or (losses[other] == losses[sample] and other < sample)
+        worst[sample] = ahead < resets
+
+
+@inner
+def write_back(
+    grid: Grid,
+    channels: int,
+    first: int,
+    last: int,
+    state: Array,
+    fresh: Array,
+    worst: Array,
+    places: Array,
+    pool: Array,
+) -> None:
+    """The last states of samples `first` to `last`, rounded, to their places; for the worst their fresh start."""
+    stride = state.size // channels
+    for sample in range(first, last):
+        values = fresh if worst[sample] else state
+        begin = grid.guard + sample * grid.cells_per_grid
+        for cell in range(grid.cells_per_grid):
+            for channel in range(channels):
+                value = values[channel * stride + begin + cell] > np.float32(0.5)
+                pool[places[sample], cell * channels + channel] = value

@@ -1,0 +1,22 @@
+"""What a rule makes of the start: the target where a task is to learn the rule."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.cpu.compiled import inner
+from difflogic.cpu.grid import write_patches
+from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.vectors import TILE
+from difflogic.wiring import PATCH
+
+
+@inner
+def rule_target(grid: Grid, tile: int, channels: int, rule: Array, state: Array, nodes: Array, targets: Array) -> None:
+    """A tile of `targets [1, tiles * TILE]`: one generation of `rule [512]` from channel 0 of `state [C * stride]`."""
+    write_patches(grid, tile, channels, state, nodes)
+    for lane in range(TILE):
+        entry = 0
+        for f in range(PATCH):
+            entry = 2 * entry + (nodes[f * TILE + lane] > np.float32(0.5))
+        targets[0, tile * TILE + lane] = np.float32(rule[entry])

@@ -1,0 +1,109 @@
+"""Every kind of task on every engine: the reference's own starts, targets, damage, pool, losses and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainState
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train.gradients_check import Subject
+from tests import tolerances
+from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
+from tests.gpu.jobs import assert_same, assert_same_state, start
+from tests.tasks import TASKS, task_job
+
+Outcome = tuple[TrainState, list[EpochMetrics], Evaluation]
+
+
+@pytest.fixture(params=TASKS)
+def job(request: pytest.FixtureRequest) -> Job:
+    return task_job(request.param)
+
+
+def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:
+    model = engine.open_model(job, state)
+    for epochs in calls:
+        model.train(epochs)
+    outcome = model.to_cpu(), model.drain(), model.evaluate()
+    model.close()
+    return outcome
+
+
+def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
+    """Keys, pool and verdict to the bit; loss, gradients and logits closely."""
+    state = start(job)
+    (ours, (row,), _), (theirs, (expected,), _) = (train(each, job, state, 1) for each in (engine, ReferenceEngine()))
+    assert row.soft_loss == pytest.approx(expected.soft_loss, rel=tolerances.LOSS_RTOL)
+    assert_first_step_close(ours.logits, theirs.logits, theirs.optimizer.mu, job.config.train.lr)
+    error = np.abs(ours.optimizer.mu - theirs.optimizer.mu).max()
+    assert error <= tolerances.GRADIENT_SHARE * np.abs(theirs.optimizer.mu).max()
+    assert_same_state(ours, replace(theirs, logits=ours.logits, optimizer=replace(ours.optimizer, step=1)))
+
+
+def test_a_verdict_is_the_references(engine: Engine, job: Job) -> None:
+    """Of the same logits on the same batch: with a learning rate of 0 both keep theirs."""
+    job = replace(job, config=job.config.with_(train={"lr": 0.0}))
+    (ours, _, judged), (theirs, _, expected) = (train(each, job, start(job), 3) for each in (engine, ReferenceEngine()))
+    assert judged == expected
+    assert 0 < judged.hard_loss < judged.values
+    assert judged.train_hard_loss > 0
+    assert_same_state(ours, replace(theirs, optimizer=ours.optimizer))
+
+
+def test_a_verdict_before_the_first_epoch(engine: Engine, job: Job) -> None:
+    models = [each.open_model(job, start(job)) for each in (engine, ReferenceEngine())]
+    ours, theirs = (model.evaluate() for model in models)
+    assert (ours.hard_loss, ours.wrong_probes, ours.values) == (theirs.hard_loss, theirs.wrong_probes, theirs.values)
+    for model in models:
+        model.close()
+
+
+def test_five_epochs_are_two_and_three(engine: Engine, job: Job) -> None:
+    """With its pool, bit for bit."""
+    whole = train(engine, job, start(job), 2, 3)
+    state, first, _ = train(engine, job, start(job), 2)
+    state, second, verdict = train(engine, job, state, 1, 2)
+    assert_same(whole, (state, [*first, *second], verdict))
+
+
+def test_the_next_epochs_gradients(engine: Engine, job: Job) -> None:
+    """Subject sees what training will: its loss is the epoch's."""
+    state, *_ = train(engine, job, start(job), 2)
+    subject = Subject.of(job, state)
+    loss, gradients = engine.loss_and_gradients(subject.circuit, **subject.work)
+    expected, theirs = ReferenceEngine().loss_and_gradients(subject.circuit, **subject.work)
+    assert loss == pytest.approx(expected, rel=tolerances.LOSS_RTOL)
+    assert_gradients_close(gradients, theirs)
+    _, (row,), _ = train(engine, job, state, 1)
+    assert row.soft_loss == pytest.approx(loss, rel=tolerances.LOSS_RTOL)
+
+
+def test_damaged_rollouts(engine: Engine, job: Job) -> None:
+    subject = Subject.of(job, start(job))
+    steps, rest = job.config.task.steps, {"masks": subject.masks, "damage": subject.damage}
+    soft = [each.rollout(subject.circuit, subject.x, steps, "soft", **rest) for each in (engine, ReferenceEngine())]
+    np.testing.assert_allclose(*soft, **STATES)
+    hard = [each.rollout(subject.circuit, subject.x, steps, "hard", **rest) for each in (engine, ReferenceEngine())]
+    np.testing.assert_array_equal(*hard)
+
+
+def test_a_skipped_epoch_leaves_the_pool_alone(engine: Engine) -> None:
+    job = task_job("everything")
+    before = start(job)
+    before.logits[-1, 6] = np.inf
+    after, (row,), _ = train(engine, job, before, 1)
+    assert row.skipped
+    assert after.pool is not None
+    np.testing.assert_array_equal(after.pool, before.pool)
+
+
+def test_a_trained_step_is_the_references(engine: Engine, job: Job) -> None:
+    subject = Subject.of(job, start(job))
+    (ours, state, metrics), (theirs, expected, _) = (
+        each.train_step(subject.circuit, None, **subject.work, lr=0.1) for each in (engine, ReferenceEngine())
+    )
+    assert (metrics["skipped"], state.step) == (False, 1)
+    assert_first_step_close(ours.flat_logits(), theirs.flat_logits(), expected.mu, lr=0.1)

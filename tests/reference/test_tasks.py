@@ -1,0 +1,169 @@
+"""The reference's tasks against the model's definition, and their gradients against finite differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic import prng, rules
+from difflogic.config import Config
+from difflogic.engine import Job, TrainState
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train.gradients_check import Subject
+from tests import naive, tolerances
+from tests.gpu.jobs import start
+from tests.reference.test_finite_differences import assert_is_derivative
+from tests.tasks import TASKS, task_job
+
+
+@pytest.fixture(params=TASKS)
+def job(request: pytest.FixtureRequest) -> Job:
+    return task_job(request.param)
+
+
+def words(key: prng.Key, count: int) -> list[int]:
+    return [int(word) for word in prng.random_bits(key, count)]
+
+
+def fresh_starts(job: Job, key: prng.Key) -> np.ndarray:
+    """`[B, H, W, C]` by the words of the configuration."""
+    task, batch, channels = job.config.task, job.config.train.batch, job.circuit.channels
+    grids = np.zeros((batch, task.height, task.width, channels))
+    drawn = words(prng.split(key)[1], grids.size if task.start == "random" else batch)
+    if task.start == "random":
+        grids.flat = [word & 1 for word in drawn]
+    elif task.start == "boards":
+        for grid, word in zip(grids, drawn, strict=True):
+            grid.flat = [int(bit) for bit in f"{word % 2**grid.size:0{grid.size}b}"]
+    elif task.start == "seed":
+        grids[:, task.height // 2, task.width // 2] = 1
+    elif task.start == "picture":
+        assert job.start is not None
+        grids[:] = job.start
+    return grids
+
+
+def squares(job: Job, key: prng.Key) -> naive.Squares:
+    """Corner by corner: a 32-bit word is a share of the grid's side."""
+    task, batch = job.config.task, job.config.train.batch
+    drawn = iter(words(prng.fold_in(key, 0x64616D61), 2 * batch * len(task.damage_steps)))
+    return {
+        step: (
+            task.damage_side,
+            [(next(drawn) * task.height >> 32, next(drawn) * task.width >> 32) for _ in range(batch)],
+        )
+        for step in task.damage_steps
+    }
+
+
+def fires(job: Job, key: prng.Key) -> np.ndarray | None:
+    task, masks = job.config.task, []
+    for _ in range(task.steps):
+        key, sub = prng.split(key)
+        masks.append(prng.uniform(sub, (task.height, task.width, 1)) <= np.float32(job.config.train.fire_rate))
+    return np.stack(masks) if job.config.train.asynchronous else None
+
+
+def wanted(job: Job, grids: np.ndarray) -> np.ndarray:
+    if job.config.task.target == "rule":
+        table = rules.table(job.config.task.rule)
+        patches = [naive.patch(grids[..., 0], f, job.circuit.periodic) for f in range(9)]
+        index = np.zeros(grids.shape[:3], dtype=int)
+        for values in patches:
+            index = 2 * index + values.astype(int)
+        return table[index][..., None]
+    assert job.target is not None
+    return np.broadcast_to(job.target, (*grids.shape[:3], job.config.task.loss_channels))
+
+
+def test_an_epoch_is_its_definition(job: Job) -> None:
+    """Starts, squares, masks, targets, losses and what goes back into the pool, all worked out here once more."""
+    config, task, state = job.config, job.config.task, start(job)
+    _, data_key = prng.split(state.data_key)
+    _, train_key = prng.split(state.train_key)
+    grids = fresh = fresh_starts(job, data_key)
+    places: list[int] = []
+    if state.pool is not None:
+        part = config.train.pool // config.train.batch
+        drawn = words(prng.split(prng.fold_in(data_key, 0x706F6F6C))[1], config.train.batch)
+        places = [sample * part + word % part for sample, word in enumerate(drawn)]
+        grids = state.pool[places].astype(float)
+    circuit = job.circuit.with_logits(state.logits)
+    masks, holes = fires(job, train_key), squares(job, train_key)
+    states = naive.rollout(circuit, grids, task.steps, naive.soft_gate, masks, holes, damaged=False)
+    errors = (states[list(task.judged_steps)][..., : task.loss_channels] - wanted(job, grids)) ** 2
+    model = ReferenceEngine().open_model(job, state)
+    model.train(1)
+    assert model.drain()[0].soft_loss == pytest.approx(errors.sum(), rel=tolerances.LOSS_RTOL)
+    if state.pool is not None:
+        pool = state.pool.copy()
+        pool[places] = states[-1] > 0.5
+        of_samples = errors[-1].sum(axis=(1, 2, 3))
+        for sample in sorted(range(len(grids)), key=lambda b: -of_samples[b])[: config.train.pool_reset]:
+            pool[places[sample]] = fresh[sample]
+        np.testing.assert_array_equal(model.to_cpu().pool, pool)
+    assert_verdict(job, model, model.to_cpu(), grids, holes)
+
+
+def assert_verdict(job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares) -> None:
+    """Wrong values after each judged step, of probes with their own squares and of the batch with the epoch's."""
+    task = job.config.task
+    circuit = job.circuit.with_logits(state.logits)
+
+    def wrong(x: np.ndarray, where: naive.Squares) -> np.ndarray:
+        states = naive.rollout(circuit, x, task.steps, naive.hard_gate, job.probe_masks, where, damaged=False)
+        different: np.ndarray = states[list(task.judged_steps)][..., : task.loss_channels] != wanted(job, x)
+        return different
+
+    corners = job.probe_damage
+    of_probes = {} if corners is None else {
+        step: (task.damage_side, [tuple(corner) for corner in corners[index]])
+        for index, step in enumerate(task.damage_steps)
+    }  # fmt: skip
+    judged, probes = model.evaluate(), wrong(job.probes.astype(float), of_probes)
+    assert judged.hard_loss == probes.sum()
+    assert judged.values == probes.size
+    assert judged.wrong_probes == probes.any(axis=(0, 2, 3, 4)).sum()
+    assert judged.train_hard_loss == wrong(grids, holes).sum()
+
+
+def test_gradients_are_derivatives(job: Job) -> None:
+    """Through damage, masks and several losses."""
+    subject = Subject.of(job, start(job, noise=0.5))
+    work = subject.work
+    holes = {} if subject.damage is None else {
+        step: (subject.damage.side, [tuple(corner) for corner in subject.damage.corners[index]])
+        for index, step in enumerate(subject.damage.steps)
+    }  # fmt: skip
+    y = work["y"][..., : work["loss_channels"]]
+
+    def value(logits: np.ndarray) -> float:
+        return ReferenceEngine(np.float64).loss(subject.circuit.with_logits(logits), **work)
+
+    logits = subject.circuit.flat_logits().astype(np.float64)
+    exact = subject.circuit.with_logits(logits)
+    states = naive.rollout(exact, subject.x, work["steps"], naive.soft_gate, subject.masks, holes, damaged=False)
+    judged = list(job.config.task.judged_steps)
+    expected = ((states[judged][..., : work["loss_channels"]] - y) ** 2).sum()
+    loss, by_layer = ReferenceEngine(np.float64).loss_and_gradients(exact, **work)
+    assert loss == pytest.approx(expected, rel=tolerances.FLOAT64_RTOL)
+    assert value(logits) == pytest.approx(expected, rel=tolerances.FLOAT64_RTOL)
+    flat = np.concatenate([layer.reshape(-1, 16) for layers in by_layer.values() for layer in layers])
+    assert_is_derivative(value, logits, flat, np.random.default_rng(7))
+
+
+def test_the_first_losses_of_equals_are_reset() -> None:
+    """All samples alike: the first ones go back as fresh starts."""
+    job = task_job("a pool of boards")
+    config: Config = job.config.with_(train={"pool": 17, "pool_reset": 3})
+    state = start(job)
+    pool = np.zeros((17, 4, 3, 1), dtype=np.uint8)
+    same = replace(state, pool=pool)
+    model = ReferenceEngine().open_model(replace(job, config=config), same)
+    model.train(1)
+    after = model.to_cpu().pool
+    fresh = fresh_starts(job, prng.split(state.data_key)[1])
+    np.testing.assert_array_equal(after[:3], fresh[:3])
+    assert len(np.unique(after[3:], axis=0)) == 1

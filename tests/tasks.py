@@ -1,0 +1,98 @@
+"""Small training jobs with everything that a task can ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from difflogic import raster
+from difflogic.circuit import Circuit
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.engine import Job
+from difflogic.train import tasks
+
+C = 3
+
+TASKS: dict[str, dict[str, dict[str, Any]]] = {
+    "boards and a rule, torus": {
+        "model": {"channels": 1, "periodic": True},
+        "task": {"target": "rule", "rule": "B36/S23", "start": "boards", "height": 3, "width": 4, "steps": 2},
+        "train": {"batch": 17},
+    },
+    "noise and a rule": {
+        "task": {"target": "rule", "rule": "B3/S0123", "height": 7, "width": 5},
+        "train": {"batch": 2},
+    },
+    "a seed": {"task": {"start": "seed"}, "train": {"batch": 1}},
+    "nothing": {"task": {"start": "zeros", "loss_channels": 2}, "model": {"periodic": True}},
+    "a picture to a picture": {"task": {"start": "picture", "target": "picture", "loss_channels": 3}},
+    "several losses": {"task": {"loss_steps": (1, 2, 4), "loss_channels": 2}},
+    "damage": {"task": {"damage_side": 3, "damage_steps": (0, 2)}},
+    "damage of one cell, batch of 17": {
+        "task": {"damage_side": 1, "damage_steps": (1, 2, 3), "height": 3, "width": 3},
+        "model": {"channels": 1},
+        "train": {"batch": 17},
+    },
+    "a loss just before the damage": {
+        "task": {"loss_steps": (2, 4), "damage_side": 4, "damage_steps": (2,)},
+        "model": {"periodic": True},
+        "train": {"batch": 1},
+    },
+    "a pool": {"task": {"start": "seed"}, "train": {"batch": 4, "pool": 16}},
+    "a pool of noise, no resets": {"train": {"batch": 3, "pool": 6, "pool_reset": 0, "fire_rate": 0.3}},
+    "a pool of one grid": {"task": {"start": "zeros"}, "train": {"batch": 1, "pool": 1}},
+    "a pool of boards": {
+        "model": {"channels": 1},
+        "task": {"start": "boards", "height": 4, "width": 3},
+        "train": {"batch": 17, "pool": 34, "pool_reset": 5, "fire_rate": 0.6},
+    },
+    "everything": {
+        "model": {"periodic": True},
+        "task": {"start": "picture", "target": "picture", "loss_channels": 2, "loss_steps": (2, 3, 4),
+                 "damage_side": 2, "damage_steps": (0, 3)},
+        "train": {"batch": 4, "pool": 8, "pool_reset": 2, "fire_rate": 0.6},
+    },
+    "everything but a pool": {
+        "task": {"target": "rule", "rule": "B/S8", "loss_steps": (1, 4), "damage_side": 3, "damage_steps": (0, 1)},
+        "train": {"batch": 17, "fire_rate": 0.6},
+    },
+}  # fmt: skip
+
+
+def picture(height: int, width: int, bits: int, seed: int = 5) -> tuple[str, ...]:
+    """Any."""
+    drawn = np.random.default_rng(seed).integers(0, 2, (height, width, bits))
+    return raster.encode(drawn.astype(np.uint8))
+
+
+def task_config(name: str, seed: int = 23, **train: Any) -> Config:
+    """One of TASKS."""
+    own = TASKS[name]
+    model = {"channels": C, "periodic": False, **own.get("model", {})}
+    channels = model["channels"]
+    task = {"target": "checkerboard", "height": 5, "width": 7, "steps": 4, **own.get("task", {})}
+    height, width = task["height"], task["width"]
+    if task["target"] == "picture":
+        task["picture"] = picture(height, width, task.get("loss_channels", 1))
+    if task.get("start") == "picture":
+        task["start_picture"] = picture(height, width, channels, seed=6)
+    update = (channels + channels * 4, 12, 6, channels)
+    train = {"epochs": 9, "batch": 3, "initial_logit": 2.0, "probes": 9, **own.get("train", {}), **train}
+    return Config(
+        name=name,
+        model=ModelConfig(channels, 2, _network(9, 8, 2), _network(*update), model["periodic"]),
+        task=TaskConfig(**task),
+        train=TrainConfig(**train),
+        seed=seed,
+    )
+
+
+def task_job(name: str, seed: int = 23, **train: Any) -> Job:
+    """One of TASKS, ready for an engine."""
+    config = task_config(name, seed, **train)
+    return tasks.make_job(config, Circuit.initial(config.model, config.seed, config.train.initial_logit))
+
+
+def _network(*widths: int) -> NetworkConfig:
+    return NetworkConfig(widths, ("random",) * (len(widths) - 1))
