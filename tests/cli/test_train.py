@@ -13,6 +13,7 @@ from difflogic import checkpoint, presets
 from difflogic.cli import settings
 from difflogic.config import Config
 from difflogic.errors import UsageError
+from tests import tolerances
 from tests.cli.conftest import Call
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -200,3 +201,27 @@ def test_one_preset_in_full(difflogic: Call) -> None:
     out = difflogic("presets", "lizard").out
     assert "grid            20x20 torus" in out
     assert Config.from_toml(out.partition("\n\n")[2]) == presets.lizard()
+
+
+FIRST_LOSSES = {
+    # soft and hard loss of the first epoch at seed 23: the authors', but for the pixels of colored-g's picture
+    "game-of-life": (105.844, 108),
+    "checkerboard": (231.266, 256),
+    "checkerboard-async": (87.93, 96),
+    "lizard": (109.708, 120 + 1),
+    "colored-g": (102.549, 46 + 36 + 27),
+}
+
+
+@pytest.mark.parametrize("name", FIRST_LOSSES)
+def test_the_first_losses_of_the_presets(name: str, difflogic: Call) -> None:
+    """The hard circuit of the first epoch still passes everything on, so that its loss is counted after it too."""
+    code, out, _ = difflogic("train", name, "--engine", "cpu", "--epochs", 1, "--out", "run")
+    assert code == 0
+    row = json.loads(Path("run/metrics.jsonl").read_text())
+    soft, hard = FIRST_LOSSES[name]
+    to_two_places = 0.005 if name == "checkerboard-async" else 0
+    assert row["soft_loss"] == pytest.approx(soft, rel=tolerances.LOSS_RTOL, abs=to_two_places)
+    assert row["train_hard_loss"] == hard
+    assert ("Target: one generation of B3/S23" in out) == (name == "game-of-life")
+    assert Path("run/target.png").stat().st_size > 0
