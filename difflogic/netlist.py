@@ -14,38 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic import gates, wiring
+from difflogic.bit_parallel import BitProgram, Index, Words
 from difflogic.circuit import Circuit
 from difflogic.errors import CircuitError
 from difflogic.layout import flat_layout
 
 Bits = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
-Index = npt.NDArray[np.int32]
 
 WORD = 64
 """Cells, or samples, per word of `evaluate`: bit `i` of word `w` is sample `64*w + i`."""
 
 _CHUNK_BYTES = 1 << 25
 """`evaluate` holds the bits of all gates for so much input at a time: what a cache and a small machine bear."""
-
-_ANF = np.stack([gates.TRUTH @ row % 2 for row in np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]])])
-_MASKS = np.where(_ANF, np.uint64(2**64 - 1), np.uint64(0))
-"""uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
-
-
-class _Level(NamedTuple):
-    """Gates that read nothing of their own level or a later one."""
-
-    bits: Index
-    a: Index
-    b: Index
-    masks: Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +110,9 @@ class Netlist:
         return wiring.PATCH * self.channels
 
     @cached_property
-    def depths(self) -> Index:
-        """int32 `[n]`: the longest way from an input to each gate, in gates."""
-        depths = [0] * self.inputs
-        for a, b in self.wires.tolist():
-            depths.append(1 + max(depths[a], depths[b]))
-        return np.array(depths[self.inputs :], dtype=np.int32)
-
-    @cached_property
-    def _levels(self) -> list[_Level]:
-        order = np.argsort(self.depths, kind="stable")
-        starts = np.flatnonzero(np.diff(self.depths[order], prepend=-1))
-        levels = []
-        for members in np.split(order, starts[1:]) if len(order) else []:
-            a, b = self.wires[members].T
-            masks = _MASKS[:, self.gates[members], None]
-            levels.append(_Level((self.inputs + members).astype(np.int32), a, b, masks))
-        return levels
+    def program(self) -> BitProgram:
+        """The gates alone, without their meaning."""
+        return BitProgram(self.inputs, self.gates, self.wires)
 
     def evaluate(self, words: Words) -> Words:
         """The outputs uint64 `[C, N]` for inputs uint64 `[9*C, N]` in the order of the bits, 64 samples per word."""
@@ -149,18 +120,8 @@ class Netlist:
         result = np.empty((self.channels, words.shape[1]), dtype=np.uint64)
         for start in range(0, words.shape[1], chunk):
             part = slice(start, start + chunk)
-            result[:, part] = self.all_bits(words[:, part])[self.outputs]
+            result[:, part] = self.program.all_bits(words[:, part])[self.outputs]
         return result
-
-    def all_bits(self, words: Words) -> Words:
-        """Every bit of a cell, uint64 `[9*C + n, N]`, for inputs uint64 `[9*C, N]`."""
-        values = np.empty((self.inputs + len(self.gates), words.shape[1]), dtype=np.uint64)
-        values[: self.inputs] = words
-        for level in self._levels:
-            a, b = values[level.a], values[level.b]
-            constant, of_a, of_b, of_both = level.masks
-            values[level.bits] = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
-        return values
 
     def rollout(self, x: npt.ArrayLike, steps: int) -> Bits:
         """States uint8 `[T+1, B, H, W, C]` from 0/1 grids `x [B, H, W, C]`, every cell updated in each step."""

@@ -96,16 +96,18 @@ def from_data(data: Mapping[str, Any]) -> Netlist:
     channels = _whole(data, "channels", least=1)
     visible = _whole(data, "visible", least=1) if "visible" in data else None
     periodic = _typed(data, "periodic", bool)
+    rows, outputs = _typed(data, "gates", list), _typed(data, "outputs", list)
+    if len(outputs) != channels:
+        raise CircuitError(f"{channels} outputs expected, one per channel, {len(outputs)} given.")
     origin = _typed(data, "origin", list) if "origin" in data else list(range(channels))
     if len(origin) != channels or not all(type(name) is int for name in origin):
         raise CircuitError(f"origin names each of the {channels} channels by a number, got {_shown(origin)}.")
-    rows = _typed(data, "gates", list)
     bits = _bits(rows, channels, origin)
     types, wires = _gates(rows, bits)
-    outputs = [_bit(bits, name, "an output") for name in _typed(data, "outputs", list)]
+    ends = [_bit(bits, name, "an output") for name in outputs]
     ids = [row["id"] for row in rows]
-    order, wires, outputs = in_order(wiring.PATCH * channels, wires, outputs, ids)
-    return Netlist.build(channels, periodic, [types[index] for index in order], wires, outputs, visible, origin)
+    order, wires, ends = in_order(wiring.PATCH * channels, wires, ends, ids)
+    return Netlist.build(channels, periodic, [types[index] for index in order], wires, ends, visible, origin)
 
 
 def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str, int]:

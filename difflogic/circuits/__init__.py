@@ -1,1 +1,1 @@
-"""Hard circuits: read, simplify, prove."""
+"""Hard circuits: read, simplified, proved and simulated."""

@@ -21,6 +21,8 @@ COMMANDS = {
     "tune": ("difflogic.cli.tune", "Find the fastest workgroup sizes for an adapter."),
     "doctor": ("difflogic.cli.doctor", "Check the installation and test each adapter."),
     "check-grad": ("difflogic.cli.check_grad", "Compare the gradients of the engines on a run's circuit."),
+    "simplify": ("difflogic.cli.simplify", "Make a circuit smaller, proved to be the same."),
+    "prove": ("difflogic.cli.prove", "Prove that two circuits are the same, or show where they differ."),
     "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
     "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
 }

@@ -30,6 +30,16 @@ def engine_options(function: Function) -> Function:
     return function
 
 
+def circuit_options(function: Function) -> Function:
+    """`--periodic/--zero` and `--visible`, None where they are not given: what a file may leave unsaid."""
+    for option in (
+        click.option("--visible", type=int, metavar="V", help="So many channels are the picture [as the file says]."),
+        click.option("--periodic/--zero", default=None, help="The boundary of the grid [as the file says, else zero]."),
+    ):
+        function = option(function)
+    return function
+
+
 def json_option(function: Function) -> Function:
     """`--json`, which reaches the command as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")(function)

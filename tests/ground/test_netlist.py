@@ -50,7 +50,7 @@ def test_a_large_grid_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_depths() -> None:
     netlist = Netlist.build(1, False, [1, 7, 6], [[0, 1], [9, 2], [3, 4]], [10])
-    assert netlist.depths.tolist() == [1, 2, 1]
+    assert netlist.program.depths.tolist() == [1, 2, 1]
 
 
 @given(netlists())
@@ -152,7 +152,7 @@ def test_a_long_chain_against_the_order_is_read() -> None:
     data = {"format": "difflogic-circuit", "version": 1, "channels": 1, "periodic": False}
     data |= {"gates": rows[::-1], "outputs": [f"x{count - 1}"]}
     netlist = netlist_json.from_json(json.dumps(data))
-    assert netlist.depths.tolist() == list(range(1, count + 1))
+    assert netlist.program.depths.tolist() == list(range(1, count + 1))
 
 
 def test_a_file_too_large_is_refused_unread(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""Netlists as BLIF, for ABC and yosys to judge: gate by gate as they are, nothing folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from difflogic import gates
+from difflogic.netlist import Netlist
+
+
+def to_blif(netlist: Netlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:
+    """One model with the inputs named, `in[channel][patch]`, and an output `out[channel]` for each of `channels`."""
+    outputs = [f"out[{channel}]" for channel in channels]
+    lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
+    for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
+        lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
+    for channel, output in zip(channels, outputs, strict=True):
+        bit = int(netlist.outputs[netlist.origin.index(channel)])
+        lines += [f".names {netlist.bit_name(bit)} {output}", "1 1"]
+    return "\n".join([*lines, ".end", ""])
+
+
+def _table(gate: int, a: str, b: str, result: str) -> list[str]:
+    """The lines of one gate. ABC rejects a constant with inputs, and a table that reads one name twice."""
+    truth = gates.TRUTH[gate]
+    rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
+    if a == b:
+        return [f".names {a} {result}", *(f"{row & 1} 1" for row in sorted(rows))] if len(rows) == 1 else _constant(
+            result, bool(rows)
+        )  # fmt: skip
+    if len(rows) in (0, 4):
+        return _constant(result, bool(rows))
+    return [f".names {a} {b} {result}", *(f"{row >> 1}{row & 1} 1" for row in sorted(rows))]
+
+
+def _constant(result: str, value: bool) -> list[str]:
+    return [f".names {result}", *(["1"] if value else [])]

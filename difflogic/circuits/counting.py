@@ -1,0 +1,138 @@
+"""Functions of few inputs, built anew from their truth tables: inputs that may be exchanged are counted.
+
+Where an output does not change when two inputs are exchanged, it knows only how many of them are 1. Each such
+group becomes a binary count of full adders (5 gates) and half adders (2), and what is left is decided input by
+input (Shannon), where a count that cannot be leaves the choice free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from difflogic.circuits.graph import Builder, Graph, rebuilt
+from difflogic.circuits.truth import Tables, cofactor
+
+LEAST = 3
+"""A smaller group is not worth an adder."""
+
+Entry = int | None
+"""0, 1, or None where it does not matter."""
+
+
+def rebuilt_by_counting(graph: Graph) -> Graph:
+    """The same functions built from their truth tables alone: often larger, sometimes far smaller."""
+    tables = Tables(graph)
+    builder = Builder(graph.inputs)
+    return rebuilt(builder.finish(_output(builder, tables.literal(output), graph.inputs) for output in graph.outputs))
+
+
+class _Group(NamedTuple):
+    """Inputs, and the literals that tell all about them: themselves, or their count in binary."""
+
+    members: list[int]
+    bits: list[int]
+    counted: bool
+
+    def states(self) -> Iterator[tuple[int, int]]:
+        """What the bits may be, each with a sample of the inputs that makes them so."""
+        if self.counted:
+            for count in range(len(self.members) + 1):
+                yield count, sum(1 << member for member in self.members[:count])
+        else:
+            yield 0, 0
+            yield 1, 1 << self.members[0]
+
+
+def _output(builder: Builder, table: int, inputs: int) -> int:
+    groups = [group for members in _exchangeable(table, inputs) for group in _groups(builder, members)]
+    bits = [bit for group in groups for bit in group.bits]
+    entries: list[Entry] = [None] * (1 << len(bits))
+    for states in product(*(tuple(group.states()) for group in groups)):
+        index = shift = sample = 0
+        for group, (value, part) in zip(groups, states, strict=True):
+            index |= value << shift
+            shift += len(group.bits)
+            sample |= part
+        entries[index] = table >> sample & 1
+    return _decided(builder, tuple(entries), bits, {})
+
+
+def _exchangeable(table: int, inputs: int) -> list[list[int]]:
+    """The inputs that the table depends on, those that may be exchanged together, small groups first."""
+    groups: list[list[int]] = []
+    for index in range(inputs):
+        if cofactor(table, index, 0, inputs) == cofactor(table, index, 1, inputs):
+            continue
+        for group in groups:
+            low = cofactor(cofactor(table, index, 0, inputs), group[0], 1, inputs)
+            if low == cofactor(cofactor(table, index, 1, inputs), group[0], 0, inputs):
+                group.append(index)
+                break
+        else:
+            groups.append([index])
+    return sorted(groups, key=len)
+
+
+def _groups(builder: Builder, members: list[int]) -> list[_Group]:
+    literals = [2 * (1 + member) for member in members]
+    if len(members) >= LEAST:
+        return [_Group(members, _counted(builder, literals), True)]
+    return [_Group([member], [literal], False) for member, literal in zip(members, literals, strict=True)]
+
+
+def _counted(builder: Builder, column: list[int]) -> list[int]:
+    """The sum of the literals in binary, lowest bit first."""
+    bits = []
+    while column:
+        carries = []
+        while len(column) > 1:
+            a, b, *column = column
+            if column:
+                c, *column = column
+                x, y = builder.xor(a, b), builder.xor(b, c)
+                column.append(builder.xor(x, c))
+                carries.append(builder.xor(builder.and_(x, y), b))
+            else:
+                column = [builder.xor(a, b)]
+                carries.append(builder.and_(a, b))
+        bits.append(column[0])
+        column = carries
+    return bits
+
+
+def _decided(
+    builder: Builder, entries: tuple[Entry, ...], bits: Sequence[int], known: dict[tuple[Entry, ...], int]
+) -> int:
+    """A literal that is `entries[s]` where bit `i` is bit `i` of `s`; the highest bit decides first."""
+    if 0 not in entries or 1 not in entries:
+        return int(0 not in entries)
+    if entries not in known:
+        half = len(entries) // 2
+        known[entries] = _by_bit(builder, entries[:half], entries[half:], bits, known)
+    return known[entries]
+
+
+def _by_bit(
+    builder: Builder,
+    low: tuple[Entry, ...],
+    high: tuple[Entry, ...],
+    bits: Sequence[int],
+    known: dict[tuple[Entry, ...], int],
+) -> int:
+    bit = bits[len(low).bit_length() - 1]
+    if (both := _joined(low, high)) is not None:
+        return _decided(builder, both, bits, known)
+    if (both := _joined(low, tuple(None if entry is None else 1 - entry for entry in high))) is not None:
+        return builder.xor(bit, _decided(builder, both, bits, known))
+    zero, one = _decided(builder, low, bits, known), _decided(builder, high, bits, known)
+    return builder.xor(zero, builder.and_(bit, builder.xor(zero, one)))
+
+
+def _joined(one: tuple[Entry, ...], other: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
+    """Entries that serve both, None where two of them differ."""
+    pairs = list(zip(one, other, strict=True))
+    if any(a is not None and b is not None and a != b for a, b in pairs):
+        return None
+    return tuple(b if a is None else a for a, b in pairs)

@@ -1,0 +1,199 @@
+"""A circuit as a graph of AND and XOR nodes whose edges may invert: the form in which it is simplified.
+
+An edge is a *literal*, `2*node + inverted`. Node 0 is FALSE, nodes 1 to I are the inputs in their order, then
+come the gates, each after those it reads. An AND reads two literals of different nodes, the smaller first; an
+XOR reads two plain ones, for `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE.
+So every node is a gate that must be built, each of the ten types that read both inputs costs the same, and
+NOT is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from difflogic.bit_parallel import BitProgram, Words
+
+FALSE, TRUE = 0, 1
+"""The constant literals."""
+
+
+class Node(NamedTuple):
+    """A gate on two literals."""
+
+    xor: bool
+    a: int
+    b: int
+
+    @property
+    def gate(self) -> int:
+        """The id of the gate on the two nodes, inverted edges included."""
+        a, b = self.a & 1, self.b & 1
+        return (9 if a ^ b else 6) if self.xor else 1 << (2 * a + b)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """`gates[i]` is node `1 + inputs + i`; `outputs` are literals."""
+
+    inputs: int
+    gates: Sequence[Node]
+    outputs: Sequence[int]
+
+    @property
+    def first(self) -> int:
+        """The first gate's node."""
+        return 1 + self.inputs
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are, FALSE and the inputs included."""
+        return self.first + len(self.gates)
+
+    @cached_property
+    def fanouts(self) -> list[int]:
+        """How often each node is read, by gates and outputs."""
+        counts = [0] * self.size
+        for _, a, b in self.gates:
+            counts[a >> 1] += 1
+            counts[b >> 1] += 1
+        for output in self.outputs:
+            counts[output >> 1] += 1
+        return counts
+
+    @cached_property
+    def supports(self) -> list[int]:
+        """The inputs that each node depends on, as a set of bits: bit `i` for input `i`."""
+        sets = [0] + [1 << index for index in range(self.inputs)]
+        for _, a, b in self.gates:
+            sets.append(sets[a >> 1] | sets[b >> 1])
+        return sets
+
+    def evaluate(self, words: Words) -> Words:
+        """Every node's value, uint64 `[size, N]`, for inputs uint64 `[inputs, N]`."""
+        values = np.zeros((self.size, words.shape[1]), dtype=np.uint64)
+        values[1:] = self._program.all_bits(words)
+        return values
+
+    @cached_property
+    def _program(self) -> BitProgram:
+        types = np.array([gate.gate for gate in self.gates], dtype=np.uint8)
+        wires = np.array([((a >> 1) - 1, (b >> 1) - 1) for _, a, b in self.gates], dtype=np.int32).reshape(-1, 2)
+        return BitProgram(self.inputs, types, wires)
+
+    def cone(self, nodes: Iterable[int]) -> list[int]:
+        """The gates that the given nodes depend on, themselves included, in order."""
+        seen = set()
+        stack = [node for node in nodes if node >= self.first]
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                _, a, b = self.gates[node - self.first]
+                stack.extend(literal >> 1 for literal in (a, b) if literal >> 1 >= self.first)
+        return sorted(seen)
+
+
+class Builder:
+    """Makes a graph gate by gate; a gate that is none (constant, a wire, an inverter) becomes a literal.
+
+    With `share` a gate that is there already is not built again.
+    """
+
+    def __init__(self, inputs: int, share: bool = True) -> None:
+        self.inputs = inputs
+        self.gates: list[Node] = []
+        self._known: dict[Node, int] | None = {} if share else None
+
+    def and_(self, a: int, b: int) -> int:
+        """The literal of `a AND b`."""
+        if a > b:
+            a, b = b, a
+        if a == FALSE or a ^ 1 == b:
+            return FALSE
+        if a in (TRUE, b):
+            return b
+        return self._gate(Node(False, a, b))
+
+    def or_(self, a: int, b: int) -> int:
+        """The literal of `a OR b`."""
+        return self.and_(a ^ 1, b ^ 1) ^ 1
+
+    def xor(self, a: int, b: int) -> int:
+        """The literal of `a XOR b`."""
+        inverted, a, b = (a ^ b) & 1, a & ~1, b & ~1
+        if a > b:
+            a, b = b, a
+        if a == b:
+            return inverted
+        if a == FALSE:
+            return b ^ inverted
+        return self._gate(Node(True, a, b)) ^ inverted
+
+    def copy(self, gate: Node, a: int, b: int) -> int:
+        """The literal of a gate like `gate` that reads `a` and `b` in place of its nodes, edges inverted as there."""
+        a, b = a ^ (gate.a & 1), b ^ (gate.b & 1)
+        return self.xor(a, b) if gate.xor else self.and_(a, b)
+
+    def gate(self, gate: int, a: int, b: int) -> int:
+        """The literal of one of the sixteen gates, by id."""
+        f00, f01, f10, f11 = (gate >> shift & 1 for shift in (3, 2, 1, 0))
+        ones = f00 + f01 + f10 + f11
+        if ones % 2:  # a single 1, or a single 0, at (a, b) = divmod(row, 2)
+            row = (f00, f01, f10, f11).index(1 if ones == 1 else 0)
+            return self.and_(a ^ 1 ^ (row >> 1), b ^ 1 ^ (row & 1)) ^ (ones == 3)
+        if f00 == f01 and f10 == f11:
+            return a ^ f00 if f00 != f11 else f00
+        if f00 == f10:
+            return b ^ f00
+        return self.xor(a, b) ^ f00
+
+    def finish(self, outputs: Iterable[int]) -> Graph:
+        """The graph; the builder is done."""
+        literals = tuple(outputs)  # first: what is given may still be building gates
+        return Graph(self.inputs, tuple(self.gates), literals)
+
+    def _gate(self, gate: Node) -> int:
+        if self._known is not None and gate in self._known:
+            return self._known[gate]
+        literal = 2 * (1 + self.inputs + len(self.gates))
+        self.gates.append(gate)
+        if self._known is not None:
+            self._known[gate] = literal
+        return literal
+
+
+def rebuilt(graph: Graph, share: bool = True, replaced: dict[int, int] | None = None) -> Graph:
+    """The gates that the outputs need, folded and, with `share`, each once.
+
+    `replaced[node]`, a literal of an earlier node, stands in for the node.
+    """
+    replaced = replaced or {}
+    needed = _needed(graph, replaced)
+    builder = Builder(graph.inputs, share)
+    literals = [2 * node for node in range(graph.first)] + [FALSE] * len(graph.gates)
+    for node in needed:
+        if node in replaced:
+            literals[node] = literals[replaced[node] >> 1] ^ (replaced[node] & 1)
+        else:
+            gate = graph.gates[node - graph.first]
+            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
+    return builder.finish(literals[output >> 1] ^ (output & 1) for output in graph.outputs)
+
+
+def _needed(graph: Graph, replaced: dict[int, int]) -> list[int]:
+    """The gates behind the outputs, in order, those of replaced nodes left out."""
+    wanted = bytearray(graph.size)
+    for output in graph.outputs:
+        wanted[output >> 1] = 1
+    for node in range(graph.size - 1, graph.first - 1, -1):
+        if wanted[node]:
+            gate = graph.gates[node - graph.first]
+            reads = (replaced[node],) if node in replaced else (gate.a, gate.b)
+            for literal in reads:
+                wanted[literal >> 1] = 1
+    return [node for node in range(graph.first, graph.size) if wanted[node]]

@@ -1,0 +1,152 @@
+"""Nodes that always have the same value, or opposite ones, become one: found by simulation, then proved.
+
+Where a graph reads at most `EXACT` inputs, all their combinations are simulated, which proves it. Elsewhere
+random samples put nodes into classes, and each merge is proved on its own: by all combinations of the inputs
+that the two depend on, up to `patterns.MOST`, else by SAT. What refutes a merge joins the samples.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from difflogic.bit_parallel import Words
+from difflogic.circuits import patterns
+from difflogic.circuits.graph import Graph, rebuilt
+from difflogic.circuits.sat import Solver
+from difflogic.netlist import pack_bits
+
+EXACT = 14
+"""Inputs up to which a whole graph is simulated on all combinations."""
+WORDS = 64
+"""Words of random samples in a larger graph, 4096 samples."""
+CONFLICTS = 2000
+"""After so many the solver gives a question up, and the two nodes stay two."""
+ROUNDS = 8
+"""So often at most a graph is simulated anew with the samples that refuted a merge."""
+TRIES = 3
+"""A node is compared with so many earlier ones of its class."""
+
+_SEED = 1
+_TINY = 8
+"""Up to so many inputs, all combinations are quicker than the solver."""
+
+
+def merged(graph: Graph) -> Graph:
+    """The same functions with fewer nodes, or as many."""
+    graph = rebuilt(graph)
+    used = used_inputs(graph)
+    if len(used) <= EXACT:
+        words = np.zeros((graph.inputs, patterns.all_patterns(len(used)).shape[1]), dtype=np.uint64)
+        words[used] = patterns.all_patterns(len(used))
+        return merged_on(graph, words)
+    words = patterns.random_patterns(np.random.default_rng(_SEED), graph.inputs, WORDS)
+    with Solver(graph, CONFLICTS) as solver:
+        prover = _Prover(graph, solver)
+        for _ in range(ROUNDS):
+            prover.go_through(_classes(graph.evaluate(words)))
+            if not prover.refuted:
+                break
+            words = np.hstack([words, _as_words(prover.take_refuted())])
+    return rebuilt(graph, replaced=prover.replaced)
+
+
+def merged_on(graph: Graph, words: Words) -> Graph:
+    """The same values on these samples, uint64 `[inputs, N]`, with fewer nodes, or as many."""
+    return rebuilt(graph, replaced=_first_of_each(_classes(graph.evaluate(words))))
+
+
+def used_inputs(graph: Graph) -> list[int]:
+    """The inputs that some output depends on, by structure."""
+    support = 0
+    for output in graph.outputs:
+        support |= graph.supports[output >> 1]
+    return [index for index in range(graph.inputs) if support >> index & 1]
+
+
+Classes = list[list[int]]
+
+
+def _classes(values: Words) -> Classes:
+    """Literals of nodes with equal values, in order: classes of two and more."""
+    inverted = (values[:, 0] & np.uint64(1)).astype(bool)
+    canonical = np.where(inverted[:, None], ~values, values)
+    classes = defaultdict(list)
+    for node, row in enumerate(canonical):
+        classes[row.tobytes()].append(2 * node + int(inverted[node]))
+    return [members for members in classes.values() if len(members) > 1]
+
+
+def _first_of_each(classes: Classes) -> dict[int, int]:
+    """Every other member by its node: the first one's literal, inverted where the two are opposite."""
+    return {literal >> 1: members[0] ^ (literal & 1) for members in classes for literal in members[1:]}
+
+
+class _Prover:
+    """Goes through classes and keeps what is proved, in `replaced`, and what refuted a merge."""
+
+    def __init__(self, graph: Graph, solver: Solver) -> None:
+        self.replaced: dict[int, int] = {}
+        self.refuted: list[tuple[int, ...]] = []
+        self._graph = graph
+        self._solver = solver
+        self._asked: set[tuple[int, int]] = set()
+
+    def go_through(self, classes: Classes) -> None:
+        pairs = sorted(
+            (literal >> 1, earlier, literal)
+            for members in classes
+            for index, literal in enumerate(members)
+            for earlier in members[: min(index, TRIES)]
+            if literal >> 1 >= self._graph.first
+        )
+        for node, earlier, literal in pairs:
+            if node in self.replaced or earlier >> 1 in self.replaced or (earlier, literal) in self._asked:
+                continue
+            self._asked.add((earlier, literal))
+            answer = self._differ(earlier, literal)
+            if answer is False:
+                self.replaced[node] = earlier ^ (literal & 1)
+            elif isinstance(answer, tuple):
+                self.refuted.append(answer)
+
+    def take_refuted(self) -> list[tuple[int, ...]]:
+        taken, self.refuted = self.refuted, []
+        return taken
+
+    def _differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
+        support = self._graph.supports[one >> 1] | self._graph.supports[other >> 1]
+        if support.bit_count() <= _TINY:
+            return differ_anywhere(self._graph, one, other)
+        answer = self._solver.differ(one, other)
+        if answer is None and support.bit_count() <= patterns.MOST:
+            return differ_anywhere(self._graph, one, other)
+        return answer
+
+
+def differ_anywhere(graph: Graph, one: int, other: int) -> tuple[int, ...] | bool:
+    """Inputs on which two literals differ, False where there are none, by all combinations of their support."""
+    support = graph.supports[one >> 1] | graph.supports[other >> 1]
+    used = [index for index in range(graph.inputs) if support >> index & 1]
+    values = dict(zip([1 + index for index in used], patterns.all_patterns(len(used)), strict=True))
+    values[0] = np.zeros(1, dtype=np.uint64)
+    for node in graph.cone((one >> 1, other >> 1)):
+        xor, a, b = graph.gates[node - graph.first]
+        x, y = (~values[side >> 1] if side & 1 else values[side >> 1] for side in (a, b))
+        values[node] = x ^ y if xor else x & y
+    difference = values[one >> 1] ^ values[other >> 1]
+    if (one ^ other) & 1:
+        difference = ~difference
+    if not difference.any():
+        return False
+    found = patterns.first_one(difference)
+    bits = [0] * graph.inputs
+    for position, index in enumerate(used):
+        bits[index] = found >> position & 1
+    return tuple(bits)
+
+
+def _as_words(samples: list[tuple[int, ...]]) -> Words:
+    """Samples as further words, uint64 `[inputs, ceil(samples/64)]`; the rest of the last word is 0."""
+    return pack_bits(np.array(samples, dtype=np.uint8).T)

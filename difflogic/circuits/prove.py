@@ -1,0 +1,171 @@
+"""Do two circuits compute the same? Answered by judges that do not rely on each other.
+
+What is compared is what a cell does: its next state as a function of its neighbourhood. Where one circuit
+lacks channels that the other has, the common ones are compared, for all values of all inputs of both: then the
+lacking ones do not matter. Two automata with equal cells and equal boundaries are equal in every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from difflogic import wiring
+from difflogic.circuit import Circuit
+from difflogic.circuits import patterns, tools
+from difflogic.circuits.blif import to_blif
+from difflogic.circuits.merge import differ_anywhere
+from difflogic.circuits.miter import Miter, make_miter
+from difflogic.circuits.sat import Solver
+from difflogic.netlist import Netlist, pack_bits
+from difflogic.reference.engine import ReferenceEngine
+
+_SAMPLES, _SEED = 4096, 3
+
+CONFLICTS = 1_000_000
+"""After so many the solver gives up: minutes."""
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A neighbourhood on which two circuits differ, evaluated in both."""
+
+    ones: tuple[str, ...]
+    """The inputs that are 1; all others are 0."""
+    outputs: tuple[tuple[int, int, int], ...]
+    """Each channel that differs, with its value in the one and in the other."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one judge found: `equal` is None where it did not decide."""
+
+    judge: str
+    equal: bool | None
+    how: str
+    counterexample: Counterexample | None = None
+    proves: bool = True
+    """Whether its `equal` is a proof; else it only looked at samples."""
+
+
+def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Verdict]:
+    """The verdicts of `judges`, by name from JUDGES, all of them where it is None. Raises CircuitError."""
+    miter = make_miter(one, other)
+    return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
+
+
+def network(circuit: Circuit, netlist: Netlist) -> Verdict:
+    """The trained network itself, hard in the NumPy reference, beside the gates that were taken from it.
+
+    The centre of a 3x3 grid sees all of it, whatever the boundary: so a grid is a neighbourhood.
+    """
+    exhaustive = circuit.channels == 1
+    if exhaustive:
+        grids = np.arange(1 << wiring.PATCH)[:, None] >> np.arange(wiring.PATCH) & 1
+    else:
+        grids = np.random.default_rng(_SEED).integers(0, 2, (_SAMPLES, wiring.PATCH * circuit.channels))
+    x = grids.reshape(len(grids), circuit.channels, 3, 3).transpose(0, 2, 3, 1).astype(np.float32)
+    hard = ReferenceEngine().rollout(circuit, x, 1, mode="hard")[-1][:, 1, 1]
+    ours = netlist.rollout(x, 1)[-1][:, 1, 1]
+    equal = bool(np.array_equal(hard, ours))
+    what = "all" if exhaustive else "random"
+    how = f"trained network and its gates {'agree' if equal else 'differ'} on {what} {len(x)} neighbourhoods"
+    return Verdict("network", equal, how, proves=False)
+
+
+def own(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
+    """All combinations of the inputs that a channel depends on, up to `patterns.MOST`; beyond, SAT."""
+    ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
+    widest = 0
+    with Solver(miter.joint, CONFLICTS) as solver:
+        for channel, a, b in miter.pairs():
+            support = (miter.joint.supports[a >> 1] | miter.joint.supports[b >> 1]).bit_count()
+            if a == b:
+                ways["by structure"] += 1
+                continue
+            if support <= patterns.MOST:
+                way, widest = "by exhaustion", max(widest, support)
+                answer: tuple[int, ...] | bool | None = differ_anywhere(miter.joint, a, b)
+            else:
+                way, answer = "by SAT", solver.differ(a, b)
+            if answer is None:
+                return Verdict("difflogic", None, f"channel {channel}: SAT gave up after {CONFLICTS} conflicts")
+            if isinstance(answer, tuple):
+                return Verdict("difflogic", False, way, evaluated(miter, one, other, answer))
+            ways[way] += 1
+    return Verdict("difflogic", True, _how(ways, widest))
+
+
+def _how(ways: dict[str, int], widest: int) -> str:
+    parts = [f"{count} {way}" for way, count in ways.items() if count]
+    detail = f" (up to {1 << widest} neighbourhoods)" if ways["by exhaustion"] else ""
+    return f"channels: {', '.join(parts)}{detail}"
+
+
+def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
+    """The neighbourhood, values of `miter.names`, in both circuits; None where they do not differ on it."""
+    values = dict(zip(miter.names, inputs, strict=True))
+    results = [_next_state(netlist, values) for netlist in (one, other)]
+    outputs = tuple(
+        (channel, results[0][channel], results[1][channel])
+        for channel in miter.channels
+        if results[0][channel] != results[1][channel]
+    )
+    ones = tuple(name for name, value in values.items() if value)
+    return Counterexample(ones, outputs) if outputs else None
+
+
+def _next_state(netlist: Netlist, values: dict[str, int]) -> dict[int, int]:
+    """The value of each channel, by name, from inputs by name."""
+    bits = np.array([[values[netlist.bit_name(bit)]] for bit in range(wiring.PATCH * netlist.channels)], dtype=np.uint8)
+    words = netlist.evaluate(pack_bits(bits))
+    return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.origin)}
+
+
+def abc(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
+    """`cec` of berkeley-abc."""
+    return _asked(
+        tools.ABC,
+        ["-q", "cec one.blif other.blif"],
+        _files(miter, one, other),
+        "Networks are equivalent",
+        "NOT EQUIVALENT",
+    )
+
+
+def yosys(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
+    """yosys: a miter of the two, and its own SAT solver."""
+    script = "; ".join(
+        (
+            "read_blif one.blif",
+            "read_blif other.blif",
+            "miter -equiv -flatten one other miter",
+            "sat -verify -prove trigger 0 miter",
+        )
+    )
+    return _asked(tools.YOSYS, ["-Q", "-T", "-p", script], _files(miter, one, other), "SUCCESS!", "proof did fail!")
+
+
+def _files(miter: Miter, one: Netlist, other: Netlist) -> dict[str, str]:
+    """Both as BLIF, as they were given."""
+    pair = (("one", one), ("other", other))
+    return {f"{name}.blif": to_blif(netlist, miter.names, miter.channels, name) for name, netlist in pair}
+
+
+def _asked(tool: str, arguments: list[str], files: dict[str, str], yes: str, no: str) -> Verdict:
+    try:
+        printed = tools.run(tool, arguments, files)
+    except tools.ToolError as error:
+        return Verdict(tool, None, str(error))
+    if yes in printed:
+        return Verdict(tool, True, f"says {yes!r}")
+    if no in printed:
+        return Verdict(tool, False, f"says {no!r}")
+    return Verdict(tool, None, f"gave no verdict: {printed.strip()[-200:]!r}")
+
+
+Judge = Callable[[Miter, Netlist, Netlist], Verdict]
+
+JUDGES: dict[str, Judge] = {"difflogic": own, "berkeley-abc": abc, "yosys": yosys}

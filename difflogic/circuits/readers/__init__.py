@@ -1,0 +1,1 @@
+"""Circuits in other people's formats, one file each; `difflogic.circuits.source` chooses."""

@@ -1,0 +1,169 @@
+"""DigitalJS JSON (github.com/tilk/digitaljs), with the gates and the names of the circuits in the paper's article.
+
+    {"devices": {"i_69": {"type": "Button", "label": "i: ch 7, pos 6"}, "l_3_54": {"type": "Or"},
+                 "o_0": {"type": "Output", "label": "o: ch 0"}, ...},
+     "connectors": [{"from": {"id": "i_69", "port": "out"}, "to": {"id": "l_3_54", "port": "in1"}}, ...]}
+
+An input (`Button` or `Input`) says which bit it is by its label, `i: ch 7, pos 6`, `i_7_6` or `in[7][6]`, else
+by its id `i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) by `o: ch 7`, `o_7` or `out[7]` likewise.
+Gates of one bit: `And Or Xor Nand Nor Xnor` with two inputs or more, `Not Repeater Constant`, and the article's own
+`AAndNotB AOrNotB NotAAndB NotAOrB True False`. A channel without an output, among others, is refused.
+The boundary is not written in such a file: zero, unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from difflogic import netlist_json, wiring
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist
+
+KEYS = {"devices", "connectors"}
+"""What such a file has at its top, among others."""
+
+_TWO = {
+    "And": 1, "Or": 7, "Xor": 6, "Nand": 14, "Nor": 8, "Xnor": 9,
+    "AAndNotB": 2, "NotAAndB": 4, "AOrNotB": 11, "NotAOrB": 13,
+}  # fmt: skip
+_PLAIN = {"And": 1, "Nand": 1, "Or": 7, "Nor": 7, "Xor": 6, "Xnor": 6}
+"""What joins the first inputs of a gate of three and more; its own type joins the last."""
+_ONE = {"Not": 12, "Repeater": 3}
+_CONSTANT = {"True": 15, "False": 0, "Constant": None}
+_INPUTS, _OUTPUTS = ("Button", "Input"), ("Output", "Lamp")
+
+_INPUT_LABEL = re.compile(r"i: ch (\d{1,6}), pos ([0-8])|i_(\d{1,6})_([0-8])|in\[(\d{1,6})\]\[([0-8])\]")
+_INPUT_ID = re.compile(r"i_(\d{1,6})")
+_OUTPUT = re.compile(r"o: ch (\d{1,6})|o_(\d{1,6})|out\[(\d{1,6})\]")
+
+Row = dict[str, Any]
+
+
+def from_data(data: Mapping[str, Any], periodic: bool = False) -> Netlist:
+    """The netlist. Raises CircuitError."""
+    devices, connectors = data["devices"], data["connectors"]
+    if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):
+        raise CircuitError("A DigitalJS circuit needs devices by name, a list of connectors and no subcircuits.")
+    for name, device in devices.items():
+        if not isinstance(device, dict) or device.get("bits", 1) != 1:
+            raise CircuitError(f"The device {name!r} must be an object of one bit.")
+    names = {name: _bit_name(name, device) for name, device in devices.items()}
+    twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
+    if times > 1:
+        raise CircuitError(f"Two devices are both {twice!r}: each input and output may be there once.")
+    ports = _ports(connectors, devices, names)
+    rows = [row for name, device in devices.items() for row in _rows(name, device, ports.get(name, {}))]
+    outputs = {names[name]: _port(ports, name, "in") for name, device in devices.items() if _type(device) in _OUTPUTS}
+    channels = _channels(names.values(), outputs)
+    data = {
+        "format": netlist_json.FORMAT,
+        "version": netlist_json.VERSION,
+        "channels": channels,
+        "periodic": periodic,
+        "gates": rows,
+        "outputs": [outputs[f"out[{channel}]"] for channel in range(channels)],
+    }
+    return netlist_json.from_data(data)
+
+
+def _type(device: Mapping[str, Any]) -> str:
+    kind = device.get("type")
+    return kind if isinstance(kind, str) else repr(kind)
+
+
+def _bit_name(name: str, device: Mapping[str, Any]) -> str:
+    """`in[channel][patch]`, `out[channel]`, or the device's own name."""
+    label = device.get("label")
+    label = label if isinstance(label, str) else ""
+    if _type(device) in _INPUTS:
+        if match := _INPUT_LABEL.fullmatch(label):
+            channel, patch = (group for group in match.groups() if group is not None)
+            return f"in[{int(channel)}][{patch}]"
+        if match := _INPUT_ID.fullmatch(name):
+            return "in[{}][{}]".format(*divmod(int(match[1]), wiring.PATCH))
+        raise CircuitError(f"The input {name!r} says neither by its label nor by its id which bit it is.")
+    if _type(device) in _OUTPUTS:
+        match = _OUTPUT.fullmatch(label) or _OUTPUT.fullmatch(name)
+        if match is None:
+            raise CircuitError(f"The output {name!r} says neither by its label nor by its id which channel it is.")
+        return f"out[{int(next(group for group in match.groups() if group))}]"
+    return name
+
+
+def _ports(
+    connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """For each device and port the name of the bit that drives it."""
+    ports: dict[str, dict[str, str]] = {}
+    for connector in connectors:
+        try:
+            source, target = connector["from"]["id"], connector["to"]["id"]
+            port = connector["to"]["port"]
+            known = source in devices and target in devices and isinstance(port, str)
+        except (KeyError, TypeError) as error:
+            raise CircuitError(
+                f"A connector needs from and to, each with id and port, got {connector!r:.80}."
+            ) from error
+        if not known:
+            raise CircuitError(f"A connector from {source!r} to {target!r} leads nowhere.")
+        if port in ports.setdefault(target, {}):
+            raise CircuitError(f"The port {port!r} of {target!r} is driven twice.")
+        ports[target][port] = names[source]
+    return ports
+
+
+def _port(ports: Mapping[str, Mapping[str, str]], name: str, port: str) -> str:
+    if port not in ports.get(name, {}):
+        raise CircuitError(f"Nothing drives the port {port!r} of {name!r}.")
+    return ports[name][port]
+
+
+def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Iterator[Row]:
+    """The device's gates as rows of circuit.json; none for an input or an output."""
+    kind = _type(device)
+    if kind in _INPUTS or kind in _OUTPUTS:
+        return
+    if kind in _CONSTANT:
+        gate = _CONSTANT[kind]
+        if gate is None:
+            if device.get("constant") not in ("0", "1"):
+                raise CircuitError(f"The constant {name!r} must be '0' or '1', got {device.get('constant')!r:.40}.")
+            gate = 15 * int(device["constant"])
+        yield {"id": name, "gate": gate, "a": "in[0][0]", "b": "in[0][0]"}
+    elif kind in _ONE:
+        a = _port({name: ports}, name, "in")
+        yield {"id": name, "gate": _ONE[kind], "a": a, "b": a}
+    elif kind in _TWO:
+        yield from _joined(name, kind, _drivers(name, kind, device, ports))
+    else:
+        raise CircuitError(f"The device {name!r} is of unknown type {kind!r:.40}.")
+
+
+def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> list[str]:
+    count = device.get("inputs", 2)
+    if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
+        raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs and {len(ports)} drivers.")
+    return [_port({name: ports}, name, f"in{index}") for index in range(1, count + 1)]
+
+
+def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:
+    result, *rest = drivers
+    for index, driver in enumerate(rest, 1):
+        last = index == len(rest)
+        own = name if last else f"{name} in{index + 1}"
+        yield {"id": own, "gate": _TWO[kind] if last else _PLAIN[kind], "a": result, "b": driver}
+        result = own
+
+
+def _channels(names: Any, outputs: Mapping[str, str]) -> int:
+    """C, one more than the highest channel of any output. All outputs must be there, and all inputs below C."""
+    channels = len(outputs)
+    if not channels or set(outputs) != {f"out[{channel}]" for channel in range(channels)}:
+        raise CircuitError(f"Expected outputs of channels 0, 1, ..., one each, got {', '.join(outputs) or 'none'}.")
+    for name in names:
+        if name.startswith("in[") and int(name[3 : name.index("]")]) >= channels:
+            raise CircuitError(f"There is an input {name}, but no output of its channel.")
+    return channels

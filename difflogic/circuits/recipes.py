@@ -1,0 +1,106 @@
+"""What a truth table can be made of: literals that are there, and a few new gates on them.
+
+The search follows resubstitution with don't-cares (Mishchenko, Brayton, Jiang and Jang, *Scalable
+don't-care-based logic optimization and resynthesis*, 2011), with XOR as a gate of its own: AND needs two
+literals that cover the table, OR is the same on the complement, XOR is a look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from difflogic.circuits.graph import FALSE, TRUE, Builder
+
+
+class New(NamedTuple):
+    """A new gate on two recipes, whose result may be inverted."""
+
+    xor: bool
+    a: Recipe
+    b: Recipe
+    inverted: bool
+
+
+Recipe = int | New
+"""A literal that is there, or a new gate."""
+
+Divisors = Sequence[tuple[int, int]]
+"""Plain literals with their tables."""
+
+
+def cost(recipe: Recipe) -> int:
+    """Its new gates."""
+    return 0 if isinstance(recipe, int) else 1 + cost(recipe.a) + cost(recipe.b)
+
+
+def nodes(recipe: Recipe) -> list[int]:
+    """The nodes it reads."""
+    return [recipe >> 1] if isinstance(recipe, int) else nodes(recipe.a) + nodes(recipe.b)
+
+
+def build(builder: Builder, recipe: Recipe, literals: Sequence[int]) -> int:
+    """Its literal in `builder`, where `literals[node]` stand for the nodes it reads."""
+    if isinstance(recipe, int):
+        return literals[recipe >> 1] ^ (recipe & 1)
+    a, b = build(builder, recipe.a, literals), build(builder, recipe.b, literals)
+    return (builder.xor(a, b) if recipe.xor else builder.and_(a, b)) ^ recipe.inverted
+
+
+def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Recipe]:
+    """Recipes of `gates` new gates at most, that agree with `table` where `care` is 1; few gates first, mostly."""
+    on = table & care
+    off = on ^ care
+    if not on or not off:
+        yield TRUE if on else FALSE
+        return
+    there: dict[int, int] = {}
+    for literal, value in divisors:
+        there.setdefault(value & care, literal)
+    if on in there:
+        yield there[on]
+    if off in there:
+        yield there[off] ^ 1
+    if gates:
+        yield from _ands(on, off, ones, gates, divisors)
+        yield from _xors(on, off, care, ones, gates, divisors, there)
+
+
+def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Recipe]:
+    """AND, and OR as the complement of an AND."""
+    for inverted, wanted, unwanted in ((False, on, off), (True, off, on)):
+        covers = _covers(wanted, unwanted, divisors)
+        for index, (literal, through) in enumerate(covers):
+            for other, also in covers[index + 1 :]:
+                if not through & also:
+                    yield New(False, literal, other, inverted)
+        for literal, through in covers if gates > 1 else ():
+            if through != unwanted:
+                for recipe in find(wanted, wanted | through, ones, gates - 1, divisors):
+                    if isinstance(recipe, New):
+                        yield New(False, literal, recipe, inverted)
+
+
+def _covers(wanted: int, unwanted: int, divisors: Divisors) -> list[tuple[int, int]]:
+    """Literals that are 1 wherever `wanted` is, with what they let through besides."""
+    covers = []
+    for literal, value in divisors:
+        if not wanted & ~value:
+            covers.append((literal, value & unwanted))
+        if not wanted & value:
+            covers.append((literal ^ 1, ~value & unwanted))
+    return covers
+
+
+def _xors(
+    on: int, off: int, care: int, ones: int, gates: int, divisors: Divisors, there: dict[int, int]
+) -> Iterator[Recipe]:
+    for literal, value in divisors:
+        for inverted, wanted in ((False, on), (True, off)):
+            other = there.get((value ^ wanted) & care)
+            if other is not None and other != literal:
+                yield New(True, literal, other, inverted)
+        if gates > 1:
+            for recipe in find(on ^ (value & care), care, ones, gates - 1, divisors):
+                if isinstance(recipe, New):
+                    yield New(True, literal, recipe, False)

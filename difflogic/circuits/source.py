@@ -1,0 +1,76 @@
+"""A circuit from anything that holds one: a run, or a file in one of four formats."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from difflogic import checkpoint, netlist_json
+from difflogic.circuit import Circuit
+from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
+from difflogic.config import Config
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist
+from difflogic.train.summary import active_gates
+
+FORMATS = (
+    "a run folder, its checkpoint, circuit.json, the authors' parameters as npz, DigitalJS JSON or HardCircuit JSON"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A netlist and what is known of where it comes from."""
+
+    netlist: Netlist
+    kind: str
+    circuit: Circuit | None = None
+    """The network that the netlist was taken from, where there is one."""
+    config: Config | None = None
+    """Of a run."""
+
+    @property
+    def paper_gates(self) -> int | None:
+        """Active gates as the paper counts them: argmax neither A nor B, a perception gate once per kernel."""
+        return None if self.circuit is None else active_gates(self.circuit.flat_logits())
+
+
+def load(path: Path, periodic: bool | None = None, visible: int | None = None) -> Source:
+    """The circuit of a run folder or file; `periodic` and `visible`, where given, go before what it says.
+
+    Raises CircuitError and CheckpointError.
+    """
+    source = _load(path)
+    netlist = source.netlist
+    if visible is not None and not 1 <= visible <= netlist.channels:
+        raise CircuitError(f"A circuit shows 1 to {netlist.channels} of its channels, not {visible}.")
+    wrapped = netlist.periodic if periodic is None else periodic
+    return replace(source, netlist=replace(netlist, visible=visible or netlist.visible, periodic=wrapped))
+
+
+def _load(path: Path) -> Source:
+    if path.is_dir() or path.suffix == ".safetensors":
+        member = checkpoint.load(path)
+        netlist = Netlist.from_circuit(member.circuit, member.config.task.loss_channels)
+        return Source(netlist, "run", member.circuit, member.config)
+    if path.is_file() and zipfile.is_zipfile(path):
+        circuit = notebook.load(path)
+        return Source(Netlist.from_circuit(circuit), "the authors' parameters", circuit)
+    text = netlist_json.read_text(path)
+    try:
+        return _from_text(text)
+    except CircuitError as error:
+        raise CircuitError(f"{path}: {error}") from error
+
+
+def _from_text(text: str) -> Source:
+    data = netlist_json.parse(text)
+    if "format" in data:
+        return Source(netlist_json.from_data(data), "circuit.json")
+    if data.keys() >= digitaljs.KEYS:
+        return Source(digitaljs.from_data(data), "DigitalJS")
+    if data.keys() >= hard_circuit.KEYS:
+        circuit = hard_circuit.from_data(data)
+        return Source(Netlist.from_circuit(circuit), "HardCircuit", circuit)
+    raise CircuitError(f"The file is no circuit: expected {FORMATS}.")

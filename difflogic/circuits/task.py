@@ -1,0 +1,152 @@
+"""Pruning to the trained behaviour: a smaller circuit that does the same *where it was trained*, and only there.
+
+Kept is what the circuit shows, in its visible channels and after the steps that training judges, on rollouts
+from the task's starts. All else may change: other starts, other grids, other steps, damage. So the result is
+verified on rollouts, some from starts that pruning never saw, and never equivalent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits.convert import to_graph, to_netlist
+from difflogic.circuits.graph import FALSE, TRUE, Graph, rebuilt
+from difflogic.circuits.merge import merged_on
+from difflogic.circuits.resubstitution import improved
+from difflogic.circuits.simplify import Step, simplified, timed
+from difflogic.circuits.truth import Samples
+from difflogic.config import Config
+from difflogic.errors import UsageError
+from difflogic.netlist import Bits, Netlist, pack_bits, patches
+from difflogic.train import tasks
+
+FRESH = 256
+"""Random starts, or random masks, that only the verification uses."""
+MOST_WORK = 1 << 23
+"""Gates times different neighbourhoods up to which gates are replaced by what agrees with them on the rollouts."""
+MOST_TRIES = 5_000
+_SEED = 7
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """The smaller netlist and how it was verified."""
+
+    netlist: Netlist
+    steps: tuple[Step, ...]
+    rollouts: int
+    """On so many rollouts it shows the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rollouts:
+    """Starts uint8 `[B, H, W, C]` and, where cells update now and then, masks bool `[T, B, H, W, 1]`."""
+
+    starts: Bits
+    masks: npt.NDArray[np.bool_] | None
+    steps: int
+    judged: tuple[int, ...]
+
+    def trajectory(self, netlist: Netlist, origin: tuple[int, ...]) -> Iterator[Bits]:
+        """The states from the start on, of a netlist that may have fewer channels than the starts, by `origin`."""
+        state = self.starts[..., [origin.index(name) for name in netlist.origin]]
+        yield state
+        for step in range(self.steps):
+            new = next(netlist.steps(state, 1))
+            state = new if self.masks is None else np.where(self.masks[step], new, state)
+            yield state
+
+    def shown(self, netlist: Netlist, origin: tuple[int, ...]) -> Bits:
+        """The visible channels after the judged steps, uint8 `[steps, B, H, W, visible]`."""
+        states = self.trajectory(netlist, origin)
+        return np.stack([state[..., : netlist.visible] for step, state in enumerate(states) if step in self.judged])
+
+
+def pruned(netlist: Netlist, config: Config) -> Pruned:
+    """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage."""
+    if config.task.damage_steps:
+        raise UsageError("--task does not follow tasks with damage: simplify without it.")
+    origin = netlist.origin
+    seen, fresh = _rollouts(config, tasks.probes(config), 0), _rollouts(config, _fresh_starts(config), 1)
+    wanted = [each.shown(netlist, origin) for each in (seen, fresh)]
+    steps: list[Step] = []
+    for name, change in (("values on the rollouts kept", _kept_on), ("what the rollouts show kept", _tried)):
+        found, step = timed(name, partial(_simplified_after, change, seen, origin), netlist)
+        shown = [each.shown(found, origin) for each in (seen, fresh)]
+        if all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
+            netlist = found
+            steps.append(step)
+    return Pruned(netlist, tuple(steps), len(seen.starts) + len(fresh.starts))
+
+
+Change = Callable[[Rollouts, tuple[int, ...], Netlist], Netlist]
+
+
+def _simplified_after(change: Change, seen: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> Netlist:
+    return simplified(change(seen, origin, netlist)).netlist
+
+
+def _rollouts(config: Config, starts: Bits, stream: int) -> Rollouts:
+    task, train = config.task, config.train
+    masks = None
+    if train.asynchronous:
+        shape = (task.steps, *starts.shape[:3], 1)
+        masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
+    return Rollouts(starts, masks, task.steps, task.judged_steps)
+
+
+def _fresh_starts(config: Config) -> Bits:
+    """Random starts that are no probes; the task's own where there is a choice of none, or all are probes."""
+    probes = tasks.probes(config)
+    if config.task.start == "random":
+        return np.random.default_rng(_SEED).integers(0, 2, (FRESH, *probes.shape[1:]), dtype=np.uint8)
+    return np.repeat(probes[:1], FRESH, axis=0) if config.train.asynchronous else probes
+
+
+def _kept_on(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> Netlist:
+    """All channels of all states on the way stay what they are; other neighbourhoods do not matter."""
+    states = list(rollouts.trajectory(netlist, origin))[:-1]
+    columns = np.concatenate([patches(state, netlist.periodic) for state in states], axis=1)
+    packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
+    samples = np.unpackbits(packed, axis=0, count=netlist.inputs, bitorder="little")
+    graph = merged_on(to_graph(netlist), pack_bits(samples))
+    if len(graph.gates) * samples.shape[1] <= MOST_WORK:
+        rows = np.packbits(samples, axis=1, bitorder="little")
+        tables = tuple(int.from_bytes(row.tobytes(), "little") for row in rows)
+        graph = improved(graph, walks=0, moves=0, samples=Samples(samples.shape[1], tables))
+    return to_netlist(graph, netlist)
+
+
+def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> Netlist:
+    """Channels and gates made constant, or gates what one of their inputs is, as long as the same is shown."""
+    wanted = rollouts.shown(netlist, origin)
+    graph, place, since, tries = rebuilt(to_graph(netlist)), 0, 0, 0
+    while tries < MOST_TRIES:
+        changes = _changes(graph)
+        if since >= len(changes):
+            break
+        outputs, replaced = changes[place % len(changes)]
+        candidate = rebuilt(Graph(graph.inputs, graph.gates, outputs), replaced=replaced)
+        tries += 1
+        if np.array_equal(rollouts.shown(to_netlist(candidate, netlist), origin), wanted):
+            graph, since = candidate, 0
+        else:
+            place, since = place + 1, since + 1
+    return to_netlist(graph, netlist)
+
+
+def _changes(graph: Graph) -> list[tuple[Sequence[int], dict[int, int]]]:
+    """New outputs, one of them constant that is not, or a gate with what may stand in for it."""
+    changes: list[tuple[Sequence[int], dict[int, int]]] = []
+    for index, output in enumerate(graph.outputs):
+        for constant in (FALSE, TRUE) if output > TRUE else ():
+            changes.append(([*graph.outputs[:index], constant, *graph.outputs[index + 1 :]], {}))
+    for node in range(graph.size - 1, graph.first - 1, -1):
+        _, a, b = graph.gates[node - graph.first]
+        changes += [(graph.outputs, {node: literal}) for literal in (FALSE, TRUE, a, b)]
+    return changes

@@ -1,0 +1,149 @@
+"""Windows: a few gates of a large graph, taken out, made smaller and put back.
+
+A window is a set of gates, the nodes that they read (its leaves, few), and those of its gates that others read
+(its roots). No leaf may depend on a gate of the window, through others either: then whatever computes the same
+roots from the same leaves may take its place, and exhaustion over the leaves proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from difflogic.circuits.graph import Builder, Graph, rebuilt
+
+LEAVES = 8
+GATES = 40
+
+
+@dataclass(frozen=True)
+class Window:
+    """Nodes of a graph, ascending."""
+
+    leaves: list[int]
+    gates: list[int]
+    roots: list[int]
+
+    def cut_out(self, graph: Graph) -> Graph:
+        """The window as a graph of its own: leaves are its inputs, roots its outputs."""
+        builder = Builder(len(self.leaves))
+        literals = {leaf: 2 * (1 + index) for index, leaf in enumerate(self.leaves)} | {0: 0}
+        for node in self.gates:
+            gate = graph.gates[node - graph.first]
+            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
+        return builder.finish(literals[root] for root in self.roots)
+
+
+def by_windows(graph: Graph, improve: Callable[[Graph], Graph]) -> Graph:
+    """The graph after one pass of `improve` over windows that cover its gates; it never grows."""
+    before = rebuilt(graph)
+    graph = before
+    readers = _readers(graph)
+    waiting = list(range(graph.first, graph.size))
+    covered: set[int] = set()
+    while waiting:
+        pivot = waiting.pop()
+        if pivot in covered:
+            continue
+        window = _window(graph, readers, pivot)
+        covered.add(pivot)
+        if window is None:
+            continue
+        covered.update(window.gates)
+        part = window.cut_out(graph)
+        smaller = improve(part)
+        if len(smaller.gates) < len(part.gates):
+            graph, literals = _put_back(graph, window, smaller)
+            readers = _readers(graph)
+            covered = {literals[node] >> 1 for node in covered}
+            waiting = sorted({literals[node] >> 1 for node in waiting} - set(range(graph.first)))
+    graph = rebuilt(graph)
+    return graph if len(graph.gates) <= len(before.gates) else before
+
+
+def _readers(graph: Graph) -> list[list[int]]:
+    """The gates that read each node."""
+    readers: list[list[int]] = [[] for _ in range(graph.size)]
+    for node, (_, a, b) in enumerate(graph.gates, graph.first):
+        readers[a >> 1].append(node)
+        readers[b >> 1].append(node)
+    return readers
+
+
+def _reads(graph: Graph, node: int) -> tuple[int, int]:
+    _, a, b = graph.gates[node - graph.first]
+    return a >> 1, b >> 1
+
+
+def _window(graph: Graph, readers: list[list[int]], pivot: int) -> Window | None:
+    """A window around `pivot`: backward while the leaves stay few, then whatever reads nothing else."""
+    inside, leaves = {pivot}, set(_reads(graph, pivot))
+    while len(inside) < GATES and (leaf := _cheapest(graph, leaves)) is not None:
+        leaves.remove(leaf)
+        inside.add(leaf)
+        leaves.update(read for read in _reads(graph, leaf) if read not in inside)
+    _take_in_readers(graph, readers, inside, leaves)
+    if len(inside) < 2 or _is_read_by_a_leaf(graph, inside, leaves):
+        return None
+    gates = sorted(inside)
+    inner = {node: sum(reader in inside for reader in readers[node]) for node in gates}
+    roots = [node for node in gates if graph.fanouts[node] > inner[node]]
+    return Window(sorted(leaves), gates, roots)
+
+
+def _cheapest(graph: Graph, leaves: set[int]) -> int | None:
+    """The leaf that brings the fewest new leaves when it is taken in; the latest of them."""
+    choices = []
+    for leaf in leaves:
+        if leaf >= graph.first:
+            new = sum(read not in leaves for read in _reads(graph, leaf)) - 1
+            if len(leaves) + new <= LEAVES:
+                choices.append((new, -leaf))
+    return -min(choices)[1] if choices else None
+
+
+def _take_in_readers(graph: Graph, readers: list[list[int]], inside: set[int], leaves: set[int]) -> None:
+    known = inside | leaves
+    waiting = sorted(known)
+    while waiting and len(inside) < GATES:
+        for reader in readers[waiting.pop()]:
+            if reader not in known and all(read in known for read in _reads(graph, reader)):
+                known.add(reader)
+                inside.add(reader)
+                waiting.append(reader)
+
+
+def _is_read_by_a_leaf(graph: Graph, inside: set[int], leaves: set[int]) -> bool:
+    """Whether a leaf depends on a gate of the window."""
+    behind = set(inside)
+    for node in range(min(inside) + 1, max(leaves) + 1):
+        if node not in behind and any(read in behind for read in _reads(graph, node)):
+            if node in leaves:
+                return True
+            behind.add(node)
+    return False
+
+
+def _put_back(graph: Graph, window: Window, part: Graph) -> tuple[Graph, list[int]]:
+    """The graph with `part` in the window's place, and the new literal of each old node, FALSE for those gone."""
+    builder = Builder(graph.inputs)
+    literals = [2 * node if node < graph.first else 0 for node in range(graph.size)]
+    behind = set(window.gates)
+    later = []
+    for node, gate in enumerate(graph.gates, graph.first):
+        if node in behind:
+            continue
+        if gate.a >> 1 in behind or gate.b >> 1 in behind:
+            behind.add(node)
+            later.append(node)
+        else:
+            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
+    inner = [0] + [literals[leaf] for leaf in window.leaves]
+    for gate in part.gates:
+        inner.append(builder.copy(gate, inner[gate.a >> 1], inner[gate.b >> 1]))
+    for root, output in zip(window.roots, part.outputs, strict=True):
+        literals[root] = inner[output >> 1] ^ (output & 1)
+    for node in later:
+        gate = graph.gates[node - graph.first]
+        literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
+    return builder.finish(literals[output >> 1] ^ (output & 1) for output in graph.outputs), literals

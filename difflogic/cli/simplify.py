@@ -1,0 +1,122 @@
+"""`difflogic simplify`: a smaller circuit, proved to be the same."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from difflogic.cli.options import circuit_options, json_option
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.circuits.simplify import Simplified, Step
+    from difflogic.circuits.source import Source
+    from difflogic.circuits.task import Pruned
+
+FAILED = 1
+
+
+@click.command("simplify")
+@click.argument("circuit", type=click.Path(path_type=Path))
+@circuit_options
+@click.option("--task", "to_task", is_flag=True, help="Of a run: keep the trained behaviour alone, and nothing else.")
+@click.option("--out", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write the circuit.json there.")
+@json_option
+def command(
+    circuit: Path, periodic: bool | None, visible: int | None, to_task: bool, out: Path | None, as_json: bool
+) -> int:
+    """Make CIRCUIT smaller: a run, or a file that holds a circuit.
+
+    Gates are counted that read two inputs; constants, pass-throughs and NOT are free. The result computes the same
+    in its visible channels, in every step from every start, which is proved at the end (exit code 1 where it could
+    not be). With --task it shows the same only on rollouts of the run's task; that is verified, and is no proof.
+
+    Example: difflogic simplify runs/NAME -o small.json
+    """
+    from difflogic.circuits import source
+    from difflogic.circuits.simplify import simplified
+
+    given = source.load(circuit, periodic, visible)
+    if to_task and given.config is None:
+        raise UsageError(f"--task needs a run, which knows its task, but {circuit} is {given.kind}.")
+    found = simplified(given.netlist)
+    pruned = _pruned(found, given) if to_task else None
+    netlist = pruned.netlist if pruned else found.netlist
+    if out is not None:
+        from difflogic import files, netlist_json
+
+        files.write_atomically(out, netlist_json.to_json(netlist).encode())
+    if as_json:
+        click.echo(json.dumps(_report(given, found, pruned, out)))
+    else:
+        _show(given, found, pruned, out)
+    return 0 if found.verdict.equal else FAILED
+
+
+def _pruned(found: Simplified, given: Source) -> Pruned:
+    from difflogic.circuits.task import pruned
+
+    assert given.config is not None
+    return pruned(found.netlist, given.config)
+
+
+def _report(given: Source, found: Simplified, pruned: Pruned | None, out: Path | None) -> dict[str, Any]:
+    from difflogic.circuits.convert import gate_count
+
+    netlist = pruned.netlist if pruned else found.netlist
+    return {
+        "kind": given.kind,
+        "gates": {"before": gate_count(given.netlist), "after": gate_count(netlist), "paper": given.paper_gates},
+        "channels": list(netlist.origin),
+        "steps": [asdict(step) for step in (*found.steps, *(pruned.steps if pruned else ()))],
+        "equal": found.verdict.equal,
+        "how": found.verdict.how,
+        "task_only": None if pruned is None else {"rollouts": pruned.rollouts},
+        "note": found.note,
+        "out": None if out is None else str(out),
+    }
+
+
+def _show(given: Source, found: Simplified, pruned: Pruned | None, out: Path | None) -> None:
+    from difflogic.circuits.convert import gate_count
+
+    paper = "" if given.paper_gates is None else f"; active gates as the paper counts them: {given.paper_gates}"
+    click.echo(f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell{paper}")
+    _table((*found.steps, *(pruned.steps if pruned else ())))
+    if found.note:
+        click.echo(found.note)
+    word = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
+    click.echo(f"{word[found.verdict.equal]} in its visible channels: {found.verdict.how}.")
+    if pruned is not None:
+        click.echo(
+            f"--task: shows the same as before on {pruned.rollouts} rollouts of the task. Elsewhere it differs: "
+            "other starts, sizes, steps or damage."
+        )
+    netlist = pruned.netlist if pruned else found.netlist
+    click.echo(f"{gate_count(netlist)} gates, channels {_names(netlist.origin)}" + (f": {out}" if out else "."))
+
+
+def _names(origin: tuple[int, ...]) -> str:
+    """Channel numbers, few enough for a line."""
+    names = ", ".join(map(str, origin[:12]))
+    return names if len(origin) <= 12 else f"{names}, ... ({len(origin)})"
+
+
+def _table(steps: tuple[Step, ...]) -> None:
+    from difflogic.cli import table
+
+    rows = [
+        (
+            step.name,
+            str(step.gates[0]),
+            str(step.gates[1]),
+            "" if step.channels[0] == step.channels[1] else f"{step.channels[0]} to {step.channels[1]}",
+            f"{step.seconds:.2f} s",
+        )
+        for step in steps
+    ]
+    table.show(("step", "gates before", "after", "channels", "time"), rows)

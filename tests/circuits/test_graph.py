@@ -1,0 +1,79 @@
+"""Graphs compute what netlists do, and are what the module says they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic import gates
+from difflogic.circuits import patterns
+from difflogic.circuits.convert import gate_count, to_graph, to_netlist
+from difflogic.circuits.graph import FALSE, TRUE, Builder, Graph, rebuilt
+from difflogic.netlist import Netlist
+from tests.random_netlists import netlists
+
+
+def values(graph: Graph, words: np.ndarray) -> np.ndarray:
+    """The outputs' values, `[outputs, N]`."""
+    nodes = graph.evaluate(words)
+    inverted = np.array([output & 1 for output in graph.outputs], dtype=bool)[:, None]
+    found = nodes[[output >> 1 for output in graph.outputs]]
+    return np.where(inverted, ~found, found)
+
+
+@given(netlists(), st.booleans(), st.integers(0, 2**32 - 1))
+def test_a_graph_and_back(netlist: Netlist, share: bool, seed: int) -> None:
+    words = patterns.random_patterns(np.random.default_rng(seed), netlist.inputs, 2)
+    wanted = netlist.evaluate(words)
+    graph = to_graph(netlist, share)
+    assert np.array_equal(values(graph, words), wanted)
+    assert np.array_equal(values(rebuilt(graph, share), words), wanted)
+    back = to_netlist(graph, netlist)
+    assert np.array_equal(back.evaluate(words), wanted)
+    assert gate_count(back) == len(graph.gates) <= gate_count(netlist)
+
+
+@given(netlists())
+def test_what_a_graph_is(netlist: Netlist) -> None:
+    graph = to_graph(netlist, share=True)
+    for node, (xor, a, b) in enumerate(graph.gates, graph.first):
+        assert 1 < a < b < 2 * node
+        assert a >> 1 != b >> 1
+        assert not (xor and (a & 1 or b & 1))
+    assert len(set(graph.gates)) == len(graph.gates)
+
+
+@pytest.mark.parametrize("gate", range(16))
+def test_every_gate_is_at_most_one_node(gate: int) -> None:
+    builder = Builder(2)
+    graph = builder.finish([builder.gate(gate, 2, 4)])
+    words = np.array([[0b1100], [0b1010]], dtype=np.uint64)  # (a, b) = 00, 01, 10, 11 from the lowest bit on
+    truth = int(values(graph, words)[0, 0])
+    assert [truth >> row & 1 for row in range(4)] == gates.TRUTH[gate].tolist()
+    assert len(graph.gates) == int(gate not in (0, 3, 5, 10, 12, 15))
+
+
+def test_constants_and_opposite_outputs() -> None:
+    like = Netlist.build(3, False, [], [], [0, 0, 0])
+    builder = Builder(27)
+    both = builder.and_(2, 4)
+    netlist = to_netlist(builder.finish([both, both ^ 1, TRUE]), like)
+    assert gate_count(netlist) == 1
+    assert sorted(netlist.gates.tolist()) == [1, 12, 15]
+    netlist = to_netlist(builder.finish([both ^ 1, FALSE, 3]), like)
+    assert sorted(netlist.gates.tolist()) == [0, 12, 14], "the gate is built as the output wants it"
+
+
+def test_a_gate_on_one_bit_twice_is_not_counted() -> None:
+    assert gate_count(Netlist.build(1, False, [1, 6, 1], [[3, 3], [4, 4], [3, 4]], [11])) == 1
+
+
+def test_all_patterns_and_first_one() -> None:
+    for inputs in (1, 3, 6, 8):
+        words = patterns.all_patterns(inputs)
+        samples = {patterns.sample(words, index) for index in range(1 << inputs)}
+        assert len(samples) == 1 << inputs
+        assert patterns.sample(words, 5 % (1 << inputs)) == tuple(5 % (1 << inputs) >> i & 1 for i in range(inputs))
+    assert patterns.first_one(np.array([0, 0, 8, 1], dtype=np.uint64)) == 2 * 64 + 3

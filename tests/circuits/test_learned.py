@@ -1,0 +1,130 @@
+"""What seed 23 learns, made small and proved; and the circuit that the paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from difflogic import netlist_json, presets, rules
+from difflogic.circuit import Circuit
+from difflogic.circuits.convert import gate_count
+from difflogic.circuits.prove import JUDGES, network, prove
+from difflogic.circuits.readers import digitaljs
+from difflogic.circuits.simplify import STRUCTURAL, Simplified, simplified
+from difflogic.circuits.task import pruned
+from difflogic.netlist import Netlist
+from difflogic.train import tasks
+from difflogic.train.summary import active_gates
+from tests.circuits.digitaljs_text import published
+from tests.experiments import checkerboard_target
+from tests.random_circuits import bits
+
+BOARD = presets.checkerboard()
+
+
+@pytest.fixture(scope="module")
+def small_life(life: Circuit) -> Simplified:
+    return simplified(Netlist.from_circuit(life))
+
+
+@pytest.mark.parametrize(("side", "steps"), [(16, 16), (64, 68)])
+def test_the_published_circuit_draws_the_board(side: int, steps: int) -> None:
+    netlist = digitaljs.from_data(published())
+    starts = bits(np.random.default_rng(23), 8, side, side, 8)
+    board = checkerboard_target(side, side)
+    shown = [(state[..., :1] == board).all() for state in netlist.steps(starts.astype(np.uint8), steps)]
+    assert shown[-1]
+    assert not shown[steps // 2]
+    small = simplified(Netlist.build(8, False, netlist.gates, netlist.wires, netlist.outputs, visible=1))
+    assert small.verdict.equal
+    assert gate_count(small.netlist) == 3, "the other gates are a NOT, a wire, and what channel 0 never sees"
+    assert small.netlist.origin == (0, 2, 3)
+    kept = list(small.netlist.origin)
+    final = list(small.netlist.steps(starts.astype(np.uint8)[..., kept], steps))[-1]
+    assert (final[..., :1] == board).all()
+
+
+def test_checkerboard(checkerboard: Circuit) -> None:
+    netlist = Netlist.from_circuit(checkerboard, visible=1)
+    found = simplified(netlist)
+    assert active_gates(checkerboard.flat_logits()) == 21
+    assert found.verdict.equal
+    assert gate_count(found.netlist) <= 5, "five is what the paper reaches by pruning, and this is proved equal"
+    x = tasks.probes(BOARD)
+    final = list(found.netlist.steps(x[..., list(found.netlist.origin)], 20))[-1]
+    assert (final[..., :1] == tasks.target(BOARD.task)).all()
+
+
+def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
+    netlist = simplified(Netlist.from_circuit(checkerboard, visible=1)).netlist
+    found = pruned(netlist, BOARD.with_(train={"probes": 8}))
+    assert gate_count(found.netlist) <= min(5, gate_count(netlist))
+    starts = bits(np.random.default_rng(99), 16, 16, 16, 8).astype(np.uint8)
+    final = list(found.netlist.steps(starts[..., list(found.netlist.origin)], 20))[-1]
+    assert (final[..., :1] == tasks.target(BOARD.task)).all()
+
+
+def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplified) -> None:
+    assert active_gates(life.flat_logits()) == 315
+    structural = next(step for step in small_life.steps if step.name == list(STRUCTURAL)[-1])
+    assert structural.gates[1] <= 170
+    assert gate_count(small_life.netlist) <= 25
+    assert small_life.verdict.equal
+    assert small_life.verdict.how == "channels: 1 by exhaustion (up to 512 neighbourhoods)"
+    boards = np.arange(512)[:, None] >> np.arange(9) & 1
+    centres = small_life.netlist.rollout(boards.reshape(-1, 3, 3, 1), 1)[1][:, 1, 1, 0]
+    wanted = [int(board.sum() == 3 or (board.sum() == 4 and board[4])) for board in boards]
+    assert centres.tolist() == wanted
+    verdict = network(life, small_life.netlist)
+    assert (verdict.equal, verdict.proves) == (True, False)
+    assert "all 512" in verdict.how
+
+
+def test_life_by_every_judge(life: Circuit, small_life: Simplified, tool: str) -> None:
+    (verdict,) = prove(Netlist.from_circuit(life), small_life.netlist, [tool])
+    assert verdict.judge == tool
+    assert verdict.equal is True
+    assert tool in JUDGES
+
+
+def life_from(cells: str, side: int, netlist: Netlist) -> Iterator[np.ndarray]:
+    """The generations of a pattern, `O` alive, in the middle of an empty torus."""
+    rows = np.array([[cell == "O" for cell in row] for row in cells.split()], dtype=np.uint8)
+    start = np.zeros((1, side, side, 1), dtype=np.uint8)
+    middle = side // 2
+    start[0, middle : middle + rows.shape[0], middle : middle + rows.shape[1], 0] = rows
+    yield start
+    yield from netlist.steps(start, 10_000)
+
+
+def test_a_glider_flies(small_life: Simplified) -> None:
+    generations = list(islice(life_from(".O. ..O OOO", 16, small_life.netlist), 65))
+    assert np.array_equal(generations[4], np.roll(generations[0], (1, 1), axis=(1, 2)))
+    assert np.array_equal(generations[64], generations[0]), "once around the torus"
+
+
+def test_the_r_pentomino_settles_after_1103_generations(small_life: Simplified) -> None:
+    """On a plane without an end: the grid grows where life comes near its border."""
+    netlist = replace(small_life.netlist, periodic=False)
+    state = np.pad(np.array([[0, 1, 1], [1, 1, 0], [0, 1, 0]], dtype=np.uint8), 8)[None, ..., None]
+    populations = [int(state.sum())]
+    for _ in range(1103 + 2):
+        edges = state[:, [0, -1]].any() or state[:, :, [0, -1]].any()
+        (state,) = netlist.steps(np.pad(state, ((0, 0), (8, 8), (8, 8), (0, 0))) if edges else state, 1)
+        populations.append(int(state.sum()))
+    assert populations[1102] != 116
+    assert populations[1103:] == [116, 116, 116]
+
+
+def test_a_rule_is_what_the_table_says(small_life: Simplified) -> None:
+    x = bits(np.random.default_rng(1), 1, 30, 41, 1).astype(np.uint8)
+    text = netlist_json.to_json(small_life.netlist)
+    step = netlist_json.from_json(text).rollout(x, 1)[1, 0, ..., 0]
+    padded = np.pad(x[0, ..., 0], 1, mode="wrap")
+    around = sum(padded[1 + dy : 31 + dy, 1 + dx : 42 + dx] for dy in (-1, 0, 1) for dx in (-1, 0, 1)) - x[0, ..., 0]
+    assert np.array_equal(step, (around == 3) | ((around == 2) & (x[0, ..., 0] == 1)))
+    assert rules.table("B3/S23").sum() == 140

@@ -1,0 +1,158 @@
+"""Proofs: right answers only, with a counter-example that differs where they say no."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from difflogic.circuits import patterns, tools
+from difflogic.circuits.convert import gate_count, to_graph, to_netlist
+from difflogic.circuits.prove import JUDGES, network, prove
+from difflogic.circuits.simplify import STRUCTURAL, folded
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist
+from tests.random_circuits import random_circuit
+from tests.random_netlists import netlists, random_netlist
+
+
+def changed(netlist: Netlist, place: int, gate: int) -> Netlist:
+    gates = netlist.gates.copy()
+    gates[place % len(gates)] = gate
+    return replace(netlist, gates=gates)
+
+
+def one_channel(netlist: Netlist) -> bool:
+    return netlist.channels == 1 and len(netlist.gates) > 0
+
+
+@given(netlists().filter(one_channel), st.integers(0, 100), st.integers(0, 15))
+def test_the_verdict_is_right(netlist: Netlist, place: int, gate: int) -> None:
+    other = changed(netlist, place, gate)
+    words = patterns.all_patterns(9)
+    equal = np.array_equal(netlist.evaluate(words), other.evaluate(words))
+    (verdict,) = prove(netlist, other, ["difflogic"])
+    assert verdict.equal is equal
+    assert (verdict.counterexample is None) == equal
+    if verdict.counterexample is not None:
+        bits = [int(netlist.bit_name(bit) in verdict.counterexample.ones) for bit in range(9)]
+        inputs = np.array(bits, dtype=np.uint64)[:, None]
+        values = [int(each.evaluate(inputs)[0, 0]) & 1 for each in (netlist, other)]
+        assert verdict.counterexample.outputs == ((netlist.origin[0], *values),)
+        assert values[0] != values[1]
+
+
+@pytest.mark.parametrize("name", ["berkeley-abc", "yosys"])
+@given(netlist=netlists(most=15), place=st.integers(0, 100), gate=st.integers(0, 15))
+@settings(max_examples=6)
+def test_independent_judges_agree(name: str, netlist: Netlist, place: int, gate: int, require_tool) -> None:
+    require_tool(name)
+    assume(len(netlist.gates) > 0)
+    other = changed(folded(netlist) if place % 2 and len(folded(netlist).gates) else netlist, place, gate)
+    own, theirs = prove(netlist, other, ["difflogic", name])
+    assert own.equal is theirs.equal
+    assert theirs.how.startswith("says")
+
+
+def test_wide_functions_go_to_sat() -> None:
+    """27 inputs joined in another order: equal; with one of them left out: different."""
+    chain = [[0, 1], *([27 + index, index + 2] for index in range(25))]
+    back = [[26, 25], *([27 + index, 24 - index] for index in range(25))]
+    one = Netlist.build(3, False, [6] * 26, chain, [52, 0, 0])
+    other = Netlist.build(3, False, [6] * 26, back, [52, 0, 0])
+    (verdict,) = prove(one, other, ["difflogic"])
+    assert verdict.equal is True
+    assert verdict.how == "channels: 2 by structure, 1 by SAT"
+    shorter = Netlist.build(3, False, [6] * 25, back[:25], [51, 0, 0])
+    (verdict,) = prove(one, shorter, ["difflogic"])
+    assert verdict.equal is False
+    assert verdict.how == "by SAT"
+    assert verdict.counterexample is not None
+    assert verdict.counterexample.outputs[0][0] == 0
+
+
+def test_dropped_channels_are_matched_by_name() -> None:
+    """Channel 1 is never seen: without it the automaton is the same, and its own next state is not compared."""
+    whole = Netlist.build(3, False, [1, 6], [[18, 3], [0, 9]], [27, 28, 4], visible=1)
+    fewer = STRUCTURAL["channels that are never seen dropped"](whole)
+    assert fewer.origin == (0, 2)
+    for one, other in ((whole, fewer), (fewer, whole)):
+        assert prove(one, other, ["difflogic"])[0].equal is True
+    wrong = replace(fewer, outputs=fewer.outputs[::-1].copy())
+    assert prove(whole, wrong, ["difflogic"])[0].equal is False
+
+
+def test_a_dropped_channel_that_matters_is_found() -> None:
+    whole = Netlist.build(2, False, [6], [[0, 9]], [18, 9], visible=1)
+    fewer = Netlist.build(1, False, [3], [[0, 0]], [9])
+    (verdict,) = prove(whole, fewer, ["difflogic"])
+    assert verdict.equal is False
+    assert verdict.counterexample is not None
+    assert "in[1][0]" in verdict.counterexample.ones
+
+
+def test_circuits_that_show_different_channels_are_refused() -> None:
+    one, other = (Netlist.build(1, False, [], [], [0], origin=[name]) for name in (0, 4))
+    with pytest.raises(CircuitError, match=r"show different channels, \[0\] and \[4\]"):
+        prove(one, other)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_the_network_and_its_gates(channels: int) -> None:
+    circuit = random_circuit(np.random.default_rng(4), channels=channels)
+    netlist = Netlist.from_circuit(circuit)
+    good = network(circuit, netlist)
+    assert (good.equal, good.proves) == (True, False)
+    assert ("all 512" if channels == 1 else "random 4096") in good.how
+    used = STRUCTURAL["equal gates shared"](netlist)
+    wrong = replace(used, outputs=np.zeros_like(used.outputs))
+    assert network(circuit, wrong).equal is False
+
+
+@pytest.mark.parametrize("name", ["berkeley-abc", "yosys"])
+def test_a_missing_tool_is_named_with_its_package(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    netlist = random_netlist(np.random.default_rng(1), 5)
+    (verdict,) = prove(netlist, netlist, [name])
+    assert verdict.equal is None
+    assert verdict.how == f"{name} is not installed: on Debian and Ubuntu it is the package {name}."
+
+
+def test_a_tool_that_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    program = tmp_path / tools.ABC
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(tools, "SECONDS", 0.2)
+    netlist = random_netlist(np.random.default_rng(1), 5)
+    (verdict,) = prove(netlist, netlist, [tools.ABC])
+    assert verdict.equal is None
+    assert "gave no answer within" in verdict.how
+
+
+def test_a_tool_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    program = tmp_path / tools.YOSYS
+    program.write_text("#!/bin/sh\necho broken\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    netlist = random_netlist(np.random.default_rng(1), 5)
+    (verdict,) = prove(netlist, netlist, [tools.YOSYS])
+    assert verdict.equal is None
+    assert "broken" in verdict.how
+
+
+def test_every_gate_reaches_the_judges(require_tool) -> None:
+    """All sixteen types, on two bits and on one bit twice, as they are in the file that a judge reads."""
+    for name in ("berkeley-abc", "yosys"):
+        require_tool(name)
+    gates = [*range(16), *range(16)]
+    wires = [[0, 1]] * 16 + [[2, 2]] * 16
+    channels = 32
+    first = 9 * channels
+    netlist = Netlist.build(channels, False, gates, wires, range(first, first + 32))
+    verdicts = prove(netlist, to_netlist(to_graph(netlist), netlist))
+    assert [verdict.equal for verdict in verdicts] == [True] * len(JUDGES)
+    assert gate_count(netlist) == 10

@@ -1,0 +1,246 @@
+"""Circuits from other people's files: the same automaton, or one clear sentence."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from difflogic import netlist_json
+from difflogic.circuit import Circuit
+from difflogic.circuits import source
+from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
+from difflogic.errors import CheckpointError, CircuitError, DifflogicError
+from difflogic.netlist import Netlist
+from difflogic.train.summary import active_gates
+from tests import parity
+from tests.circuits.digitaljs_text import connector, published
+from tests.random_circuits import circuits, random_circuit
+
+
+@pytest.mark.parametrize("name", [name for name in parity.SMALL_MODELS if name != "small_async"])
+def test_the_authors_parameters_compute_what_they_computed(name: str) -> None:
+    found = source.load(parity.DATA / f"{name}.npz")
+    arrays = parity.load(name)
+    steps = len(arrays["hard/states"])
+    assert found.kind == "the authors' parameters"
+    assert np.array_equal(found.netlist.rollout(arrays["x"], steps)[1:], arrays["hard/states"])
+    assert found.paper_gates == active_gates(parity.small_model(name).circuit.flat_logits())
+
+
+def write_npz(path: Path, circuit: Circuit, **more: Any) -> Path:
+    arrays = {
+        f"{kind}/{network}/{index}": layer
+        for kind, tables in (("logits", circuit.logits), ("wires", circuit.wires))
+        for network, layers in tables.items()
+        for index, layer in enumerate(layers)
+    }
+    np.savez(path, **arrays, **more)
+    return path
+
+
+def test_the_boundary_may_be_said(tmp_path: Path) -> None:
+    circuit = random_circuit(np.random.default_rng(1))
+    assert not source.load(write_npz(tmp_path / "a.npz", circuit)).netlist.periodic
+    assert source.load(write_npz(tmp_path / "b.npz", circuit, periodic=np.int32(1))).netlist.periodic
+    assert source.load(tmp_path / "a.npz", periodic=True).netlist.periodic
+    assert source.load(tmp_path / "a.npz", visible=1).netlist.visible == 1
+    with pytest.raises(CircuitError, match="shows 1 to 2 of its channels, not 3"):
+        source.load(tmp_path / "a.npz", visible=3)
+
+
+def test_damaged_parameters_are_one_sentence(tmp_path: Path) -> None:
+    circuit = random_circuit(np.random.default_rng(1))
+    whole = write_npz(tmp_path / "a.npz", circuit).read_bytes()
+    np.savez(tmp_path / "b.npz", other=np.zeros(3))
+    np.savez(tmp_path / "c.npz", **{"logits/perceive/0": np.array([{}], dtype=object)}, allow_pickle=True)
+    write_npz(tmp_path / "d.npz", circuit, hyperparams_json="[")
+    (tmp_path / "e.npz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "f.npz").write_bytes(whole.replace(b"NUMPY", b"NUMPX", 1))
+    for file in sorted(tmp_path.glob("[b-f].npz")):
+        with pytest.raises(CircuitError) as caught:
+            source.load(file)
+        assert str(file) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_arrays_that_unpack_to_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notebook, "MAX_BYTES", 1000)
+    with pytest.raises(CircuitError, match="at most 1000 are read"):
+        source.load(write_npz(tmp_path / "a.npz", random_circuit(np.random.default_rng(1))))
+
+
+def hard_text(circuit: Circuit) -> dict[str, Any]:
+    """A circuit as logicars writes it."""
+
+    def layer(logits: np.ndarray, wires: np.ndarray) -> dict[str, Any]:
+        rows = zip(logits.argmax(axis=1).tolist(), *wires.tolist(), strict=True)
+        return {"gates": [{"op": op, "wire_a": a, "wire_b": b} for op, a, b in rows]}
+
+    kernels = [
+        {
+            "layers": [
+                layer(logits[k], wires[k])
+                for logits, wires in zip(circuit.perceive, circuit.perceive_wires, strict=True)
+            ],
+            "input_size": 9,
+        }
+        for k in range(circuit.kernels)
+    ]
+    update = [layer(logits, wires) for logits, wires in zip(circuit.update, circuit.update_wires, strict=True)]
+    return {
+        "perception": {"kernels": kernels, "channels": circuit.channels},
+        "update": {"layers": update, "input_size": 0, "output_size": circuit.channels},
+        "channels": circuit.channels,
+    }
+
+
+@given(circuits())
+def test_hard_circuits_of_logicars(circuit: Circuit) -> None:
+    found = hard_circuit.from_data(json.loads(json.dumps(hard_text(circuit))))
+    one, other = Netlist.from_circuit(found), Netlist.from_circuit(circuit)
+    assert np.array_equal(one.gates, other.gates)
+    assert np.array_equal(one.wires, other.wires)
+    assert active_gates(found.flat_logits()) == active_gates(circuit.flat_logits())
+
+
+HARD = hard_text(random_circuit(np.random.default_rng(2), hidden=()))
+DIGITAL = published()
+OWN = json.loads(netlist_json.to_json(Netlist.from_circuit(random_circuit(np.random.default_rng(3), channels=1))))
+
+
+@pytest.mark.parametrize("data", [HARD, DIGITAL, OWN], ids=["logicars", "DigitalJS", "circuit.json"])
+def test_a_file_is_recognised(data: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "any.json"
+    path.write_text(json.dumps(data))
+    assert source.load(path).kind == {"p": "HardCircuit", "d": "DigitalJS", "f": "circuit.json"}[next(iter(data))[0]]
+
+
+def test_gates_of_many_inputs_and_constants() -> None:
+    devices = {f"i_{index}": {"type": "Button", "bits": 1} for index in range(4)}
+    devices |= {"one": {"type": "Constant", "constant": "1"}, "yes": {"type": "True"}, "no": {"type": "False"}}
+    devices |= {
+        "same": {"type": "Repeater"},
+        "nand": {"type": "Nand", "inputs": 4},
+        "xor": {"type": "Xor", "inputs": 3},
+    }
+    devices |= {f"o_{channel}": {"type": "Lamp"} for channel in range(4)}
+    connectors = [connector(f"i_{index}", "nand", f"in{index + 1}") for index in range(3)]
+    connectors += [connector("same", "nand", "in4"), connector("i_3", "same", "in")]
+    connectors += [connector(name, "xor", f"in{index + 1}") for index, name in enumerate(("nand", "one", "i_0"))]
+    connectors += [connector(name, f"o_{index}", "in") for index, name in enumerate(("nand", "xor", "yes", "no"))]
+    netlist = digitaljs.from_data({"devices": devices, "connectors": connectors})
+    for sample in range(16):
+        inputs = np.zeros((netlist.inputs, 1), dtype=np.uint64)
+        inputs[:4, 0] = [sample >> index & 1 for index in range(4)]
+        nand = int(sample != 15)
+        found = (netlist.evaluate(inputs)[:, 0] & np.uint64(1)).tolist()
+        assert found == [nand, nand ^ 1 ^ (sample & 1), 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data["devices"].update(x={"type": "Dff"}), "'x' is of unknown type 'Dff'"),
+        (lambda data: data["devices"].update(x={"type": []}), "'x' is of unknown type"),
+        (lambda data: data["devices"].update(x=[]), "'x' must be an object of one bit"),
+        (lambda data: data["devices"]["l_1_96"].update(bits=4), "'l_1_96' must be an object of one bit"),
+        (lambda data: data["devices"]["l_1_96"].update(inputs=3), "Nothing drives the port 'in3' of 'l_1_96'|3 inputs"),
+        (lambda data: data["devices"].update(x={"type": "Button"}), "'x' says neither by its label nor by its id"),
+        (lambda data: data["devices"].update(o_x={"type": "Output"}), "'o_x' says neither"),
+        (lambda data: data["devices"].update(o_9={"type": "Output"}), "Nothing drives|channels 0, 1"),
+        (
+            lambda data: data["devices"].update(i_0b={"type": "Input", "label": "i_0_0"}),
+            r"Two devices are both 'in\[0\]",
+        ),
+        (lambda data: data["devices"].update(i_900={"type": "Input"}), r"input in\[100\]\[0\], but no output"),
+        (lambda data: data["connectors"].pop(), "Nothing drives the port"),
+        (lambda data: data["connectors"].append(data["connectors"][0]), "is driven twice"),
+        (lambda data: data["connectors"].append({"from": 1}), "A connector needs from and to"),
+        (lambda data: data["connectors"].append(connector("i_0", "void", "in")), "leads nowhere"),
+        (lambda data: data["connectors"].append(connector("void", "o_0", "in")), "leads nowhere"),
+        (lambda data: data["connectors"][0]["from"].update(id="o_1"), "leads nowhere"),
+        (lambda data: data.update(subcircuits={"x": {}}), "no subcircuits"),
+    ],
+)
+def test_damaged_digitaljs_is_one_sentence(change: Any, message: str) -> None:
+    data = copy.deepcopy(DIGITAL)
+    change(data)
+    with pytest.raises(CircuitError, match=message):
+        digitaljs.from_data(data)
+
+
+def test_a_digitaljs_cycle_is_named() -> None:
+    data = copy.deepcopy(DIGITAL)
+    next(pair for pair in data["connectors"] if pair["to"]["id"] == "l_1_196")["from"]["id"] = "l_3_54"
+    with pytest.raises(CircuitError, match="a cycle through the gate 'l_"):
+        digitaljs.from_data(data)
+
+
+VALUES: tuple[Any, ...] = (None, True, -1, 1 << 70, 1e300, "", "x", "g0", "in[0][0]", [], {}, [[]], {"id": 1})
+
+
+def spoiled(data: Any, rng: random.Random) -> Any:
+    """A copy with one value, anywhere, replaced, dropped or doubled."""
+    data = copy.deepcopy(data)
+    place, parent, key = data, None, None
+    while isinstance(place, dict | list) and place and (parent is None or rng.random() < 0.8):
+        parent, key = place, rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
+        place = place[key]
+    assert parent is not None
+    assert key is not None
+    action = rng.randrange(3)
+    if action == 0:
+        del parent[key]
+    elif action == 1 and isinstance(parent, list):
+        parent.append(copy.deepcopy(place))
+    else:
+        parent[key] = rng.choice(VALUES)
+    return data
+
+
+@pytest.mark.parametrize("data", [HARD, DIGITAL, OWN], ids=["logicars", "DigitalJS", "circuit.json"])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=150)
+def test_spoiled_files_are_read_or_refused_in_one_sentence(data: Any, seed: int, tmp_path_factory) -> None:
+    rng = random.Random(seed)
+    text = json.dumps(spoiled(data, rng))
+    if rng.random() < 0.2:
+        text = text[: rng.randrange(len(text))]
+    path = tmp_path_factory.getbasetemp() / "spoiled.json"
+    path.write_text(text)
+    refusal, found = "", None
+    try:
+        found = source.load(path)
+    except DifflogicError as error:
+        refusal = str(error)
+    if found is None:
+        assert str(path) in refusal
+        assert "\n" not in refusal
+    else:
+        assert len(found.netlist.rollout(np.zeros((1, 3, 3, found.netlist.channels), dtype=np.uint8), 1)) == 2
+
+
+def test_what_is_no_circuit(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"a": 1}')
+    with pytest.raises(CircuitError, match=r"is no circuit: expected a run folder, .* HardCircuit JSON"):
+        source.load(path)
+    with pytest.raises(CircuitError, match="Cannot read the circuit"):
+        source.load(tmp_path / "absent.json")
+    with pytest.raises(CheckpointError, match="holds no"):
+        source.load(tmp_path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CircuitError, match="Cannot read the circuit"):
+        source.load(path)
+    shutil.copy(parity.DATA / "wires_seed23.npz", tmp_path / "w.npz")
+    with pytest.raises(CircuitError, match="Expected arrays logits/perceive/0"):
+        source.load(tmp_path / "w.npz")

@@ -1,0 +1,110 @@
+"""`difflogic simplify` and `difflogic prove`: what they print, write and end with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic import netlist_json
+from difflogic.circuits import resynthesis
+from difflogic.cli.main import main
+from difflogic.netlist import Netlist
+from tests.cli.conftest import Call
+from tests.random_circuits import random_circuit
+
+
+@pytest.fixture(autouse=True)
+def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resynthesis, "WALKS", 1)
+    monkeypatch.setattr(resynthesis, "MOVES", 5)
+
+
+@pytest.fixture
+def run(call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A tiny run, three epochs long."""
+    assert call("--epochs", 3, "--out", "here").code == 0
+    capsys.readouterr()
+    return Path("here")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "random.json"
+    netlist = Netlist.from_circuit(random_circuit(np.random.default_rng(6)))
+    path.write_text(netlist_json.to_json(netlist))
+    return path
+
+
+def test_a_run_made_small_and_proved(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simplify", str(run), "-o", "small.json"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("run: ")
+    assert "two-input gates per cell; active gates as the paper counts them: " in lines[0]
+    assert lines[1].split()[:3] == ["step", "gates", "before"]
+    assert [line.split("  ")[0] for line in lines[2:6]] == [
+        "constants, wires and NOTs folded",
+        "gates that nothing reads dropped",
+        "channels that are never seen dropped",
+        "equal gates shared",
+    ]
+    assert lines[-2].startswith("Proved equal in its visible channels: ")
+    assert lines[-1].endswith(": small.json")
+    assert main(["prove", str(run), "small.json", "--judge", "network", "--judge", "difflogic"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[:3]] == [
+        ["judge", "verdict"],
+        ["network", "equal"],
+        ["difflogic", "equal"],
+    ]
+    assert lines[-1] == "Equal: the two compute the same next state from every neighbourhood."
+
+
+def test_pruned_to_its_task(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simplify", str(run), "--task", "--json", "-o", "small.json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["task_only"]["rollouts"] > 0
+    assert report["equal"] is True
+    assert report["gates"]["after"] <= min(step["gates"][1] for step in report["steps"])
+    assert list(netlist_json.load(Path("small.json")).origin) == report["channels"]
+
+
+def test_task_needs_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simplify", str(file), "--task"]) == 2
+    assert capsys.readouterr().err == f"Error: --task needs a run, which knows its task, but {file} is circuit.json.\n"
+
+
+def test_two_that_differ(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = json.loads(file.read_text())
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(data | {"outputs": data["outputs"][::-1], "periodic": True}))
+    assert main(["prove", str(file), str(other), "--judge", "difflogic"]) == 1
+    out = capsys.readouterr().out
+    assert "DIFFERENT" in out
+    assert "Counter-example, evaluated in both: inputs that are 1: " in out
+    assert "Note: one of the two is periodic and the other is not" in out
+    assert out.endswith("Different.\n")
+    assert main(["prove", str(file), str(other), "--judge", "difflogic", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["equal"], report["same_boundary"]) == (False, False)
+    assert report["verdicts"][0]["counterexample"]["outputs"]
+
+
+def test_nobody_can_say(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(["prove", str(file), str(file), "--judge", "yosys"]) == 1
+    out = capsys.readouterr().out
+    assert "yosys is not installed: on Debian and Ubuntu it is the package yosys." in out
+    assert out.endswith("Undecided: no judge could prove it.\n")
+
+
+@pytest.mark.parametrize("command", [["simplify"], ["prove", "absent.json"]])
+def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text('{"format": "difflogic-circuit"')
+    assert main([*command[:1], str(path), *command[1:]]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(f"Error: {path}: The circuit is not whole JSON: ")
+    assert errors.count("\n") == 1
