@@ -14,6 +14,7 @@ WHOLE_GATES = 300
 WALKS, MOVES = 6, 1000
 """Random walks on a whole graph."""
 WINDOW_WALKS, WINDOW_MOVES = 1, 10
+"""And on a window."""
 MOST_GATES = 20_000
 """A larger graph is left as it is: windows of it would take hours."""
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from difflogic.circuits.graph import Builder, Graph, rebuilt
 
-LEAVES = 8
-GATES = 40
+LEAVES, GATES = 8, 40
+"""A window's size at most: 256 samples, and a replacement takes milliseconds."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic import wiring
+from difflogic import netlist_json, wiring
 from difflogic.circuits import merge, resynthesis
 from difflogic.circuits.convert import gate_count, to_graph, to_netlist
 from difflogic.circuits.counting import rebuilt_by_counting
@@ -224,3 +224,11 @@ def test_windows_share_nothing_wrong() -> None:
     found = resynthesis.resynthesised(graph)
     assert len(found.gates) < len(graph.gates)
     assert prove(netlist, to_netlist(found, netlist), ["difflogic"])[0].equal
+
+
+def test_a_million_gates_are_read_and_simplified() -> None:
+    """Random gates: most of what the outputs read is constant, as it turns out."""
+    netlist = random_netlist(np.random.default_rng(1), 1_000_000, channels=4, reach=500)
+    found = simplified(netlist_json.from_json(netlist_json.to_json(netlist)))
+    assert found.verdict.equal is True
+    assert shows_the_same(netlist, found.netlist, 1)
