@@ -66,9 +66,10 @@ class Circuit:
         return cls(perceive, update, perceive_wires, update_wires, channels, periodic)
 
     @classmethod
-    def initial(cls, model: ModelConfig, seed: int, initial_logit: float = 10.0) -> Circuit:
+    def initial(cls, model: ModelConfig, seed: int, initial_logit: float = 10.0, narrow_drop: float = 0.0) -> Circuit:
         """The notebook's start: every gate is the pass-through A; the wiring is drawn from `seed`.
 
+        Its start logit is lower by `narrow_drop` in the update layers that are narrower than the first.
         Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
         """
         _, sub = prng.split(prng.key_from_seed(seed))
@@ -80,12 +81,14 @@ class Circuit:
             perceive_wires = [np.stack(layer) for layer in zip(*per_kernel, strict=True)]
         else:
             perceive_wires = _draw(model.perceive, perceive_key)
-        start = np.zeros(gates.GATE_COUNT, dtype=np.float32)
+        start, narrow = np.zeros((2, gates.GATE_COUNT), dtype=np.float32)
         start[gates.PASS_THROUGH] = initial_logit
+        narrow[gates.PASS_THROUGH] = initial_logit - narrow_drop
+        update = model.update.widths[1:]
         return cls.from_arrays(
             logits={
                 "perceive": [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]],
-                "update": [np.tile(start, (n, 1)) for n in model.update.widths[1:]],
+                "update": [np.tile(narrow if n < update[0] else start, (n, 1)) for n in update],
             },
             wires={"perceive": perceive_wires, "update": update_wires},
             channels=model.channels,

@@ -22,6 +22,7 @@ from difflogic.fields import (
     FILE_NAME,
     NOT_NEGATIVE,
     SHARE,
+    UP_TO_ONE,
     at_least,
     between,
     build,
@@ -237,6 +238,10 @@ def _require_ascending(name: str, steps: tuple[int, ...], least: int, most: int)
     )
 
 
+HARDENING_EPOCHS = 1 << 16
+"""The share of hardened gates grows in fewer epochs than this."""
+
+
 @dataclass(frozen=True)
 class TrainConfig:
     """The optimiser and its budget. One epoch is one optimiser step."""
@@ -253,6 +258,22 @@ class TrainConfig:
         default=10.0,
         metadata=told("Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE),
     )
+    narrow_drop: float = field(
+        default=0.0,
+        metadata=told(
+            "The start logit is lower by so much in layers of the update network that are narrower than its first",
+            NOT_NEGATIVE,
+        ),
+    )
+    hardening: float = field(
+        default=0.0,
+        metadata=told(
+            "Share of gates, drawn each epoch, that are evaluated as their most probable gate; gradients stay soft",
+            UP_TO_ONE,
+        ),
+    )
+    harden_from: int = field(default=0, metadata=told("Epochs until that share grows from 0", at_least(0)))
+    harden_to: int = field(default=0, metadata=told("Epochs until it is reached", at_least(0)))
     fire_rate: float = field(
         default=1.0,
         metadata=told("Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE),
@@ -285,6 +306,12 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check(self)
         self._check_pool()
+        if self.hardening:
+            require(
+                0 < self.harden_to - self.harden_from < HARDENING_EPOCHS,
+                f"harden_to must be 1 to {HARDENING_EPOCHS - 1} epochs after harden_from, {self.harden_from}, "
+                f"got {self.harden_to}.",
+            )
 
     def _check_pool(self) -> None:
         if self.pool:

@@ -51,6 +51,7 @@ def one_of(names: Sequence[str]) -> Limits:
 NOT_NEGATIVE = Limits("a finite number of at least 0", lambda value: math.isfinite(value) and value >= 0)
 BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1)
 SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
+UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
 FILE_NAME = Limits(
     "text of 1 to 100 characters, without slashes and control characters",
     lambda value: 0 < len(value) <= 100 and value.isprintable() and not set(value) & set("/\\"),

@@ -17,6 +17,7 @@ PHASES = {
     "prepare": "start",
     "seed_grid": "start",
     "fire_mask": "start",
+    "harden": "start",
     "coefficients": "forward",
     "gate_forward": "forward",
     "loss": "loss",

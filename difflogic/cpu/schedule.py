@@ -28,6 +28,7 @@ from difflogic.cpu.fire_mask import fire_mask
 from difflogic.cpu.gate_backward import gate_backward
 from difflogic.cpu.gate_forward import gate_forward, leave
 from difflogic.cpu.gradients import gradients
+from difflogic.cpu.harden import growing_share, harden
 from difflogic.cpu.phases import BACKWARD, COMMIT, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
 from difflogic.cpu.pool import draw_pool, rank, write_back
 from difflogic.cpu.program import Program
@@ -35,6 +36,7 @@ from difflogic.cpu.rule_target import rule_target
 from difflogic.cpu.seed_grid import seed_grid
 from difflogic.cpu.tables import Array, Grid
 from difflogic.cpu.threefry import split
+from difflogic.hardening import Hardening
 
 TAKEN, DONE = 0, 8
 """Places of the two counters, on cache lines of their own."""
@@ -101,6 +103,7 @@ class Buffers(NamedTuple):
     damage_side: int
     pool_reset: int
     optimizer: Optimizer
+    hardening: Hardening
 
 
 @piece
@@ -179,7 +182,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, bu
 
 @inner
 def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
-    """This epoch's start grids, fire masks and damage."""
+    """This epoch's hardened gates, start grids, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
     if buffers.pool.size:
         first, last = _share(grid.batch, item, grid.tiles)
@@ -187,6 +190,11 @@ def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
         start = buffers.fresh
     seed_grid(grid, buffers.start, channels, item, grid.tiles, control, buffers.same, start)
     _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
+    if buffers.hardening.peak:
+        gates = buffers.logits.size // KINDS
+        first, last = _share(gates, item, grid.tiles)
+        share = growing_share(buffers.hardening, control[c.EPOCH])
+        harden(first, last, gates, share, key0, key1, buffers.table, buffers.logits, buffers.coefficients)
     if buffers.masks.size:
         fire_mask(grid, item, grid.tiles, buffers.fire_rate, key0, key1, buffers.masks)
     for index in range(item, len(buffers.kept), grid.tiles):

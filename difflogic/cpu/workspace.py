@@ -17,6 +17,7 @@ from difflogic.cpu.threads import together
 from difflogic.cpu.vectors import TILE
 from difflogic.damage import Damage
 from difflogic.engine import Job
+from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.shape import Hyper, Shape
 
 
@@ -80,6 +81,7 @@ class Workspace:
             damage_side=shape.damage_side,
             pool_reset=0 if train is None else train.pool_reset,
             optimizer=optimizer,
+            hardening=NO_HARDENING if train is None else Hardening.of(train),
         )
 
     def run(self, phases: Array, epochs: int = 1) -> Array:

@@ -47,6 +47,7 @@ class KernelSpec:
 
 _SPECS = (
     KernelSpec("coefficients", (uniform("shape"), read("logits"), read_write("coefficients"), read_write("gate_ids"))),
+    KernelSpec("harden", (uniform("shape"), read("control"), read("logits"), read_write("coefficients"))),
     KernelSpec("seed_grid", (uniform("shape"), read("control"), read_write("state"))),
     KernelSpec("fire_mask", (uniform("shape"), read("control"), read_write("masks"))),
     KernelSpec(

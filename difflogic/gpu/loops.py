@@ -38,6 +38,7 @@ def loop_trips(plan: Plan) -> dict[str, int]:
     hard_items = plan.groups * shape.cells_per_grid
     return {
         "coefficients": 4 * _SIXTEEN + _SIXTEEN,
+        "harden": _SPLIT + 2 * _THREEFRY + 5 * _SIXTEEN,
         "seed_grid": 2 * _SPLIT + _linear(-(-shape.cells * shape.channels // 2), _THREEFRY),
         "fire_mask": _SPLIT + loop(shape.steps, _SPLIT) + _linear(half * shape.steps, 1 + _SPLIT + _THREEFRY),
         "gate_forward": _tiled(plan, "gate_forward", _forward(plan, "gate_forward")),

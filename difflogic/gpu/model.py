@@ -22,6 +22,7 @@ from difflogic.gpu.encoding import Dispatch, encode
 from difflogic.gpu.pacing import SUBMIT_SECONDS
 from difflogic.gpu.plan import HISTORY, Plan, Schedule, make_plan
 from difflogic.gpu.workspace import Workspace, to_chunks
+from difflogic.hardening import Hardening
 from difflogic.layout import Layout, flat_layout
 from difflogic.shape import Hyper, Shape
 
@@ -48,8 +49,8 @@ class GpuModel:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
         self.info = device.info(plan.schedule)
-        fire_rate = config.train.fire_rate
-        self.workspace = Workspace(device, plan, Hyper.of(config.train), fire_rate)
+        train = config.train
+        self.workspace = Workspace(device, plan, Hyper.of(train), train.fire_rate, Hardening.of(train))
         self._upload_targets_and_probes()
         entry = len(jobs) * 8
         self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
@@ -115,9 +116,10 @@ class GpuModel:
     @cached_property
     def train_step(self) -> list[Dispatch]:
         """The dispatches of one train step, in order."""
-        workspace = self.workspace
-        fire = workspace.fire if self._jobs[0].config.train.asynchronous else []
-        return [*workspace.seed, *fire, *workspace.forward, *workspace.backward, *workspace.update]
+        workspace, train = self.workspace, self._jobs[0].config.train
+        fire = workspace.fire if train.asynchronous else []
+        harden = workspace.harden if train.hardening else []
+        return [*harden, *workspace.seed, *fire, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
         """Queue `epochs` train steps, several to a submit or several submits to a step.

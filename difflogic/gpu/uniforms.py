@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from difflogic.gpu.plan import HISTORY, MAX_LEVELS, Plan
+from difflogic.hardening import Hardening
 from difflogic.shape import Hyper
 
 AT_STRIDE = 256
@@ -16,7 +17,7 @@ AT_BYTES = 32
 """Bytes of an `At` block, rounded up."""
 
 
-def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hard: bool = False) -> bytes:
+def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False) -> bytes:
     """The `Shape` uniform; `hard` describes the packed words instead of the soft batch."""
     shape, layout = plan.shape, plan.layout
     batch = plan.groups if hard else shape.batch
@@ -32,7 +33,8 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hard: bool = False) 
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    return struct.pack(f"<{len(words)}I{len(reals)}f3I", *words, *reals, plan.models, plan.window, 0) + table.tobytes()
+    counts = (plan.models, plan.window, *hardening, 0, 0)
+    return struct.pack(f"<{len(words)}I{len(reals)}f{len(counts)}I", *words, *reals, *counts) + table.tobytes()
 
 
 def at_bytes(rows: Sequence[tuple[int, ...]]) -> bytes:

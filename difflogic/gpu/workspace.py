@@ -18,6 +18,7 @@ from difflogic.gpu.loops import LINEAR_WG
 from difflogic.gpu.pacing import Pacer
 from difflogic.gpu.plan import CHUNK, Plan, Schedule
 from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, at_bytes, shape_bytes
+from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.layout import Layout
 from difflogic.shape import Hyper
 
@@ -31,7 +32,9 @@ _OWN = ("device", "plan", "buffers", "several", "pacer", "_at")
 class Workspace:
     """Device memory for a plan, and the dispatches that work on it."""
 
-    def __init__(self, device: Device, plan: Plan, hyper: Hyper, fire_rate: float = 1.0) -> None:
+    def __init__(
+        self, device: Device, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
+    ) -> None:
         self.device, self.plan = device, plan
         sizes, counts = plan.buffer_bytes(), plan.buffer_counts()
         self.buffers: dict[str, Any] = {
@@ -41,13 +44,13 @@ class Workspace:
             name: [device.buffer(name, sizes[name]) for _ in range(count)] for name, count in counts.items()
         }
         self.pacer = Pacer(device, self.buffers["coefficients"], plan.most_work)
-        self._uniforms(hyper, fire_rate)
+        self._uniforms(hyper, fire_rate, hardening)
         self._upload_wiring()
 
-    def _uniforms(self, hyper: Hyper, fire_rate: float) -> None:
+    def _uniforms(self, hyper: Hyper, fire_rate: float, hardening: Hardening) -> None:
         device, plan = self.device, self.plan
         for name, hard in (("shape", False), ("hard_shape", True)):
-            data = shape_bytes(plan, hyper, fire_rate, hard)
+            data = shape_bytes(plan, hyper, fire_rate, hardening, hard)
             self.buffers[name] = device.buffer(name, len(data), uniform=True)
             device.upload(self.buffers[name], data, "shape")
         rows = [
@@ -123,6 +126,11 @@ class Workspace:
     @cached_property
     def update(self) -> list[Dispatch]:
         return [self._linear("adamw", self.plan.layout.gates)]
+
+    @cached_property
+    def harden(self) -> list[Dispatch]:
+        """logits -> coefficients of an epoch with hardened gates."""
+        return [self._linear("harden", self.plan.layout.gates)]
 
     @cached_property
     def seed(self) -> list[Dispatch]:

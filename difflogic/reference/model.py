@@ -13,11 +13,13 @@ from difflogic import prng
 from difflogic.bits import WORD, pack
 from difflogic.damage import draw_corners
 from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.hardening import Hardening
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
 from difflogic.reference.fire_mask import fire_mask
 from difflogic.reference.hard_loss import hard_loss
+from difflogic.reference.harden import harden
 from difflogic.reference.pool import draw_pool, write_back
 from difflogic.reference.rollout import Course, hard_rollout, soft_gradients
 from difflogic.reference.seed_grid import seed_grid
@@ -82,7 +84,7 @@ class ReferenceModel:
         return fresh, places
 
     def _draw_course(self) -> Course:
-        """This epoch's fire masks and damage."""
+        """This epoch's fire masks, damage and hardened gates."""
         shape, control, train = self._shape, self._control, self._job.config.train
         masks = None
         if train.asynchronous:
@@ -90,7 +92,11 @@ class ReferenceModel:
             fire_mask(shape, train.fire_rate, control, masks)
         key = prng.split(control[c.TRAIN_KEY])[1]
         self._corners = draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)
-        return Course(shape, self._layout, masks, self._corners)
+        hardened = None
+        if train.hardening:
+            hardened = np.empty((self._layout.gates, 4), dtype=np.float32)
+            harden(Hardening.of(train), control, self._logits, hardened)
+        return Course(shape, self._layout, masks, self._corners, hardened)
 
     def _batch(self) -> npt.NDArray[np.uint8]:
         """The start grids, `[B, H, W, C]`."""

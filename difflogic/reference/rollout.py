@@ -33,6 +33,8 @@ class Course:
     """`[T, H*W]`: see `fire_mask`."""
     corners: Array | None = None
     """`[D, B, 2]`: see `damage`; None only where there are no damage steps."""
+    hardened: Array | None = None
+    """`[G, 4]`: this epoch's coefficients where some gates are hard, see `harden`; None: those of the logits."""
 
 
 def _coefficients(logits: Array) -> tuple[Array, Array]:
@@ -108,7 +110,7 @@ def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, 
 
 def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     shape, layout, dtype = course.shape, course.layout, start.dtype
-    coefficients, _ = _coefficients(logits)
+    coefficients = _coefficients(logits)[0] if course.hardened is None else course.hardened
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
     states, d_judged = _soft_rollout(course, coefficients, start, nodes, targets, loss_partials)

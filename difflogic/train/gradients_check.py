@@ -85,7 +85,8 @@ class Subject:
     @classmethod
     def start(cls, config: Config) -> Subject:
         """Before the first epoch."""
-        circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
+        train = config.train
+        circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop)
         job = tasks.make_job(config, circuit)
         return cls.of(job, TrainState.initial(job))
 

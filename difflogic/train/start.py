@@ -41,7 +41,8 @@ def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
 
 
 def _first(config: Config, lender: Circuit | None, path: Path | None) -> Checkpoint:
-    circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
+    train = config.train
+    circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
     return Checkpoint(config, circuit, TrainState.initial(tasks.make_job(config, circuit)))

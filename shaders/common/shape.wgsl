@@ -16,7 +16,8 @@ struct Shape {
     blocks: u32, chunks_per_block: u32, history: u32, samples: u32,
     probes: u32, probe_groups: u32, fire_rate: f32, lr: f32,
     weight_decay: f32, beta1: f32, beta2: f32, epsilon: f32,
-    clip: f32, models: u32, window: u32, unused: u32,
+    clip: f32, models: u32, window: u32, harden_first: u32,
+    harden_length: u32, harden_peak: u32, unused0: u32, unused1: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 

@@ -15,6 +15,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
+from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.layout import flat_layout
 from difflogic.shape import Hyper, Shape
 
@@ -38,13 +39,14 @@ class Rig:
     schedule: Schedule = SOFTWARE[0]
     hyper: Hyper = field(default_factory=Hyper)
     fire_rate: float = 1.0
+    hardening: Hardening = NO_HARDENING
     probes: int = 0
     hard_batch: int = 0
 
     def __post_init__(self) -> None:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
         self.plan = Plan(tuple(self.layouts), self.shape, self.schedule, self.probes, self.hard_batch)
-        self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate)
+        self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
         given = {"wires", "edges", "shape", "hard_shape", "at"}
         single = (buffer for name, buffer in self.work.buffers.items() if name not in given)
         for buffer in (*single, *(each for buffers in self.work.several.values() for each in buffers)):

@@ -100,7 +100,7 @@ class Counter:
 
 def every_dispatch(r: Rig) -> Iterator[Dispatch]:
     work = r.work
-    yield from (*work.coefficients, *work.seed, *work.fire, *work.forward, *work.backward, *work.update)
+    yield from (*work.coefficients, *work.harden, *work.seed, *work.fire, *work.forward, *work.backward, *work.update)
     yield from work.evaluation
 
 

@@ -234,6 +234,17 @@ def test_the_start_logit_can_be_chosen() -> None:
     assert circuit.periodic
 
 
+def test_narrow_layers_can_start_lower() -> None:
+    """Those of the update network after its widest: 64, 32, ... 1 of game of life."""
+    model = MODELS["gol"]
+    circuit = Circuit.initial(model, seed=23, initial_logit=6, narrow_drop=2.5)
+    starts = [np.unique(layer[:, gates.PASS_THROUGH]).tolist() for layer in circuit.update]
+    assert starts == [[6]] * 17 + [[3.5]] * 7
+    assert {float(layer.max()) for layer in circuit.perceive} == {6}
+    plain = Circuit.initial(model, seed=23)
+    assert all((a == b).all() for a, b in zip(circuit.update_wires, plain.update_wires, strict=True))
+
+
 def test_a_wiring_per_kernel_draws_each_kernel_its_own() -> None:
     model = replace(MODELS["checkerboard"], wiring_per_kernel=True)
     shared, own = Circuit.initial(MODELS["checkerboard"], 23), Circuit.initial(model, 23)

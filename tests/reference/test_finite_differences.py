@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 
 from difflogic.circuit import Circuit
+from difflogic.gates import TABLE
+from difflogic.hardening import UNITS, Hardening
 from difflogic.layout import flat_layout
-from difflogic.reference.coefficients import coefficients
+from difflogic.reference.coefficients import coefficients, softmax
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.gate_backward import gate_backward, sum_slots
 from difflogic.reference.gate_forward import gate_forward
 from difflogic.reference.gradients import gradients
 from difflogic.reference.grid import gather_rows, sum_rows, write_patches
+from difflogic.reference.harden import harden
 from difflogic.reference.loss import loss
+from difflogic.reference.rollout import Course, SoftPass, soft_gradients
 from difflogic.shape import Shape
 from difflogic.wiring import PATCH
 from tests import tolerances
@@ -135,6 +139,25 @@ def test_softmax_and_coefficients() -> None:
     assert not CONTROL.any()
     assert_is_derivative(value, logits, got, rng)
     np.testing.assert_allclose(got.sum(axis=1), 0, atol=1e-13)  # a softmax does not see a shift of all its logits
+
+
+def test_hardened_gates_get_the_softmaxs_gradient_at_what_they_compute(case: Case) -> None:
+    """The gradient of: the hard coefficients, and beside them, whatever the logits add to the soft ones."""
+    rng = np.random.default_rng(8)
+    shape = case[0]
+    circuit, masks = make(case, rng)
+    layout, logits = flat_layout(circuit), circuit.flat_logits()
+    control = rng.integers(0, 2**32, 8, dtype=np.uint32)
+    hardened = np.empty((layout.gates, 4))
+    harden(Hardening(0, 1, UNITS // 2), control, logits, hardened)
+    start, targets = (rng.random((each, shape.cells)) for each in (shape.channels, shape.loss_channels))
+    assert 0 < (hardened == np.round(hardened)).all(axis=1).sum() < layout.gates
+
+    def moved(logits: np.ndarray) -> SoftPass:
+        mixed = hardened + (softmax(logits) - softmax(circuit.flat_logits())) @ TABLE
+        return soft_gradients(Course(shape, layout, masks, hardened=mixed), logits, start, targets, CONTROL.copy())
+
+    assert_is_derivative(lambda at: float(moved(at).loss_partials.sum()), logits, moved(logits).gradients, rng)
 
 
 def test_the_whole_model(case: Case) -> None:

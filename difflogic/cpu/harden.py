@@ -1,0 +1,37 @@
+"""Stochastic hardening: gates that are evaluated as their most probable gate alone in this epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.cpu.coefficients import KINDS
+from difflogic.cpu.compiled import inner
+from difflogic.cpu.tables import Array
+from difflogic.cpu.threefry import pair_of_bits, threefry2x32
+from difflogic.hardening import STREAM, Hardening
+
+
+@inner
+def growing_share(hardening: Hardening, epochs: int) -> int:
+    """`Hardening.share`."""
+    grown = np.int64(epochs) - hardening.first
+    return hardening.peak * max(0, min(int(grown), hardening.length)) // hardening.length
+
+
+@inner
+def harden(
+    first: int, last: int, gates: int, share: int, key0: int, key1: int, table: Array, logits: Array, weights: Array
+) -> None:
+    """`Hardening.draw` for gates `first` to `last`; what is drawn gets its hard gate's coefficients in `weights [4*G]`.
+
+    `table [4*16]` and `logits [16*G]` as in `coefficients`.
+    """
+    key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(STREAM))
+    half = (gates + 1) // 2
+    for gate in range(first, last):
+        low, high = pair_of_bits(key0, key1, gate % half, gates)
+        word = low if gate < half else high
+        if np.int64(word >> np.uint32(16)) < share:
+            best = logits[gate * KINDS : (gate + 1) * KINDS].argmax()
+            for index in range(4):
+                weights[4 * gate + index] = table[index * KINDS + best]

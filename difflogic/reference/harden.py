@@ -1,0 +1,23 @@
+"""Gates that are evaluated as their most probable gate alone in this epoch. Twin of `harden.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import control as c
+from difflogic import gates, prng
+from difflogic.hardening import Hardening
+from difflogic.reference.coefficients import softmax
+
+Array = npt.NDArray[Any]
+
+
+def harden(hardening: Hardening, control: Array, logits: Array, coefficients: Array) -> None:
+    """This epoch's `coefficients [G, 4]`: of the hard gate where it is drawn, else of the softmax; `logits [G, 16]`."""
+    key = prng.split(control[c.TRAIN_KEY])[1]
+    hard = hardening.draw(key, int(control[c.EPOCH]), len(logits))
+    soft = softmax(logits) @ gates.TABLE.astype(logits.dtype)
+    coefficients[:] = np.where(hard[:, None], gates.TABLE[logits.argmax(axis=-1)], soft)

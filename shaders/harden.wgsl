@@ -1,0 +1,44 @@
+// Coefficients of an epoch with hardening: of the hard gate where it is drawn, else of the softmax.
+//
+//     key = fold_in(split(train_key)[1], STREAM)    hard: 16 high bits of word `gate` of bits(key) < share
+//     share = peak * min(max(epoch - first, 0), length) / length, all whole numbers
+//
+// Twin: difflogic/reference/harden.py
+// Dispatch: x = ceil(gates / WG); y = model.
+// Shapes, per model: control [8]; logits [gates, 16]; coefficients [gates].
+#import common/shape.wgsl
+#import common/gates.wgsl
+#import common/threefry.wgsl
+#import common/control.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> control: array<u32>;
+@group(0) @binding(2) var<storage, read> logits: array<array<f32, 16>>;
+@group(0) @binding(3) var<storage, read_write> coefficients: array<vec4<f32>>;
+
+const STREAM = 0x68617264u;
+
+fn share(epoch: u32) -> u32 {
+    let grown = min(max(epoch, shape.harden_first) - shape.harden_first, shape.harden_length);
+    return shape.harden_peak * grown / shape.harden_length;
+}
+
+fn is_drawn(gate: u32, words: u32) -> bool {
+    let train_key = vec2<u32>(control[words + TRAIN_KEY], control[words + TRAIN_KEY + 1u]);
+    let key = threefry(split_second(train_key), vec2<u32>(0u, STREAM));
+    let half = (shape.gates + 1u) / 2u;
+    let pair = random_pair(key, gate % half, shape.gates);
+    return select(pair.y, pair.x, gate < half) >> 16u < share(control[words + EPOCH]);
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x >= shape.gates { return; }
+    let gate = id.y * shape.gates + id.x;
+    if is_drawn(id.x, id.y * CONTROL_WORDS) {
+        coefficients[gate] = gate_coefficients(hard_gate(logits[gate]));
+    } else {
+        coefficients[gate] = mixture(logits[gate]);
+    }
+}
