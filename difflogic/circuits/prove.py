@@ -19,6 +19,7 @@ from difflogic.circuits.blif import to_blif
 from difflogic.circuits.merge import differ_anywhere
 from difflogic.circuits.miter import Miter, make_miter
 from difflogic.circuits.sat import Solver
+from difflogic.errors import ToolError
 from difflogic.netlist import Netlist, pack_bits
 from difflogic.reference.engine import ReferenceEngine
 
@@ -157,7 +158,7 @@ def _files(miter: Miter, one: Netlist, other: Netlist) -> dict[str, str]:
 def _asked(tool: str, arguments: list[str], files: dict[str, str], yes: str, no: str) -> Verdict:
     try:
         printed = tools.run(tool, arguments, files)
-    except tools.ToolError as error:
+    except ToolError as error:
         return Verdict(tool, None, str(error))
     if yes in printed:
         return Verdict(tool, True, f"says {yes!r}")

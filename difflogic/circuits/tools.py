@@ -1,43 +1,74 @@
-"""Programs of others that judge circuits, where they are installed: berkeley-abc and yosys."""
+"""Programs of others that judge circuits, and what is made of them, where they are installed."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from difflogic.errors import DifflogicError
+from difflogic.errors import ToolError
 
 ABC, YOSYS = "berkeley-abc", "yosys"
-"""The programs; Debian's packages have the same names."""
+
+PACKAGES = {
+    ABC: "berkeley-abc",
+    YOSYS: "yosys",
+    "bgolly": "golly",
+    "chromium": "chromium",
+    "dot": "graphviz",
+    "gcc": "gcc",
+    "ghdl": "ghdl-mcode",
+    "iverilog": "iverilog",
+    "vvp": "iverilog",
+}
+"""The package of Debian and Ubuntu that has each program."""
 
 SECONDS = 120.0
 """A program that takes longer is stopped."""
+PATIENCE = 600.0
+"""The same for those that compile or simulate an export."""
 
-
-class ToolError(DifflogicError):
-    """A program of others is missing, failed or took too long."""
+_SHOWN = 300
 
 
 def missing(tool: str) -> str | None:
     """What to do about a tool that is not here; None where it is."""
     if shutil.which(tool):
         return None
-    return f"{tool} is not installed: on Debian and Ubuntu it is the package {tool}."
+    return f"{tool} is not installed: on Debian and Ubuntu it is the package {PACKAGES[tool]}."
 
 
-def run(tool: str, arguments: list[str], files: dict[str, str]) -> str:
-    """What `tool` prints, run in a folder that holds `files`. Raises ToolError."""
-    if advice := missing(tool):
-        raise ToolError(advice)
+def run(tool: str, arguments: Sequence[str], files: dict[str, str]) -> str:
+    """What `tool` prints, whatever its exit code, run in a folder that holds `files`. Raises ToolError."""
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)
-        try:
-            done = subprocess.run(
-                [tool, *arguments], cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise ToolError(f"{tool} gave no answer within {SECONDS:.0f} s.") from error
+        done = _done(tool, arguments, Path(folder), b"", SECONDS)
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def run_in(folder: Path, tool: str, *arguments: str, stdin: bytes = b"") -> bytes:
+    """What a program prints, working in `folder`; one that lies there is named with `./` before it.
+
+    Raises ToolError where it is missing, fails or takes too long.
+    """
+    done = _done(tool, arguments, folder, stdin, PATIENCE)
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()
+        raise ToolError(f"{tool} failed with exit code {done.returncode}: {said[:_SHOWN]}")
     return done.stdout + done.stderr
+
+
+def _done(
+    tool: str, arguments: Sequence[str], folder: Path, stdin: bytes, seconds: float
+) -> subprocess.CompletedProcess[bytes]:
+    if tool in PACKAGES and (advice := missing(tool)):
+        raise ToolError(advice)
+    try:
+        return subprocess.run(
+            [tool, *arguments], cwd=folder, input=stdin, capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{tool} gave no answer within {seconds:.0f} s.") from error

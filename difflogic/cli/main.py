@@ -16,6 +16,7 @@ COMMANDS = {
     "presets": ("difflogic.cli.presets", "List the presets."),
     "init": ("difflogic.cli.init", "Write a preset as a file to change."),
     "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
+    "export": ("difflogic.cli.export", "Write a circuit for other programs, hardware and the web."),
     "devices": ("difflogic.cli.devices", "List the GPU adapters."),
     "plan": ("difflogic.cli.plan", "Print the device memory that training would take."),
     "tune": ("difflogic.cli.tune", "Find the fastest workgroup sizes for an adapter."),

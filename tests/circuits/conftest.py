@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from difflogic import presets
 from difflogic.circuit import Circuit
 from difflogic.circuits import tools
 from difflogic.config import Config
+from tests.export_cases import needs
 
 LEARNED = json.loads((Path(__file__).parents[1] / "data" / "hard_seed23.json").read_text())
 
@@ -38,15 +38,7 @@ def life() -> Circuit:
 @pytest.fixture(scope="session")
 def require_tool() -> Callable[[str], None]:
     """Skips where a judge is not installed, which on a server is a failure."""
-
-    def require(name: str) -> None:
-        advice = tools.missing(name)
-        if advice and os.environ.get("CI"):
-            pytest.fail(advice)
-        if advice:
-            pytest.skip(advice)
-
-    return require
+    return needs
 
 
 @pytest.fixture(params=[tools.ABC, tools.YOSYS])

@@ -1,0 +1,77 @@
+"""AIGER, binary: AND nodes and inverters, what ABC and the model checkers read.
+
+Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`. An XOR takes three ANDs.
+Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
+"""
+
+from __future__ import annotations
+
+from difflogic.circuits.export.text import Files, about
+from difflogic.netlist import Netlist
+from difflogic.straight_line import lines
+
+_FALSE, _TRUE = 0, 1
+
+
+def export(netlist: Netlist, name: str) -> Files:
+    """`NAME.aig`."""
+    return {f"{name}.aig": encode(netlist)}
+
+
+def encode(netlist: Netlist) -> bytes:
+    """The bytes of the file."""
+    ands = _Ands(netlist.inputs)
+    literal = {bit: 2 * (1 + bit) for bit in range(netlist.inputs)}
+    for line in lines(netlist):
+        a, b = (*(literal[bit] for bit in line.reads), _FALSE, _FALSE)[:2]
+        literal[line.bit] = ands.gate(line.gate, a, b)
+    outputs = [literal[output] for output in netlist.outputs.tolist()]
+    head = f"aig {netlist.inputs + len(ands.nodes)} {netlist.inputs} 0 {len(outputs)} {len(ands.nodes)}\n"
+    names = [f"i{bit} patch[{bit}]\n" for bit in range(netlist.inputs)]
+    names += [f"o{channel} result[{channel}]\n" for channel in range(netlist.channels)]
+    text = head + "".join(f"{output}\n" for output in outputs)
+    nodes = b"".join(
+        _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
+        for index, (high, low) in enumerate(ands.nodes)
+    )
+    return text.encode() + nodes + f"{''.join(names)}c\n{about(netlist)}\n".encode()
+
+
+class _Ands:
+    """AND nodes as they are made: `(high, low)` literals; a literal is `2*variable + inverted`, 0 is FALSE."""
+
+    def __init__(self, inputs: int) -> None:
+        self.nodes: list[tuple[int, int]] = []
+        self._next = 2 * (1 + inputs)
+
+    def gate(self, gate: int, a: int, b: int) -> int:
+        """The literal of one of the sixteen gates: the OR of the rows of its truth table, or of their opposite."""
+        rows = [row for row in range(4) if gate >> (3 - row) & 1]
+        inverted = len(rows) > 2
+        if inverted:
+            rows = [row for row in range(4) if row not in rows]
+        result = _FALSE
+        for row in rows:
+            term = self._and(a ^ 1 ^ (row >> 1), b ^ 1 ^ (row & 1))
+            result = self._and(result ^ 1, term ^ 1) ^ 1
+        return result ^ inverted
+
+    def _and(self, a: int, b: int) -> int:
+        high, low = max(a, b), min(a, b)
+        if low == _FALSE or high == low ^ 1:
+            return _FALSE
+        if low in (_TRUE, high):
+            return high
+        self.nodes.append((high, low))
+        self._next += 2
+        return self._next - 2
+
+
+def _delta(value: int) -> bytes:
+    """Seven bits a byte, the lowest first; the top bit says that more follow."""
+    coded = bytearray()
+    while value > 0x7F:
+        coded.append(value & 0x7F | 0x80)
+        value >>= 7
+    coded.append(value)
+    return bytes(coded)

@@ -1,0 +1,35 @@
+"""BLIF: each gate as a table of the input rows that make it 1; read by ABC, yosys, SIS and others.
+
+Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`; gates as in circuit.json.
+"""
+
+from __future__ import annotations
+
+from difflogic.circuits.export.text import Files, about, bit_names
+from difflogic.netlist import Netlist
+from difflogic.straight_line import READS, Line, lines
+
+
+def export(netlist: Netlist, name: str) -> Files:
+    """`NAME.blif`."""
+    return {f"{name}.blif": _model(netlist, f"{name}_cell")}
+
+
+def _model(netlist: Netlist, name: str) -> str:
+    names = bit_names(netlist)
+    patch, results = names[: netlist.inputs], [f"result[{channel}]" for channel in range(netlist.channels)]
+    text = [f"# {about(netlist)}", f".model {name}", f".inputs {' '.join(patch)}", f".outputs {' '.join(results)}"]
+    for line in lines(netlist):
+        text += _table(line, names)
+    for result, output in zip(results, netlist.outputs.tolist(), strict=True):
+        text += [f".names {names[output]} {result}", "1 1"]
+    return "\n".join([*text, ".end", ""])
+
+
+def _table(line: Line, names: list[str]) -> list[str]:
+    """ABC refuses a constant that has inputs, which `reads` leaves out."""
+    reads = READS[line.gate]
+    rows = {0: ("",), 1: ("0", "", "1", ""), 2: ("00", "01", "10", "11")}[reads]
+    ones = [row for index, row in enumerate(rows) if line.gate >> (3 - index) & 1 and len(row) == reads]
+    head = " ".join([".names", *(names[bit] for bit in line.reads), names[line.bit]])
+    return [head, *(f"{row} 1".strip() for row in ones)]

@@ -1,0 +1,68 @@
+"""DigitalJS: the circuit as JSON for that simulator and editor in the browser, with a button per input read.
+
+A gate with one inverted input becomes two devices, since DigitalJS has no such gate.
+Source of the format: the README of DigitalJS (tilk/digitaljs), "Input format".
+"""
+
+from __future__ import annotations
+
+import json
+
+from difflogic import wiring
+from difflogic.circuits.export.text import Files, bit_names
+from difflogic.netlist import Netlist
+from difflogic.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
+
+_TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
+_INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
+"""Gates with one input inverted: the plain gate, and which input."""
+
+Device = dict[str, str | int]
+
+
+def export(netlist: Netlist, name: str) -> Files:
+    """`NAME_digitaljs.json`."""
+    drawing = _Drawing(netlist)
+    data = {"devices": drawing.devices, "connectors": drawing.connectors, "subcircuits": {}}
+    return {f"{name}_digitaljs.json": json.dumps(data, indent=1) + "\n"}
+
+
+class _Drawing:
+    """Devices by id, and the wires between them."""
+
+    def __init__(self, netlist: Netlist) -> None:
+        self.devices: dict[str, Device] = {}
+        self.connectors: list[dict[str, dict[str, str]]] = []
+        self._names = bit_names(netlist, "i_{}")
+        for bit in read_inputs(netlist):
+            channel, patch = divmod(bit, wiring.PATCH)
+            self._add(self._names[bit], "Button", label=f"in[{channel}][{patch}]")
+        for line in lines(netlist):
+            self._gate(line)
+        for channel, output in enumerate(netlist.outputs.tolist()):
+            self._add(f"o_{channel}", "Lamp", label=f"out[{channel}]")
+            self._connect(self._names[output], f"o_{channel}", "in")
+
+    def _add(self, name: str, kind: str, **more: str | int) -> None:
+        self.devices[name] = {"type": kind, "bits": 1, **more}
+
+    def _connect(self, source: str, target: str, port: str) -> None:
+        self.connectors.append({"from": {"id": source, "port": "out"}, "to": {"id": target, "port": port}})
+
+    def _gate(self, line: Line) -> None:
+        name = self._names[line.bit]
+        reads = [self._names[bit] for bit in line.reads]
+        if line.gate in (FALSE, TRUE):
+            self._add(name, "Constant", label=name, constant=str(line.gate & 1))
+        elif line.gate in (A, NOT_A):
+            self._add(name, "Not" if line.gate == NOT_A else "Repeater", label=name)
+            self._connect(reads[0], name, "in")
+        else:
+            kind, inverted = _INVERTED.get(line.gate) or (_TWO[line.gate], None)
+            if inverted is not None:
+                self._add(f"{name}_not", "Not", label=f"{name}_not")
+                self._connect(reads[inverted], f"{name}_not", "in")
+                reads[inverted] = f"{name}_not"
+            self._add(name, kind, label=name, inputs=2)
+            for index, read in enumerate(reads, start=1):
+                self._connect(read, name, f"in{index}")

@@ -1,0 +1,63 @@
+"""WGSL: run on the first adapter, in steps of which some let only some cells fire."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import planes
+from difflogic.circuits.export.proofs.common import after, check_grid, random_grid
+from difflogic.circuits.export.text import Files
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.any_shader import AnyShader
+from difflogic.gpu.device import Device
+from difflogic.gpu.shaders import make_source
+from difflogic.netlist import Bits, Netlist
+
+_GRIDS = ((3, 5), (4, 32), (9, 33), (5, 130))
+_STEPS = 10
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError; NoAdapterError where there is no adapter; KernelError where it does not compile."""
+    device = Device(select_adapter())
+    text = files[f"{name}.wgsl"]
+    assert isinstance(text, str)
+    for height, width in _GRIDS:
+        grid = random_grid(netlist, height, width)
+        found = _rollout(device, name, text, grid)
+        check_grid(_expected(netlist, grid), found, "The shader")
+    return [f"{device.adapter.name} agrees on {len(_GRIDS)} grids after {_STEPS} steps"]
+
+
+def _expected(netlist: Netlist, grid: Bits) -> Bits:
+    for step in range(_STEPS):
+        grid = np.where(_fires(grid, step)[..., None] == 1, after(netlist, grid, 1), grid)
+    return grid
+
+
+def _fires(grid: Bits, step: int) -> Bits:
+    """Which cells fire, `[H, W]`: all in every other step, else those whose row, column and step sum up so."""
+    rows, columns = np.indices(grid.shape[:2])
+    return np.asarray((rows * 3 + columns * 5 + step) % 7 < (7 if step % 2 else 4), dtype=np.uint8)
+
+
+def _rollout(device: Device, name: str, text: str, grid: Bits) -> Bits:
+    height, width, channels = grid.shape
+    before = words_of(grid)
+    fires = [words_of(_fires(grid, step)[..., None]) for step in range(_STEPS)]
+    size = np.array([height, width], dtype=np.uint32)
+    shader = AnyShader(device, make_source(name, {f"{name}.wgsl": text}), [size, before, np.zeros_like(before), *fires])
+    words = -(-width // 32)
+    for step in range(_STEPS):
+        shader.run([0, 1 + step % 2, 2 - step % 2, 3 + step], (-(-words // 8), -(-height // 8)))
+    result = shader.read(1 + _STEPS % 2)
+    packed = result.view(np.uint8).reshape(height, channels, -1)
+    bits = np.unpackbits(packed, axis=2, count=width, bitorder="little")
+    return np.ascontiguousarray(bits.transpose(0, 2, 1))
+
+
+def words_of(grid: Bits) -> npt.NDArray[np.uint32]:
+    """The grid `[H, W, C]` as the shader has it: u32 `[H, C, words]`, flat."""
+    words = -(-grid.shape[1] // 32)
+    return np.ascontiguousarray(planes.pack(grid).view("<u4")[..., :words]).astype(np.uint32).reshape(-1)

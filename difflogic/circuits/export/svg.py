@@ -1,0 +1,137 @@
+"""SVG: the circuit drawn, inputs on the left and channels on the right. A circle at a gate's input inverts it."""
+
+from __future__ import annotations
+
+from html import escape
+
+from difflogic.circuits.export.layout import Layout, Point, layout
+from difflogic.circuits.export.schematic import PLACES, Part, Schematic, Wire, schematic
+from difflogic.circuits.export.text import Files, about, template
+from difflogic.netlist import Netlist
+
+_COLUMN, _ROW = 120, 40
+_BOX_WIDTH, _BOX_HEIGHT = 56, 28
+_LEFT, _TOP, _RIGHT = 150, 56, 130
+"""Pixels."""
+
+
+def export(netlist: Netlist, name: str) -> Files:
+    """`NAME.svg`. Raises CircuitError where the circuit is too large to be read."""
+    return {f"{name}.svg": drawing(netlist, name)}
+
+
+def drawing(netlist: Netlist, name: str) -> str:
+    """The text of the file; `data-bit` of gates, inputs and wires is the bit whose value they carry."""
+    drawn = schematic(netlist)
+    placed = layout(drawn)
+    width = _LEFT + (placed.columns - 1) * _COLUMN + _RIGHT
+    height = _TOP + round(placed.rows * _ROW) + 16
+    body = [*_wires(drawn, placed), *_inputs(drawn, placed), *_gates(drawn, placed), *_outputs(drawn, placed)]
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            f'role="img" aria-label="The circuit {escape(name)}">',
+            f"<style>{template('circuit.css')}</style>",
+            f'<rect class="paper" width="{width}" height="{height}"/>',
+            f'<text class="title" x="16" y="26">{escape(name)}</text>',
+            f'<text class="note" x="16" y="43">{escape(about(netlist))}</text>',
+            *body,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _x(column: float) -> float:
+    return _LEFT + column * _COLUMN
+
+
+def _y(row: float) -> float:
+    return round(_TOP + row * _ROW, 1)
+
+
+def _wires(drawn: Schematic, placed: Layout) -> list[str]:
+    starts = dict(zip(drawn.inputs, ((_x(0) - 4, y) for y in placed.inputs), strict=True))
+    starts |= {
+        part.bit: (_x(part.depth) + _BOX_WIDTH / 2, y) for part, y in zip(drawn.parts, placed.parts, strict=True)
+    }
+    paths = []
+    for reader, (end, wires) in enumerate(_readers(drawn, placed)):
+        between = {wire: placed.wires[wire.bit, reader] for wire in wires}
+        downwards = sorted(wires, key=lambda wire: (between[wire] or (starts[wire.bit],))[-1][1])
+        for index, wire in enumerate(downwards):
+            y = end[1] + (0.0 if len(wires) == 1 else (14 * index - 7) / _ROW)
+            paths.append(_path(wire.bit, starts[wire.bit], between[wire], (end[0] - 8 * wire.inverted, y)))
+            if wire.inverted:
+                paths.append(f'<circle class="not" cx="{end[0] - 4:g}" cy="{_y(y):g}" r="4"/>')
+    return paths
+
+
+def _readers(drawn: Schematic, placed: Layout) -> list[tuple[Point, tuple[Wire, ...]]]:
+    """Where the wires of each gate and of each output end."""
+    gates = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
+    outputs = [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
+    return gates + outputs
+
+
+def _path(bit: int, start: Point, between: tuple[Point, ...], end: Point) -> str:
+    """A curve; straight through the columns that it crosses."""
+    x, y = start
+    text = f"M{x:g} {_y(y):g}"
+    for column, row in between:
+        left, right = _x(column) - _BOX_WIDTH / 2, _x(column) + _BOX_WIDTH / 2
+        text += f"{_curve(x, y, left, row)}L{right:g} {_y(row):g}"
+        x, y = right, row
+    return f'<path class="wire" data-bit="{bit}" d="{text}{_curve(x, y, *end)}"/>'
+
+
+def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
+    middle = (x + to_x) / 2
+    return f"C{middle:g} {_y(y):g} {middle:g} {_y(to_y):g} {to_x:g} {_y(to_y):g}"
+
+
+def _inputs(drawn: Schematic, placed: Layout) -> list[str]:
+    """A small picture of the neighbourhood with the place that is read, beside it in words."""
+    found = []
+    for bit, row in zip(drawn.inputs, placed.inputs, strict=True):
+        channel, patch = drawn.place(bit)
+        left, top = _x(0) - 34, _y(row) - 13
+        found.append(f'<g class="input" data-bit="{bit}"><title>in[{channel}][{patch}]</title>')
+        for f in range(9):
+            kind = "read" if f == patch else "other"
+            place = f'x="{left + 9 * (f % 3):g}" y="{top + 9 * (f // 3):g}"'
+            found.append(f'<rect class="{kind}" {place} width="8" height="8"/>')
+        found.append(
+            f'<text class="label end" x="{left - 8:g}" y="{top + 11:g}">channel {channel}</text>'
+            f'<text class="note end" x="{left - 8:g}" y="{top + 24:g}">{PLACES[patch]}</text></g>'
+        )
+    return found
+
+
+def _gates(drawn: Schematic, placed: Layout) -> list[str]:
+    return [_gate(part, row, drawn) for part, row in zip(drawn.parts, placed.parts, strict=True)]
+
+
+def _gate(part: Part, row: float, drawn: Schematic) -> str:
+    name = f"g{part.bit - 9 * len(drawn.channels)}"
+    left, top = _x(part.depth) - _BOX_WIDTH / 2, _y(row) - _BOX_HEIGHT / 2
+    return (
+        f'<g class="gate {part.symbol.lower() if part.reads else "constant"}" data-bit="{part.bit}">'
+        f"<title>{name}: {part.symbol}</title>"
+        f'<rect x="{left:g}" y="{top:g}" width="{_BOX_WIDTH}" height="{_BOX_HEIGHT}" rx="6"/>'
+        f'<text class="symbol" x="{_x(part.depth):g}" y="{_y(row) + 4:g}">{part.symbol}</text></g>'
+    )
+
+
+def _outputs(drawn: Schematic, placed: Layout) -> list[str]:
+    found = []
+    for index, (wire, row) in enumerate(zip(drawn.outputs, placed.outputs, strict=True)):
+        x, y = _x(placed.columns - 1), _y(row)
+        what = "visible" if index < drawn.visible else "memory"
+        found.append(
+            f'<g class="output" data-bit="{wire.bit}" data-inverted="{int(wire.inverted)}">'
+            f'<rect class="read" x="{x:g}" y="{y - 6:g}" width="12" height="12"/>'
+            f'<text class="label" x="{x + 20:g}" y="{y - 1:g}">channel {drawn.channels[index]}</text>'
+            f'<text class="note" x="{x + 20:g}" y="{y + 12:g}">{what}</text></g>'
+        )
+    return found

@@ -1,0 +1,78 @@
+"""What every format shares: names that are words in each language, templates, and what a file says of itself."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import difflogic
+from difflogic.netlist import Netlist
+from difflogic.straight_line import expression, lines
+
+Files = dict[str, str | bytes]
+"""A format's files by name."""
+
+MAX_NAME = 60
+"""Characters of a name that are kept: file systems and Golly have limits."""
+
+_MARK = re.compile(r"@([A-Z_]+)@")
+_TEMPLATES = files(__package__) / "templates"
+
+
+def identifier(name: str) -> str:
+    """A word in every language: ASCII letters, digits and single underscores, a letter first and none last.
+
+    It may be a keyword: what is written is the word with an ending, such as `_cell`.
+    """
+    word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    if not word or not word[0].isalpha():
+        word = f"circuit_{word}".rstrip("_")
+    return word[:MAX_NAME].rstrip("_")
+
+
+def template(file: str) -> str:
+    """The text of a template."""
+    return (_TEMPLATES / file).read_text(encoding="utf-8")
+
+
+def fill(file: str, **values: object) -> str:
+    """A template with `@NAME@` replaced by `values["name"]`; the two must name the same."""
+    text = template(file)
+    marks = {mark.lower() for mark in _MARK.findall(text)}
+    assert marks == set(values), f"{file}: {marks ^ set(values)}"
+    return _MARK.sub(lambda mark: str(values[mark[1].lower()]), text)
+
+
+def about(netlist: Netlist) -> str:
+    """One line: what made the file, and from what."""
+    boundary = "wraps around" if netlist.periodic else "is 0 outside"
+    count = len(lines(netlist))
+    return (
+        f"difflogic {difflogic.__version__}: {counted(count, 'gate')}, {counted(netlist.channels, 'channel')}, "
+        f"{netlist.visible} visible; the grid {boundary}."
+    )
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 gate`, `2 gates`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def bit_names(netlist: Netlist, patch: str = "patch[{}]") -> list[str]:
+    """What each bit of a cell is called: inputs by their number, gates as in circuit.json."""
+    inputs = [patch.format(bit) for bit in range(netlist.inputs)]
+    return inputs + [f"g{gate}" for gate in range(len(netlist.gates))]
+
+
+def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, patch: str = "patch[{}]") -> str:
+    """The cell in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each gate, then `result`.
+
+    Indented by four blanks, the first line's left out.
+    """
+    names = bit_names(netlist, patch)
+    found = [
+        assign.format(name=names[line.bit], value=expression(line, names.__getitem__, zero, one))
+        for line in lines(netlist)
+    ]
+    outputs = enumerate(netlist.outputs.tolist())
+    return "\n    ".join(found + [result.format(name=channel, value=names[output]) for channel, output in outputs])

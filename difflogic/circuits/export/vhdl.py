@@ -1,0 +1,46 @@
+"""VHDL-2008: the cell, a grid of registers around it, and a test bench that knows the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from difflogic.circuits.export.bench import bench_files, grid_sides
+from difflogic.circuits.export.text import Files, about, bit_names, fill
+from difflogic.netlist import Netlist
+from difflogic.straight_line import Line, lines
+
+_EXPRESSIONS = (
+    "'0'", "{a} and {b}", "{a} and not {b}", "{a}", "not {a} and {b}", "{b}", "{a} xor {b}", "{a} or {b}",
+    "{a} nor {b}", "{a} xnor {b}", "not {b}", "{a} or not {b}", "not {a}", "not {a} or {b}", "{a} nand {b}", "'1'",
+)  # fmt: skip
+
+
+def export(netlist: Netlist, name: str) -> Files:
+    """`NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
+    channels, inputs = netlist.channels, netlist.inputs
+    names = bit_names(netlist, "patch({})")
+    gates = lines(netlist)
+    design = fill(
+        "cell.vhd",
+        name=name,
+        about=about(netlist),
+        channels=channels,
+        last_channel=channels - 1,
+        last_input=inputs - 1,
+        periodic=str(netlist.periodic).lower(),
+        signals="\n    ".join(f"signal {names[line.bit]} : std_logic;" for line in gates),
+        body="\n    ".join(
+            [f"{names[line.bit]} <= {_expression(line, names.__getitem__)};" for line in gates]
+            + [f"result({channel}) <= {names[output]};" for channel, output in enumerate(netlist.outputs.tolist())]
+        ),
+    )
+    height, width = grid_sides(netlist)
+    bench = fill(
+        "bench.vhd", name=name, last_channel=channels - 1, last_input=inputs - 1,
+        height=height, width=width, last_cell=height * width - 1, last_bit=channels * height * width - 1,
+    )  # fmt: skip
+    return {f"{name}.vhd": design, f"{name}_tb.vhd": bench, **bench_files(netlist, name)}
+
+
+def _expression(line: Line, name: Callable[[int], str]) -> str:
+    return _EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))

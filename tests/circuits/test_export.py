@@ -1,0 +1,144 @@
+"""Every format is the circuit, as the real program of its kind sees it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from difflogic.circuits.export import formats
+from difflogic.circuits.export.text import MAX_NAME, identifier
+from difflogic.circuits.export.vectors import draw_vectors
+from difflogic.errors import CircuitError, ExportError, ToolError
+from difflogic.netlist import Netlist
+from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, tangled
+from tests.random_netlists import netlists
+
+ALL = bool(os.environ.get("DIFFLOGIC_CHECK_ALL"))
+"""Set by bin/check-all: every circuit in every format."""
+
+FEW = ["published, small"]
+TOO_LARGE = {"dot", "svg", "golly"}
+"""What a hundred thousand gates do not fit."""
+PROVED = sorted(formats.FORMATS)
+QUICK = [form for form in PROVED if form not in {"c", "verilog", "vhdl", "dot", "html"}]
+"""Proved in a small part of a second."""
+
+
+def proofs(netlist: Netlist, form: str, name: str = "case") -> list[str]:
+    needs(*formats.FORMATS[form].programs)
+    return formats.verify(netlist, name, form, formats.export(netlist, name, form))
+
+
+@pytest.mark.parametrize("form", PROVED)
+@pytest.mark.parametrize("case", CASES if ALL else FEW)
+def test_it_is_the_circuit(form: str, case: str) -> None:
+    if (form, case) == ("golly", "published"):
+        pytest.skip("refused, which another test sees")
+    assert proofs(CASES[case], form, case)
+
+
+@pytest.mark.parametrize("form", PROVED)
+def test_the_same_circuit_gives_the_same_bytes(form: str) -> None:
+    one, other = (formats.export(life(), "life", form) for _ in range(2))
+    assert one == other
+    assert one
+    assert all(one.values())
+
+
+@pytest.mark.parametrize("form", PROVED)
+def test_another_circuit_is_noticed(form: str) -> None:
+    """A proof that could not fail would be none."""
+    needs(*formats.FORMATS[form].programs)
+    right = life()
+    wrong = replace(right, gates=np.append(right.gates[:-1], np.uint8(AND)))
+    with pytest.raises((ExportError, ToolError)):
+        formats.verify(right, "life", form, formats.export(wrong, "life", form))
+
+
+@pytest.mark.parametrize("form", QUICK)
+@settings(max_examples=30 if ALL else 6)
+@given(netlist=netlists())
+def test_random_circuits(form: str, netlist: Netlist) -> None:
+    assert proofs(netlist, form)
+
+
+@pytest.mark.parametrize("form", sorted(set(PROVED) - set(QUICK)))
+@settings(max_examples=10 if ALL else 2)
+@given(netlist=netlists())
+def test_random_circuits_in_slow_formats(form: str, netlist: Netlist) -> None:
+    assert proofs(netlist, form)
+
+
+@pytest.mark.parametrize("form", PROVED if ALL else ["c", "verilog", "vhdl", "numpy", "golly"])
+@pytest.mark.parametrize("name", KEYWORDS if ALL else ["entity", "import"])
+def test_names_that_are_words_of_a_language(form: str, name: str) -> None:
+    assert proofs(CASES["published, small"], form, name)
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_an_identifier_is_a_word_everywhere(name: str) -> None:
+    word = identifier(name)
+    assert word.isidentifier()
+    assert word.isascii()
+    assert "__" not in word
+    assert word.strip("_") == word
+
+
+def test_names_that_collide_are_kept_apart_from_nothing() -> None:
+    assert identifier("") == "circuit"
+    assert identifier("3") == "circuit_3"
+    assert len(identifier("x" * 500)) == MAX_NAME
+
+
+@given(netlists(), st.integers(1, 4096))
+def test_vectors_hold_every_combination_or_as_many_as_asked(netlist: Netlist, most: int) -> None:
+    vectors = draw_vectors(netlist, most)
+    assert vectors.count <= most
+    if vectors.exhaustive:
+        read = sorted({bit for bit in range(netlist.inputs) if np.ptp(vectors.inputs[bit]) or vectors.count == 1})
+        assert len(np.unique(vectors.inputs, axis=1).T) == vectors.count
+        assert vectors.count == 1 or len(read) >= vectors.count.bit_length() - 1
+    else:
+        assert vectors.count == most
+
+
+@pytest.mark.parametrize("form", [form for form, row in formats.FORMATS.items() if row.programs])
+def test_a_missing_program_is_named_with_its_package(
+    form: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = formats.export(life(), "life", form)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match=r"is not installed: on Debian and Ubuntu it is the package [a-z-]+\."):
+        formats.verify(life(), "life", form, files)
+
+
+@pytest.mark.parametrize("form", ["dot", "svg"])
+def test_a_drawing_that_no_one_could_read_is_refused(form: str) -> None:
+    with pytest.raises(CircuitError, match=r"cannot be followed, at most 400 are drawn: .*difflogic simplify"):
+        formats.export(tangled(500), "big", form)
+
+
+def test_what_golly_cannot_hold_is_refused() -> None:
+    with pytest.raises(CircuitError, match="enough for 8 channels, and the circuit has 9"):
+        formats.export(Netlist.build(9, False, [], [], range(9)), "wide", "golly")
+    with pytest.raises(CircuitError, match="makes something of an empty neighbourhood needs one more"):
+        formats.export(published(), "published", "golly")
+    with pytest.raises(CircuitError, match="more than"):
+        formats.export(tangled(400, channels=4), "tangled", "golly")
+
+
+@pytest.mark.skipif(not ALL, reason="minutes: bin/check-all")
+@pytest.mark.parametrize("form", PROVED)
+def test_a_hundred_thousand_gates_are_right_or_one_sentence(form: str) -> None:
+    huge = tangled(100_000, channels=3)
+    if form in TOO_LARGE:
+        with pytest.raises(CircuitError, match="difflogic simplify"):
+            formats.export(huge, "huge", form)
+    else:
+        assert proofs(huge, form)

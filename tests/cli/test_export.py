@@ -1,0 +1,98 @@
+"""`difflogic export`: files, names, what it refuses, and what --verify says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from difflogic import netlist_json
+from difflogic.circuits.export.formats import FORMATS
+from difflogic.cli.main import main
+from tests.export_cases import needs, published, published_small
+
+
+def test_the_help_lists_every_format(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--help"]) == 0
+    listed = re.findall(r"^  ([a-z, ]+?)  +\w", capsys.readouterr().out, flags=re.MULTILINE)
+    assert {name for line in listed for name in line.split(", ")} >= set(FORMATS)
+
+
+@pytest.fixture
+def circuit(tmp_path: Path) -> Path:
+    path = tmp_path / "board.json"
+    path.write_text(netlist_json.to_json(published_small()))
+    return path
+
+
+def export(circuit: Path, *arguments: str) -> int:
+    return main(["export", str(circuit), "--out", str(circuit.parent / "out"), *arguments])
+
+
+def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs("bgolly")
+    assert export(circuit, "--format", "golly", "--format", "json", "--verify") == 0
+    assert {path.name for path in (circuit.parent / "out").iterdir()} == {
+        "board_ca.rule",
+        "board_ca.rle",
+        "board.json",
+    }
+    said = capsys.readouterr().out
+    assert "golly: verified: bgolly agrees after 100 generations" in said
+    assert "json: verified: read back, it is the same gate by gate." in said
+
+
+def test_all_leaves_out_what_does_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    circuit.write_text(netlist_json.to_json(published()))
+    assert export(circuit, "--format", "all") == 0
+    assert "golly: left out. Golly has 256 states" in capsys.readouterr().out
+    assert not list((circuit.parent / "out").glob("*.rule"))
+    assert export(circuit, "--format", "golly") == 2
+    assert "Error: Golly has 256 states" in capsys.readouterr().err
+
+
+def test_a_run_folder_gives_its_name(circuit: Path) -> None:
+    run = circuit.parent / "my run"
+    run.mkdir()
+    circuit.rename(run / "circuit.json")
+    assert main(["export", str(run / "circuit.json"), "--format", "svg", "--out", str(run / "out")]) == 0
+    assert [path.name for path in (run / "out").iterdir()] == ["my_run.svg"]
+
+
+def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(circuit.parent)
+    before = circuit.read_text()
+    circuit.write_text(before.replace('"periodic": false', '"periodic": true'))
+    assert export(circuit, "--format", "json") == 0
+    circuit.write_text(before)
+    assert export(circuit, "--format", "json") == 2
+    assert "is there with another content: --force replaces it" in capsys.readouterr().err
+    assert export(circuit, "--format", "json", "--force") == 0
+    assert main(["export", str(circuit), "--format", "json", "--out", folder]) == 0, "the same content may stay"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "--format says what to write: c, "),
+        (["--format", "pdf"], "'pdf' is no format: expected c, "),
+    ],
+)
+def test_usage(circuit: Path, arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export(circuit, *arguments) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_missing_circuit_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(tmp_path / "none.json"), "--format", "c"]) == 2
+    assert capsys.readouterr().err.startswith("Error: Cannot read the circuit")
+
+
+def test_a_missing_program_is_not_passed_over(
+    circuit: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert export(circuit, "--format", "vhdl", "--verify") == 1
+    error = capsys.readouterr().err
+    assert error == "vhdl: NOT VERIFIED. ghdl is not installed: on Debian and Ubuntu it is the package ghdl-mcode.\n"
