@@ -16,11 +16,11 @@ WORD = 32
 def pack(grids: Array) -> Array:
     """0/1 grids `[B, H, W, C]` -> uint32 words `[C, groups*H*W]`; unused high bits are 0."""
     batch, height, width, channels = grids.shape
-    groups = -(-batch // WORD)
-    bits = np.zeros((groups * WORD, height, width, channels), dtype=np.uint32)
+    groups, lanes = -(-batch // WORD), min(batch, WORD)
+    bits = np.zeros((groups * lanes, height, width, channels), dtype=np.uint32)
     bits[:batch] = grids
-    shifts = np.arange(WORD, dtype=np.uint32)[None, :, None, None, None]
-    words = np.bitwise_or.reduce(bits.reshape(groups, WORD, height, width, channels) << shifts, axis=1)
+    shifts = np.arange(lanes, dtype=np.uint32)[None, :, None, None, None]
+    words = np.bitwise_or.reduce(bits.reshape(groups, lanes, height, width, channels) << shifts, axis=1)
     return np.ascontiguousarray(words.transpose(3, 0, 1, 2).reshape(channels, -1))
 
 
@@ -29,6 +29,6 @@ def unpack(words: Array, grid: tuple[int, ...]) -> Array:
     batch, height, width, channels = grid
     lead = words.shape[:-2]
     split = words.reshape(*lead, channels, -1, 1, height, width)
-    shifts = np.arange(WORD, dtype=np.uint32)[:, None, None]
+    shifts = np.arange(min(batch, WORD), dtype=np.uint32)[:, None, None]
     bits = (split >> shifts & np.uint32(1)).reshape(*lead, channels, -1, height, width)[..., :batch, :, :]
     return np.moveaxis(bits, -4, -1).astype(np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import deque
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -32,6 +34,9 @@ from difflogic.engine import (
 )
 from difflogic.shape import Hyper, Shape
 
+KEPT_BYTES = 1 << 26
+"""A workspace of at most so many bytes of states waits for the next hard rollout of its circuit and shape."""
+
 
 class CpuEngine:
     """Implements `difflogic.engine.Engine`. Results do not depend on the number of threads."""
@@ -40,6 +45,7 @@ class CpuEngine:
         """Compiles what is not in the cache folder yet, and says so: 10 to 20 seconds."""
         self.threads = threads or default_threads()
         self.info = processor_info(self.threads)
+        self._kept: deque[tuple[Circuit, HardWorkspace]] = deque(maxlen=1)
         compile_all()
 
     def rollout(
@@ -61,15 +67,28 @@ class CpuEngine:
         return work.states()
 
     def _hard(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
-        steps = shape.steps
-        work = HardWorkspace(circuit, shape, groups_of(len(grid)), steps + 1, self.threads, masks is not None)
+        work = self._hard_workspace(circuit, shape, masks is not None)
         if masks is not None:
             work.set_masks(masks)
         if damage is not None:
             work.set_damage([(0, damage)])
         work.set_start(bits.pack(grid))
         work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
-        return np.stack([bits.unpack(work.state(step), grid.shape) for step in range(steps + 1)])
+        states = np.stack([bits.unpack(work.state(step), grid.shape) for step in range(shape.steps + 1)])
+        if work.nbytes <= KEPT_BYTES:
+            self._kept.append((circuit, work))
+        return states
+
+    def _hard_workspace(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> HardWorkspace:
+        """The one of the last hard rollout, where it was of this circuit and shape: a long one comes in many calls.
+
+        It is taken out while it is used, so that two threads never share it.
+        """
+        with contextlib.suppress(IndexError):
+            kept, work = self._kept.pop()
+            if kept is circuit and work.serves(shape, asynchronous):
+                return work
+        return HardWorkspace(circuit, shape, groups_of(shape.batch), shape.steps + 1, self.threads, asynchronous)
 
     def loss_and_gradients(
         self,

@@ -53,6 +53,16 @@ class HardWorkspace:
         )
         self._counters = aligned(16, dtype=np.int64)
 
+    def serves(self, shape: Shape, asynchronous: bool) -> bool:
+        """Whether rollouts of `shape` fit here."""
+        packed = dataclasses.replace(shape, batch=groups_of(shape.batch))
+        return self.shape == packed and bool(self.buffers.masks.size) == asynchronous
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the states that are kept."""
+        return self.buffers.words.nbytes
+
     def set_start(self, words: Array) -> None:
         """Words of `bits.pack`, uint32 `[C, g*H*W]`; two groups of 32 make one of 64. It is damaged as it comes in."""
         start = self.buffers.words[0, :, : self.shape.cells]

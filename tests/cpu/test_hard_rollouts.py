@@ -1,0 +1,47 @@
+"""Hard rollouts in many calls: what is kept from one to the next never shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.circuit import Circuit
+from difflogic.cpu import engine as cpu
+from difflogic.reference.engine import ReferenceEngine
+from tests.random_circuits import bits, random_circuit
+
+
+def jobs(rng: np.random.Generator) -> list[tuple[Circuit, np.ndarray, int, np.ndarray | None]]:
+    """Circuit, start, steps and masks, in an order in which neighbours differ in one thing, or in the start alone."""
+    one, other = random_circuit(rng), random_circuit(rng)
+    relearned = one.with_logits(other.flat_logits())
+    small, large, many = (bits(rng, *shape) for shape in ((1, 5, 6, 2), (1, 7, 6, 2), (70, 5, 6, 2)))
+    again, masks = bits(rng, 1, 5, 6, 2), bits(rng, 3, 5, 6, 1)
+    return [
+        (one, small, 3, None), (one, again, 3, None), (one, again, 3, masks), (one, small, 3, 1 - masks),
+        (relearned, small, 3, masks), (other, small, 3, masks), (other, small, 2, masks[:2]), (other, large, 2, None),
+        (other, many, 2, None), (one, small, 2, None),
+    ]  # fmt: skip
+
+
+def test_calls_in_any_order(monkeypatch):
+    rng, engine, reference = np.random.default_rng(5), cpu.CpuEngine(threads=2), ReferenceEngine()
+    work = jobs(rng)
+    for limit in (cpu.KEPT_BYTES, 0):
+        monkeypatch.setattr(cpu, "KEPT_BYTES", limit)
+        for index in rng.permutation(np.tile(np.arange(len(work)), 3)):
+            circuit, x, steps, masks = work[index]
+            expected = reference.rollout(circuit, x, steps, "hard", masks)
+            assert np.array_equal(engine.rollout(circuit, x, steps, "hard", masks), expected)
+
+
+def test_a_long_rollout_is_set_up_once(monkeypatch):
+    made = []
+    setup = cpu.HardWorkspace.__init__
+    monkeypatch.setattr(
+        cpu.HardWorkspace, "__init__", lambda self, *arguments: made.append(arguments) or setup(self, *arguments)
+    )
+    rng, engine = np.random.default_rng(6), cpu.CpuEngine(threads=1)
+    circuit, x = random_circuit(rng), bits(rng, 1, 5, 6, 2)
+    for _ in range(5):
+        x = engine.rollout(circuit, x, 1, "hard")[-1]
+    assert len(made) == 1
