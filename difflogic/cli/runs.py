@@ -1,0 +1,101 @@
+"""`difflogic runs`: which runs there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from difflogic.train.catalogue import Broken, Entry
+
+SORTS: dict[str, Callable[[Any], Any]] = {
+    "name": lambda entry: str(entry.path),
+    "date": lambda entry: entry.started,
+    "epochs": lambda entry: entry.epoch,
+    "soft": lambda entry: (entry.soft_loss is None, entry.soft_loss),
+    "hard": lambda entry: (entry.hard_loss is None, entry.hard_loss),
+    "size": lambda entry: entry.size,
+}
+
+
+@click.command("runs")
+@click.argument("folder", type=click.Path(path_type=Path), default="runs")
+@click.option("--preset", metavar="NAME", help="Only runs of this preset, or configuration's name.")
+@click.option("--engine", metavar="NAME", help="Only runs that were last on this engine: gpu, cpu or reference.")
+@click.option("--solved/--unsolved", default=None, help="Only runs with a model without a wrong value, or without one.")
+@click.option("--sort", type=click.Choice(list(SORTS)), default="date", show_default=True, help="The order, ascending.")
+@click.option("--reverse", is_flag=True, help="The other way round.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per run, and nothing else.")
+def command(
+    folder: Path,
+    preset: str | None,
+    engine: str | None,
+    solved: bool | None,
+    sort: str,
+    reverse: bool,
+    as_json: bool,
+) -> None:
+    """List the runs in FOLDER and below, by default those in runs: what they are, how far they came, how good.
+
+    The losses are those of the last epoch and the last evaluation; of a population, the best model's. A run folder
+    that does not say what it is is named at the end, with the reason.
+
+    Example: difflogic runs --solved --sort hard
+    """
+    from difflogic.train.catalogue import Entry, find, read
+
+    found = [read(path) for path in find(folder)]
+    entries = [each for each in found if isinstance(each, Entry) and _wanted(each, preset, engine, solved)]
+    broken = [each for each in found if not isinstance(each, Entry)]
+    entries.sort(key=SORTS[sort], reverse=reverse)
+    if as_json:
+        for entry in entries:
+            click.echo(json.dumps(entry.to_dict()))
+    else:
+        _show(folder, entries, len(found) - len(broken))
+    _name(broken)
+
+
+def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool | None) -> bool:
+    return (
+        preset in (None, entry.name)
+        and engine in (None, entry.engine)
+        and (solved is None or solved == (entry.solved > 0))
+    )
+
+
+def _show(folder: Path, entries: list[Entry], known: int) -> None:
+    from difflogic.cli import table
+
+    if not entries:
+        why = "none of its runs is such a one" if known else "there are no runs in it"
+        click.echo(f"{folder}: {why}.")
+        return
+    headers = ("run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started")
+    rows = [_row(entry, folder) for entry in entries]
+    table.show(headers, rows)
+
+
+def _row(entry: Entry, folder: Path) -> tuple[str, ...]:
+    solved = ("yes" if entry.solved else "no") if entry.members == 1 else f"{entry.solved} of {entry.members}"
+    return (
+        str(entry.path.relative_to(folder)) if entry.path != folder else str(entry.path),
+        entry.name,
+        entry.engine,
+        f"{entry.epoch}/{entry.epochs}",
+        "" if entry.soft_loss is None else f"{entry.soft_loss:.4g}",
+        "" if entry.hard_loss is None else str(entry.hard_loss),
+        "" if entry.hard_loss is None else solved,
+        entry.status,
+        f"{entry.size / 1e6:.1f}",
+        entry.started[:16].replace("T", " "),
+    )
+
+
+def _name(broken: list[Broken]) -> None:
+    for each in broken:
+        click.echo(f"Not listed: {each.path}, {each.why}.", err=True)

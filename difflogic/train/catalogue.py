@@ -1,0 +1,139 @@
+"""The runs on a disk: every run folder below a folder, each in a few words, broken ones by what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from difflogic import checkpoint
+from difflogic.errors import RunFolderError
+from difflogic.train import manifest
+from difflogic.train.journal import Row, last_evaluated, read_rows
+
+MARKS = (manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
+"""A folder with one of these is a run folder."""
+DEPTH = 4
+"""Folders are searched so many levels deep; nothing is searched inside a run folder."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run, by its manifest and its metrics."""
+
+    path: Path
+    name: str
+    """Of its configuration: a preset's."""
+    status: str
+    """`running`, `complete`, `interrupted` or `failed`."""
+    engine: str
+    """The one that worked on it last: `cpu`, `gpu`, `reference`."""
+    seed: int
+    members: int
+    epoch: int
+    """Epochs in the metrics; a run that is under way may be further than its manifest."""
+    epochs: int
+    soft_loss: float | None
+    """Of the last epoch, of a population the lowest; None where it is not finite."""
+    hard_loss: int | None
+    """Wrong values at the last evaluation, of a population the fewest."""
+    solved: int
+    """Models without a wrong value at their last evaluation."""
+    size: int
+    """Bytes on the disk."""
+    started: str
+    """ISO 8601."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self) | {"path": str(self.path)}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A run folder that does not say what it is."""
+
+    path: Path
+    why: str
+
+
+def find(folder: Path) -> Iterator[Path]:
+    """The run folders at and below `folder`, in order of their names. Raises RunFolderError without such a folder."""
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise RunFolderError(f"{folder} {what}: expected a folder with runs in it.")
+    return _search(folder, DEPTH)
+
+
+def _search(folder: Path, depth: int) -> Iterator[Path]:
+    if any((folder / mark).exists() for mark in MARKS):
+        yield folder
+        return
+    if depth == 0:
+        return
+    try:
+        children = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
+    except PermissionError:
+        return  # not ours to look into, as other people's folders are
+    for child in children:
+        yield from _search(child, depth - 1)
+
+
+def read(path: Path) -> Entry | Broken:
+    """What a run folder says of itself; nothing of it has to be whole."""
+    try:
+        record = _record(path)
+        return _entry(path, record, read_rows(path, record.get("seeds", [record["seed"]])))
+    except OSError as error:
+        return Broken(path, f"{error.filename or path}: {error.strerror or error}")
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        return Broken(path, _words(error))
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"its {manifest.NAME} has no {error.args[0]!r}"
+    return f"its {manifest.NAME} cannot be used: {error}"
+
+
+def _record(path: Path) -> dict[str, Any]:
+    record = json.loads((path / manifest.NAME).read_text(encoding="utf-8"))
+    if not isinstance(record, dict):
+        raise ValueError("it is no table")
+    if record["format"] != manifest.FORMAT:
+        version = record.get("versions", {}).get("difflogic", "unknown")
+        raise ValueError(
+            f"it is of format {record['format']}, written by difflogic {version}; this one reads {manifest.FORMAT}"
+        )
+    return record
+
+
+def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
+    judged = [last_evaluated(each) for each in rows]
+    soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
+    hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
+    last = [record, *record["resumes"]][-1]
+    return Entry(
+        path=path,
+        name=str(record["name"]),
+        status=str(record["status"]),
+        engine=str(last["engine"]["engine"]),
+        seed=int(record["seed"]),
+        members=len(record.get("seeds", [0])),
+        epoch=min(len(each) for each in rows),
+        epochs=int(record["config"]["train"]["epochs"]),
+        soft_loss=min(soft, default=None),
+        hard_loss=min(hard, default=None),
+        solved=hard.count(0),
+        size=size_of(path),
+        started=datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
+    )
+
+
+def size_of(path: Path) -> int:
+    """Bytes of the files in a folder and below. Raises OSError."""
+    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

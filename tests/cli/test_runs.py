@@ -1,0 +1,190 @@
+"""`difflogic runs` and `difflogic show`: what there is, whole or broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.train import manifest
+from difflogic.train.catalogue import Broken, Entry, find, read
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+from tests.train.tiny import tiny_config
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, one of them of three seeds, one level deeper than the other."""
+    folder = tmp_path_factory.mktemp("trained") / "all"
+    config = tiny_config()
+    Trainer(config.with_(train={"epochs": 3}), open_engine("reference")).run(out=folder / "one")
+    Trainer(config.with_(train={"epochs": 2}), open_engine("cpu")).run(out=folder / "group/three", population=3)
+    return folder
+
+
+@pytest.fixture
+def runs(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of them, to change."""
+    shutil.copytree(trained, tmp_path / "all")
+    monkeypatch.chdir(tmp_path)
+    return Path("all")
+
+
+def changed(run: Path, **fields: Any) -> None:
+    record = json.loads((run / manifest.NAME).read_text())
+    (run / manifest.NAME).write_text(json.dumps(record | fields))
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
+    assert main(["runs", "all", "--json", *map(str, arguments)]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_table(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", str(runs), "--sort", "name"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0][:4] == ["run", "what", "engine", "epochs"]
+    assert lines[1][:4] == ["group/three", "tiny", "cpu", "2/2"]
+    assert lines[2][:4] == ["one", "tiny", "reference", "3/3"]
+    assert len(lines) == 3
+
+
+def test_facts(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    three, one = listed(capsys, "--sort", "name")
+    rows = [json.loads(line) for line in (runs / "one/metrics.jsonl").read_text().splitlines()]
+    assert (one["path"], one["name"], one["status"], one["seed"]) == ("all/one", "tiny", "complete", 23)
+    assert (one["epoch"], one["epochs"], one["members"]) == (3, 3, 1)
+    assert one["soft_loss"] == rows[-1]["soft_loss"]
+    assert one["hard_loss"] == rows[-1]["hard_loss"]
+    assert one["size"] == sum(file.stat().st_size for file in (runs / "one").iterdir())
+    last = [json.loads(line) for line in (runs / "group/three/metrics.jsonl").read_text().splitlines()][-3:]
+    assert three["members"] == 3
+    assert three["soft_loss"] == min(row["soft_loss"] for row in last)
+    assert three["hard_loss"] == min(row["hard_loss"] for row in last)
+
+
+def test_filters_and_order(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [each["path"] for each in listed(capsys, "--sort", "epochs")]
+    assert names == ["all/group/three", "all/one"]
+    assert [each["path"] for each in listed(capsys, "--sort", "epochs", "--reverse")] == names[::-1]
+    assert [each["engine"] for each in listed(capsys, "--engine", "cpu")] == ["cpu"]
+    assert len(listed(capsys, "--preset", "tiny")) == 2
+    assert listed(capsys, "--preset", "lizard") == []
+    assert listed(capsys, "--solved") == []
+    assert len(listed(capsys, "--unsolved")) == 2
+    for order in ("name", "date", "soft", "hard", "size"):
+        assert len(listed(capsys, "--sort", order)) == 2
+
+
+def test_solved(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = runs / "group/three/metrics.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[-2] |= {"hard_loss": 0, "accuracy": 1.0}
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (found,) = listed(capsys, "--solved")
+    assert (found["solved"], found["hard_loss"]) == (1, 0)
+    assert main(["runs", str(runs), "--solved"]) == 0
+    assert "1 of 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "its manifest.json cannot be used"),
+        ("[]", "it is no table"),
+        ("{}", "its manifest.json has no 'format'"),
+        ('{"format": 9, "versions": {"difflogic": "7.0"}}', "of format 9, written by difflogic 7.0; this one reads 1"),
+        ('{"format": 1, "seed": 3}', "its manifest.json has no"),
+        ('{"format": 1, "seed": 3, "seeds": 7}', "its manifest.json cannot be used"),
+        (None, "No such file or directory"),
+    ],
+)  # fmt: skip
+def test_broken_runs_are_named(runs: Path, capsys: pytest.CaptureFixture[str], text: str | None, why: str) -> None:
+    file = runs / "one" / manifest.NAME
+    file.unlink() if text is None else file.write_text(text)
+    assert main(["runs", str(runs)]) == 0
+    out, errors = capsys.readouterr()
+    assert "group/three" in out
+    assert errors.startswith("Not listed: all/one, ")
+    assert why in errors
+    assert errors.count("\n") == 1
+    assert main(["show", "all/one"]) == 1
+    assert why in capsys.readouterr().err
+
+
+def test_a_run_under_way(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed(runs / "one", status="running", ended=None)
+    lines = (runs / "one/metrics.jsonl").read_text().splitlines(keepends=True)
+    (runs / "one/metrics.jsonl").write_text("".join(lines[:2]) + '{"epoch": 3, "soft')
+    found = read(runs / "one")
+    assert isinstance(found, Entry)
+    assert (found.status, found.epoch) == ("running", 2)
+    (runs / "one/metrics.jsonl").write_text("")
+    empty = read(runs / "one")
+    assert isinstance(empty, Entry)
+    assert (empty.epoch, empty.soft_loss, empty.hard_loss, empty.solved) == (0, None, None, 0)
+    assert main(["runs", str(runs)]) == 0
+    assert "0/3" in capsys.readouterr().out
+
+
+def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs"]) == 1
+    assert "runs does not exist: expected a folder with runs in it." in capsys.readouterr().err
+    Path("runs").mkdir()
+    assert main(["runs"]) == 0
+    assert capsys.readouterr().out == "runs: there are no runs in it.\n"
+    Path("file").write_text("")
+    assert main(["runs", "file"]) == 1
+    assert "file is a file: expected a folder with runs in it." in capsys.readouterr().err
+
+
+def test_a_run_folder_itself(runs: Path) -> None:
+    assert list(find(runs / "one")) == [runs / "one"]
+    assert isinstance(read(runs / "one"), Entry)
+    assert isinstance(read(runs / "group"), Broken)
+
+
+def test_show(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "all/group/three"]) == 0
+    out = capsys.readouterr().out
+    for text in (
+        "Run:       all/group/three, tiny, complete",
+        "Task:      checkerboard from random, 5x6 grid, 3 steps, synchronous",
+        "Circuit:   54 gates, 2 channels, 2 perception kernels, zero boundary",
+        "Training:  epoch 2 of 2, batch 3, lr 0.05, seed 23 to 25",
+        "Engine:    cpu: ",
+        "checkpoint.safetensors",
+        "metrics.csv",
+        "The run is complete. Train it further with:  difflogic train --resume all/group/three --epochs 4",
+    ):
+        assert text in out
+    assert out.count("(best)") == 1
+    assert sum(line.split()[1:2] in (["23"], ["24"], ["25"]) or "(best)" in line for line in out.splitlines()) >= 3
+
+
+def test_show_as_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "all/one", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["manifest"]["config"]["name"] == "tiny"
+    assert data["models"][0]["seed"] == 23
+    assert data["models"][0]["last"]["epoch"] == 3
+    assert data["files"]["summary.txt"] > 100
+
+
+def test_how_to_go_on(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = json.loads((runs / "one" / manifest.NAME).read_text())
+    record["config"]["train"]["epochs"] = 9
+    changed(runs / "one", config=record["config"], status="interrupted")
+    assert main(["show", "all/one"]) == 0
+    assert "Go on with:  difflogic train --resume all/one" in capsys.readouterr().out
+
+
+def test_show_wants_a_folder(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "all/one/summary.txt"]) == 1
+    assert "all/one/summary.txt is no folder: expected a run folder" in capsys.readouterr().err
