@@ -20,8 +20,10 @@ _EXPORTS = {
     "OptimizerState": "difflogic.engine",
     "Trainer": "difflogic.train.loop",
     "Run": "difflogic.train.loop",
+    "evaluate": "difflogic.train.evaluation.evaluate",
     "open_engine": "difflogic.train.placement",
     "presets": "difflogic.presets",
+    "render": "difflogic.train.evaluation.render",
 }
 
 __all__ = ["__version__", *_EXPORTS]

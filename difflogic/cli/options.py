@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.engine import Engine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -84,8 +87,26 @@ def picture_size(text: str) -> tuple[int, int]:
     return int(sides[0]), int(sides[1])
 
 
+def grid_size(text: str) -> tuple[int, int]:
+    """HEIGHTxWIDTH in cells: a type for click."""
+    sides = text.lower().split("x")
+    if len(sides) != 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
+        raise click.BadParameter(f"{text!r} is not HEIGHTxWIDTH, say 64x64.")
+    return int(sides[0]), int(sides[1])
+
+
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
     """The engine asked for, None where none was. Raises UsageError where the two options disagree."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
         raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
     return engine or ("gpu" if gpu else None)
+
+
+def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engine | None:
+    """The engine asked for; None where none was."""
+    from difflogic.train import placement
+
+    selector = engine_selector(engine, gpu)
+    if selector is None and not require_hardware:
+        return None
+    return placement.place(selector or "auto", require_hardware, trusted=True).engine

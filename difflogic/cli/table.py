@@ -10,10 +10,10 @@ import click
 Row = Sequence[str]
 
 
-def show(headers: Row, rows: Sequence[Row], title: str = "") -> None:
-    """Print a table; the first column is left-aligned, as is every column without a digit."""
+def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
+    """Print a table; the first column is left-aligned, as is every column without a digit, or with `texts` all."""
     words = [not any(any(map(str.isdigit, row[column])) for row in rows) for column in range(len(headers))]
-    left = [column == 0 or words[column] for column in range(len(headers))]
+    left = [texts or column == 0 or words[column] for column in range(len(headers))]
     if sys.stdout.isatty():
         _drawn(headers, rows, left, title)
     else:

@@ -1,4 +1,4 @@
-"""Pictures of a run: the loss curves, and the circuit at work."""
+"""Pictures of a run: loss curves, target, gates, and the colours of cells. Films are in `film`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic import gates
 from difflogic.engine import Job
+from difflogic.train.evaluation.census import Layer
 from difflogic.train.journal import Row
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CELL_PIXELS = 8
-FRAME_MS = 120
-LAST_FRAME_MS = 1500
 RULE_EXAMPLES = 8
 """Grids that stand for a rule."""
 GREY = 128
@@ -125,15 +125,43 @@ def _scaled_png(picture: npt.NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
-def rollout_gif(states: npt.NDArray[Any]) -> bytes:
-    """An endless animation of channel 0 of hard `states [T+1, H, W, C]`, a pause on the last."""
-    from PIL import Image
+def gates_png(layers: Sequence[Layer], title: str) -> bytes:
+    """How many gates of each layer are each of the sixteen: a table in shades, undecided ones at the right."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import LogNorm
+    from matplotlib.figure import Figure
 
-    square = np.ones((CELL_PIXELS, CELL_PIXELS), dtype=np.uint8)
-    frames = [
-        Image.fromarray(np.kron(np.where(state[..., 0] > 0, 255, 0).astype(np.uint8), square)) for state in states
-    ]
-    durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
-    buffer = io.BytesIO()
-    frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)
-    return buffer.getvalue()
+    counts = np.array([layer.kinds for layer in layers])
+    figure = Figure(figsize=(11, 1.8 + 0.3 * len(layers)), dpi=110, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.set_title(title)
+    shades = np.ma.masked_equal(counts, 0)
+    axes.imshow(shades, cmap="YlGnBu", norm=LogNorm(1, max(2, counts.max())), aspect="auto")
+    for row, column in zip(*np.nonzero(counts), strict=True):
+        dark = math.log(counts[row, column]) > 0.6 * math.log(max(2, counts.max()))
+        axes.text(column, row, str(counts[row, column]), ha="center", va="center", size=8, color="w" if dark else "k")
+    axes.set_xticks(range(len(gates.NAMES)), gates.NAMES, rotation=35, ha="right", size=9)
+    axes.set_yticks(range(len(layers)), [_layer_label(layer) for layer in layers], size=9)
+    return _png(figure)
+
+
+def _layer_label(layer: Layer) -> str:
+    undecided = f", {layer.undecided} undecided" if layer.undecided else ""
+    return f"{layer.name}: {layer.gates} gates{undecided}"
+
+
+def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
+    """Wrong values over CA steps, small."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.8, 1.9), dpi=140, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.plot(steps, curve, linewidth=1)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("CA step")
+    axes.set_ylabel(text)
+    axes.grid(True, alpha=0.3)
+    return _png(figure)

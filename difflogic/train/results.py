@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from difflogic import netlist_json
 from difflogic.engine import Engine
 from difflogic.netlist import Netlist
-from difflogic.train import pictures
+from difflogic.train import film, pictures
 from difflogic.train.folder import RunFolder
 from difflogic.train.member import Member
 
@@ -20,7 +22,8 @@ def write(folder: RunFolder, engine: Engine, members: Sequence[Member], leader: 
     folder.write("summary.txt", summary)
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
-    folder.write("rollout.gif", pictures.rollout_gif(states[:, 0]))
+    visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
+    folder.write("rollout.gif", film.animation(pictures.colors(visible), "gif"))
     if len(members) == 1:
         folder.write("loss.png", pictures.loss_png(best.metrics, f"{job.config.name}, seed {best.seed}"))
         return

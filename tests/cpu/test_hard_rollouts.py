@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from difflogic.circuit import Circuit
 from difflogic.cpu import engine as cpu
+from difflogic.damage import Damage
 from difflogic.reference.engine import ReferenceEngine
 from tests.random_circuits import bits, random_circuit
 
 
-def jobs(rng: np.random.Generator) -> list[tuple[Circuit, np.ndarray, int, np.ndarray | None]]:
-    """Circuit, start, steps and masks, in an order in which neighbours differ in one thing, or in the start alone."""
+class Job(NamedTuple):
+    circuit: Circuit
+    x: np.ndarray
+    steps: int
+    masks: np.ndarray | None = None
+    damage: Damage | None = None
+
+
+def jobs(rng: np.random.Generator) -> list[Job]:
+    """Work that differs in one thing from other work, or in nothing but the start."""
     one, other = random_circuit(rng), random_circuit(rng)
     relearned = one.with_logits(other.flat_logits())
     small, large, many = (bits(rng, *shape) for shape in ((1, 5, 6, 2), (1, 7, 6, 2), (70, 5, 6, 2)))
     again, masks = bits(rng, 1, 5, 6, 2), bits(rng, 3, 5, 6, 1)
+    here, there = (Damage(2, (0, 1), rng.integers(0, 5, (2, 1, 2))) for _ in range(2))
     return [
-        (one, small, 3, None), (one, again, 3, None), (one, again, 3, masks), (one, small, 3, 1 - masks),
-        (relearned, small, 3, masks), (other, small, 3, masks), (other, small, 2, masks[:2]), (other, large, 2, None),
-        (other, many, 2, None), (one, small, 2, None),
-    ]  # fmt: skip
+        Job(one, small, 3),
+        Job(one, again, 3),
+        Job(one, again, 3, masks),
+        Job(one, small, 3, 1 - masks),
+        Job(one, small, 3, None, here),
+        Job(one, again, 3, None, there),
+        Job(one, small, 2),
+        Job(relearned, small, 3, masks),
+        Job(other, small, 3, masks),
+        Job(other, large, 2),
+        Job(other, many, 2),
+    ]
 
 
 def test_calls_in_any_order(monkeypatch):
@@ -29,9 +49,9 @@ def test_calls_in_any_order(monkeypatch):
     for limit in (cpu.KEPT_BYTES, 0):
         monkeypatch.setattr(cpu, "KEPT_BYTES", limit)
         for index in rng.permutation(np.tile(np.arange(len(work)), 3)):
-            circuit, x, steps, masks = work[index]
-            expected = reference.rollout(circuit, x, steps, "hard", masks)
-            assert np.array_equal(engine.rollout(circuit, x, steps, "hard", masks), expected)
+            circuit, x, steps, masks, damage = work[index]
+            expected = reference.rollout(circuit, x, steps, "hard", masks, damage)
+            assert np.array_equal(engine.rollout(circuit, x, steps, "hard", masks, damage), expected)
 
 
 def test_a_long_rollout_is_set_up_once(monkeypatch):

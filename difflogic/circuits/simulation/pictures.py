@@ -13,7 +13,7 @@ import numpy.typing as npt
 from difflogic.errors import DataError
 from difflogic.netlist import Bits
 from difflogic.planes import Planes, unpack
-from difflogic.train.pictures import FRAME_MS, LAST_FRAME_MS
+from difflogic.train.film import FRAME_MS, LAST_FRAME_MS
 
 Picture = npt.NDArray[np.uint8]
 """Grey `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""

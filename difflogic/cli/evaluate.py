@@ -1,0 +1,89 @@
+"""`difflogic evaluate`: what a run became, measured far beyond its training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from difflogic.cli.options import asked_engine, engine_options, json_option
+
+if TYPE_CHECKING:
+    from difflogic.train.evaluation.evaluate import Evaluation
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("evaluate")
+@click.argument("run", type=FILE)
+@click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
+@click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
+@click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
+@click.option("--html", type=FILE, metavar="FILE", help="Write a report with curves and films, one file.")
+@click.option("--force", is_flag=True, help="Replace the report where it exists.")
+@json_option
+@engine_options
+def command(
+    run: Path,
+    starts: int | None,
+    member: int | None,
+    quick: bool,
+    html: Path | None,
+    force: bool,
+    as_json: bool,
+    engine: str | None,
+    gpu: bool,
+    require_hardware: bool,
+) -> None:
+    """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
+
+    RUN is a run folder or a checkpoint, of a population its best. A test that says nothing about the run's task
+    is left out. Where the paper has a figure, it stands beside ours. The results stay in the run folder, in
+    evaluation.json. The rollouts are exact on every engine: the run's own, unless another is asked for.
+
+    Example: difflogic evaluate runs/NAME --html report.html
+    """
+    from difflogic.train.evaluation.evaluate import evaluate
+    from difflogic.train.evaluation.render import check_free, write
+
+    if html is not None:
+        check_free(html, force)
+    tell = (lambda _: None) if as_json else _progress
+    found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell)
+    kept = found.save()
+    if html is not None:
+        from difflogic.train.evaluation.report import to_html
+
+        write(html, to_html(found).encode(), force)
+    if as_json:
+        click.echo(found.to_json(), nl=False)
+        return
+    _show(found)
+    for path in (kept, html):
+        if path is not None:
+            click.echo(f"Written: {path}")
+
+
+def _progress(text: str) -> None:
+    click.echo(f"... {text}", err=True)
+
+
+VERDICTS = {None: "", True: "ok", False: "WORSE"}
+
+
+def _show(found: Evaluation) -> None:
+    from difflogic.cli import table
+
+    rows = [(each.title, each.text, each.paper, VERDICTS[each.met]) for each in found.measures]
+    rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", _paper_active(found), ""))
+    rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
+    click.echo(f"{found.subject.title}, on {found.engine}")
+    table.show(("test", "result", "the paper", ""), rows, texts=True)
+    if found.undecided_gates:
+        where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
+        click.echo(f"Undecided by layer: {', '.join(where)}")
+
+
+def _paper_active(found: Evaluation) -> str:
+    return "" if found.paper_active is None else str(found.paper_active)

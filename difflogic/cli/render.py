@@ -1,0 +1,160 @@
+"""`difflogic render`: pictures of what a run became."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from difflogic.cli.options import asked_engine, engine_options, grid_size
+
+if TYPE_CHECKING:
+    from difflogic.train.evaluation.render import Look, Scene
+    from difflogic.train.evaluation.rollout import DamagePlan
+
+FILE = click.Path(path_type=Path)
+ASYNCHRONOUS = 0.6
+"""The paper's fire rate."""
+
+
+def step_list(text: str) -> list[int]:
+    """`12`, `0,5,10`, `1-40` or a mixture, ascending: a type for click."""
+    if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text):
+        raise click.BadParameter(f"{text!r} names no steps: expected such as 12, 0,5,10 or 1-40.")
+    steps: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        steps.update(range(int(first), int(last or first) + 1))
+    if not steps:
+        raise click.BadParameter(f"{text!r} names no steps: a range goes from the lower to the higher.")
+    return sorted(steps)
+
+
+def place(text: str) -> Any:
+    """`centre`, `random` or `ROW,COLUMN`: a type for click."""
+    if text in ("centre", "random"):
+        return text
+    if not re.fullmatch(r"\d{1,7},\d{1,7}", text):
+        raise click.BadParameter(f"{text!r} is no place: expected centre, random, or ROW,COLUMN, say 0,12.")
+    return tuple(map(int, text.split(",")))
+
+
+def channel(text: str) -> Any:
+    """`loss`, `all`, or a number: a type for click."""
+    if text in ("loss", "all"):
+        return text
+    if not text.isascii() or not text.isdigit():
+        raise click.BadParameter(f"{text!r} is no channel: expected loss, all, or a number.")
+    return int(text)
+
+
+@click.command("render")
+@click.argument("run", type=FILE)
+@click.option(
+    "-o",
+    "--out",
+    type=FILE,
+    required=True,
+    metavar="FILE",
+    help="What to write: .gif and .apng move, .png is a strip of steps.",
+)
+@click.option(
+    "--what",
+    type=click.Choice(["rollout", "gates", "loss"]),
+    default="rollout",
+    show_default=True,
+    help="The circuit at work; how many gates of each layer are which; the loss curves.",
+)
+@click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
+@click.option("--size", type=grid_size, metavar="HEIGHTxWIDTH", help="Another grid [the run's].")
+@click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
+@click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of random start, masks and damage [the run's].")
+@click.option("--async", "asynchronous", is_flag=True, help="Cells fire with probability 0.6.")
+@click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="Or with this one [the run's].")
+@click.option("--boundary", type=click.Choice(["zero", "periodic"]), help="Outside the grid [the run's].")
+@click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Zero a square of so many cells a side.")
+@click.option("--damage-at", type=place, metavar="centre|random|ROW,COL", help="Where [centre].")
+@click.option("--damage-steps", type=step_list, metavar="STEPS", help="After which steps, say 1-40 [each].")
+@click.option("--channels", type=channel, metavar="loss|all|N", help="Colours, all as tiles, or one [loss].")
+@click.option("--scale", type=click.IntRange(1, 64), help="Pixels a cell [up to 8].")
+@click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, say 0,5,10 [evenly spread].")
+@click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds a frame [120].")
+@click.option("--force", is_flag=True, help="Replace the file where it exists.")
+@engine_options
+def command(
+    run: Path,
+    out: Path,
+    what: str,
+    member: int | None,
+    force: bool,
+    engine: str | None,
+    gpu: bool,
+    require_hardware: bool,
+    **options: Any,
+) -> None:
+    """Draw the hard circuit of RUN at work, its gates, or its losses, as one picture file.
+
+    RUN is a run folder or a checkpoint, of a population its best. The rollout is exact, on any grid, for any
+    number of steps, and on the engine that the run was on, unless another is asked for. Nothing is replaced
+    without --force.
+
+    Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
+    """
+    from difflogic.train.evaluation.render import render
+
+    _refuse_unused(what, options)
+    chosen = asked_engine(engine, gpu, require_hardware)
+    size = render(run, out, what, _scene(options), _look(options), chosen, member, force)
+    click.echo(f"Written: {out}, {size / 1000:.1f} kB")
+
+
+def _refuse_unused(what: str, options: dict[str, Any]) -> None:
+    from difflogic.errors import UsageError
+
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if what != "rollout" and given:
+        names = ", ".join("--" + name.replace("_", "-").replace("asynchronous", "async") for name in given)
+        raise UsageError(f"--what {what} shows no rollout: drop {names}.")
+
+
+def _scene(options: dict[str, Any]) -> Scene:
+    from difflogic.train.evaluation.render import Scene
+
+    fire_rate = options["fire_rate"]
+    if fire_rate is None and options["asynchronous"]:
+        fire_rate = ASYNCHRONOUS
+    return Scene(
+        size=options["size"],
+        steps=options["steps"],
+        start=options["start"],
+        seed=options["seed"],
+        fire_rate=fire_rate,
+        damage=_damage(options),
+        periodic=None if options["boundary"] is None else options["boundary"] == "periodic",
+    )
+
+
+def _damage(options: dict[str, Any]) -> DamagePlan | None:
+    from difflogic.errors import UsageError
+    from difflogic.train.evaluation.rollout import DamagePlan
+
+    if options["damage"] is None:
+        if options["damage_at"] is not None or options["damage_steps"] is not None:
+            raise UsageError("--damage-at and --damage-steps say where and when --damage SIDE is done: give that too.")
+        return None
+    steps = range(1, EVERY) if options["damage_steps"] is None else options["damage_steps"]
+    return DamagePlan(options["damage"], steps, options["damage_at"] or "centre")
+
+
+EVERY = 10**9
+"""Past every step."""
+
+
+def _look(options: dict[str, Any]) -> Look:
+    from difflogic.train.evaluation.render import Look
+
+    given = {name: options[name] for name in ("channels", "scale", "frame_ms") if options[name] is not None}
+    return Look(steps=options["at"], **given)

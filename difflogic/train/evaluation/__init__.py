@@ -1,0 +1,1 @@
+"""What a trained circuit can do beyond its training: other grids, longer, asynchronous, damaged."""

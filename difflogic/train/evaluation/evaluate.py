@@ -1,0 +1,134 @@
+"""`evaluate`: every test that applies to a run, and its document `evaluation.json`.
+
+    {"format": "difflogic-evaluation", "version": 1, "difflogic": "0.1.0", "run": "runs/NAME", "name": "checkerboard",
+     "seed": 23, "epoch": 500, "engine": "cpu: ...", "starts": 64, "quick": false,
+     "measures": [{"key": "accuracy", "title": "...", "text": "...", "values": {...}, "paper": "", "met": null,
+                   "curve": [...]}, ...],
+     "gates": {"gates": 3040, "active": 21, "undecided": 68, "paper_active": 22, "layers": [
+        {"name": "perceive 0", "gates": 128, "active": 0, "undecided": 0, "kinds": [16 numbers]}, ...]}}
+
+A test that does not apply to the run's task is absent. The text of a measure is for people and may change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import difflogic
+from difflogic import files
+from difflogic.engine import Engine
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.train.evaluation import subject as subjects
+from difflogic.train.evaluation.census import Layer, census
+from difflogic.train.evaluation.lab import Lab
+from difflogic.train.evaluation.measure import Measure
+from difflogic.train.evaluation.paper import published
+from difflogic.train.evaluation.subject import Subject, engine_of
+from difflogic.train.evaluation.suite import TESTS
+from difflogic.train.summary import describe_engine
+
+FORMAT, VERSION = "difflogic-evaluation", 1
+NAME = "evaluation.json"
+STARTS, QUICK_STARTS = 64, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came of a run."""
+
+    subject: Subject
+    engine: str
+    starts: int
+    quick: bool
+    measures: tuple[Measure, ...]
+    layers: tuple[Layer, ...]
+
+    def __getitem__(self, key: str) -> Measure:
+        """The measure of that key. Raises KeyError where the test does not apply."""
+        return {measure.key: measure for measure in self.measures}[key]
+
+    @property
+    def active_gates(self) -> int:
+        return sum(layer.active for layer in self.layers)
+
+    @property
+    def undecided_gates(self) -> int:
+        return sum(layer.undecided for layer in self.layers)
+
+    @property
+    def gates(self) -> int:
+        return sum(layer.gates for layer in self.layers)
+
+    @property
+    def paper_active(self) -> int | None:
+        """The paper's number of active gates."""
+        return published(self.subject.config.name).active_gates
+
+    def to_dict(self) -> dict[str, Any]:
+        """As evaluation.json holds it."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "difflogic": difflogic.__version__,
+            "run": str(self.subject.path),
+            "name": self.subject.config.name,
+            "seed": self.subject.config.seed,
+            "epoch": self.subject.epoch,
+            "engine": self.engine,
+            "starts": self.starts,
+            "quick": self.quick,
+            "measures": [measure.to_dict() for measure in self.measures],
+            "gates": {
+                "gates": self.gates,
+                "active": self.active_gates,
+                "undecided": self.undecided_gates,
+                "paper_active": self.paper_active,
+                "layers": [asdict(layer) for layer in self.layers],
+            },
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
+
+    def save(self) -> Path | None:
+        """Keep it in the run folder; nothing where a checkpoint file alone was evaluated. Raises RunFolderError."""
+        if self.subject.folder is None:
+            return None
+        path = self.subject.folder / NAME
+        try:
+            files.write_atomically(path, self.to_json().encode())
+        except OSError as error:
+            raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
+        return path
+
+
+def evaluate(
+    run: Path | str,
+    engine: Engine | None = None,
+    starts: int | None = None,
+    quick: bool = False,
+    member: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Evaluation:
+    """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
+
+    On `engine`, by default the one that the run was on. `starts` fresh starts (64, quick 8) come from the run's seed,
+    but from a stream of their own. Of a population the best model, or the one counted `member` from 1.
+    Raises UsageError for what cannot be asked, CheckpointError where there is no usable, trained checkpoint.
+    """
+    if starts is not None and starts < 1:
+        raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
+    subject = subjects.load(Path(run), member)
+    engine = engine_of(subject) if engine is None else engine
+    count = starts or (QUICK_STARTS if quick else STARTS)
+    lab, measures = Lab(engine, subject, count, quick), []
+    for test in TESTS:
+        measure = test(lab)
+        if measure is not None:
+            measures.append(measure)
+            tell(f"{measure.title}: {measure.text}")
+    return Evaluation(subject, describe_engine(engine.info), count, quick, tuple(measures), census(subject.circuit))

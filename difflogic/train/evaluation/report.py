@@ -1,0 +1,74 @@
+"""An evaluation as one HTML file that needs nothing else: pictures are inside it, and there is no script."""
+
+from __future__ import annotations
+
+import base64
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import difflogic
+from difflogic.train import film, pictures
+from difflogic.train.evaluation.evaluate import Evaluation
+from difflogic.train.evaluation.measure import Measure
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+MAX_CURVE = 1000
+"""A curve is drawn through so many points at most."""
+
+
+def to_html(evaluation: Evaluation) -> str:
+    """The report's text."""
+    subject = evaluation.subject
+    return _template().render(
+        title=f"{subject.title}",
+        facts=_facts(evaluation),
+        evaluation=evaluation,
+        version=difflogic.__version__,
+        shown=[(each, _film(each), _curve(each)) for each in evaluation.measures if each.film is not None],
+        loss=_base64(pictures.loss_png(subject.rows, "losses")) if subject.rows else "",
+        gates=_base64(pictures.gates_png(evaluation.layers, "gates by layer")),
+        config=subject.config.to_toml(),
+    )
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("difflogic.train.evaluation", "")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.get_template("report.html")
+
+
+def _facts(evaluation: Evaluation) -> str:
+    config = evaluation.subject.config
+    task, model = config.task, config.model
+    return (
+        f"{model.gates} gates, {task.height}x{task.width} grid ({'periodic' if model.periodic else 'zero'} boundary), "
+        f"{model.channels} channels, {task.steps} steps, run {evaluation.subject.path}"
+    )
+
+
+def _film(measure: Measure) -> str:
+    """A pixel a cell: the browser enlarges it, sharply."""
+    assert measure.film is not None
+    return _base64(film.animation(pictures.colors(measure.film.frames), "gif", scale=1))
+
+
+def _curve(measure: Measure) -> str:
+    if len(measure.curve) < 2 or not any(measure.curve):
+        return ""
+    count = len(measure.curve)
+    shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
+    assert measure.film is not None
+    step = measure.film.steps[-1] / (count - 1)
+    curve = np.array(measure.curve)[shown].tolist()
+    return _base64(pictures.curve_png(curve, (shown * step).tolist(), "wrong values"))
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

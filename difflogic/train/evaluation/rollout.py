@@ -1,0 +1,117 @@
+"""A hard circuit at work on any grid, for any number of steps, asynchronous or damaged: one state at a time.
+
+States come from `Engine.rollout`, stretch by stretch, so a long rollout takes no more memory than a short one and is
+what the engine's hard rollout is, bit for bit, whatever the stretches are.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import prng
+from difflogic.circuit import Circuit
+from difflogic.damage import Damage, draw_corners
+from difflogic.engine import Engine, Floats, check_grids
+
+Bits = npt.NDArray[np.uint8]
+
+STRETCH_BYTES = 1 << 24
+"""An engine is asked for so many bytes of states at once, and for one step at least."""
+FIRE_STREAM, DAMAGE_STREAM = 0x66697265, 0x64616D61
+"""`fold_in` data of the fire masks ("fire") and of the places of damage ("dama")."""
+
+
+@dataclass(frozen=True)
+class DamagePlan:
+    """When and where a square of `side` cells a side is zeroed, in all channels and clipped at the border."""
+
+    side: int
+    steps: Sequence[int]
+    """CA steps after which it is done, ascending: 0 is the start."""
+    place: Literal["centre", "random"] | tuple[int, int] = "centre"
+    """Where its first row and column are: so that it lies in the middle, at a cell drawn uniformly for each sample
+    and step, or at this cell."""
+
+    def hit(self, key: prng.Key, state: Bits) -> Bits:
+        """`state [B, H, W, C]` with its squares zeroed."""
+        batch, height, width, _ = state.shape
+        corners = np.tile(np.array(self._corner(height, width)), (1, batch, 1))
+        if self.place == "random":
+            corners = draw_corners(key, 1, batch, height, width)
+        kept = Damage(self.side, (0,), corners).kept(0, height, width)
+        return np.where(kept[..., None], state, np.uint8(0))
+
+    def square(self, height: int, width: int) -> tuple[slice, ...]:
+        """Rows and columns of the damage; nothing for a place that is drawn."""
+        if self.place == "random":
+            return ()
+        row, column = self._corner(height, width)
+        return slice(row, row + self.side), slice(column, column + self.side)
+
+    def _corner(self, height: int, width: int) -> tuple[int, int]:
+        if isinstance(self.place, tuple):
+            return self.place
+        return max(0, (height - self.side) // 2), max(0, (width - self.side) // 2)
+
+
+def play(
+    engine: Engine,
+    circuit: Circuit,
+    start: npt.ArrayLike,
+    steps: int,
+    key: prng.Key,
+    fire_rate: float = 1.0,
+    damage: DamagePlan | None = None,
+) -> Iterator[Bits]:
+    """The states uint8 `[B, H, W, C]` after 0, 1, ... `steps` steps, each with its damage done.
+
+    `start [B, H, W, C]`, 0 or 1. Below a `fire_rate` of 1 a cell takes its new state with that probability, the
+    same cells in every sample; masks and places of damage come from `key`. Raises DataError, and what engines raise.
+    """
+    grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
+    fire_key, damage_key = prng.fold_in(key, FIRE_STREAM), prng.fold_in(key, DAMAGE_STREAM)
+    hits = damage.steps if damage is not None else ()
+    longest = max(1, STRETCH_BYTES // (4 * grid.size))
+    state, done = _hit(damage, damage_key, grid, 0), 0
+    yield state
+    while done < steps:
+        upcoming = bisect_right(hits, done)
+        until = hits[upcoming] if upcoming < len(hits) else steps
+        count = min(longest, until - done, steps - done)
+        fire_key, masks = _masks(fire_key, count, grid.shape, fire_rate)
+        states = engine.rollout(circuit, state, count, "hard", masks)[1:].astype(np.uint8)
+        done += count
+        state = _hit(damage, damage_key, states[-1], done)
+        yield from states[:-1]
+        yield state
+
+
+def _hit(damage: DamagePlan | None, key: prng.Key, state: Bits, step: int) -> Bits:
+    if damage is None or step not in damage.steps:
+        return state
+    return damage.hit(prng.fold_in(key, step), state)
+
+
+def _masks(key: prng.Key, steps: int, grid: tuple[int, ...], fire_rate: float) -> tuple[prng.Key, Floats | None]:
+    """The next key, and float32 masks `[steps, H, W, 1]`; None where every cell fires."""
+    if fire_rate >= 1:
+        return key, None
+    height, width = grid[1:3]
+    masks = np.empty((steps, height, width, 1), dtype=np.float32)
+    for mask in masks:
+        key, sub = prng.split(key)
+        mask[:] = prng.uniform(sub, mask.shape) <= np.float32(fire_rate)
+    return key, masks
+
+
+def evenly(steps: int, most: int) -> list[int]:
+    """At most `most` of the steps 0 to `steps`, evenly spread, first and last among them."""
+    stride = max(1, math.ceil(steps / (most - 1)))
+    return sorted({*range(0, steps, stride), steps})

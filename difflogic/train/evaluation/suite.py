@@ -1,0 +1,239 @@
+"""The tests of a trained circuit, by the kind of its task; each gives a Measure, or None where it does not apply.
+
+Sources: the evaluations of the authors' notebook (a grid four times as large for 4T steps, fault tolerance,
+self-healing, 4000 asynchronous steps with damage after each), and their counterparts for other tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from difflogic import rules
+from difflogic.config import TaskConfig
+from difflogic.train.evaluation import worlds
+from difflogic.train.evaluation.lab import Lab
+from difflogic.train.evaluation.measure import Measure, in_words
+from difflogic.train.evaluation.rollout import Bits, DamagePlan
+
+FAULT_SIDE = 20
+"""Cells a side of the paper's damage; on a grid smaller than 40x40, half the grid."""
+ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
+RULE_SIDE, RULE_GENERATIONS = 64, 100
+QUICKER = 10
+"""A quick evaluation takes so many times fewer steps in the two long tests."""
+
+Test = Callable[[Lab], Measure | None]
+
+
+def training(lab: Lab) -> Measure | None:
+    """When the hard circuit was first exact on the probes, by the metrics."""
+    judged, first, paper = lab.subject.judged, lab.subject.first_solved, lab.paper.solved_at
+    if judged is None or judged.hard_loss is None:
+        return None
+    interval = lab.config.train.eval_interval
+    text = "not yet" if first is None else f"epoch {first} (judged every {interval})"
+    values: dict[str, float] = {"epoch": lab.subject.epoch, "hard_loss": judged.hard_loss}
+    values |= {"soft_loss": judged.soft_loss} if math.isfinite(judged.soft_loss) else {}
+    values |= {} if first is None else {"first_solved": first}
+    return Measure("training", "training: first hard loss 0 on the probes", text, values, _epoch(paper))
+
+
+def _epoch(number: int | None) -> str:
+    return "" if number is None else f"epoch {number}"
+
+
+def accuracy(lab: Lab) -> Measure | None:
+    """On fresh starts after T steps, without damage: hard, soft, and the gap between them."""
+    if not lab.fixed_target:
+        return None
+    steps = lab.own.task.steps
+    title = f"{_starts(lab)}, after T = {steps} steps"
+    found = Measure.of("accuracy", title, lab.draws(steps, test=100))
+    hard, soft = found.values["wrong"] / found.values["samples"], lab.soft_loss(test=100)
+    values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
+    return replace(
+        found, values=found.values | values, text=f"{found.text}; soft loss {soft:.3g}, hard {hard:.3g} each"
+    )
+
+
+def _starts(lab: Lab) -> str:
+    return f"{lab.starts} fresh starts" if lab.draws_starts else "its one start"
+
+
+def damaged_as_trained(lab: Lab) -> Measure | None:
+    """After T steps with the damage of the training."""
+    task = lab.config.task
+    if not task.damage_side or not lab.fixed_target:
+        return None
+    damage = DamagePlan(task.damage_side, task.damage_steps, "random")
+    record = lab.watch(lab.own, task.steps, test=200, damage=damage, samples=lab.starts)
+    title = f"{_square(damage)} zeroed at step {', '.join(map(str, task.damage_steps))}, as trained"
+    return Measure.of("damaged-as-trained", title, [record])
+
+
+def _square(damage: DamagePlan) -> str:
+    return f"{damage.side}x{damage.side} square"
+
+
+def neighbourhoods(lab: Lab) -> Measure | None:
+    """A rule on each of its 512 neighbourhoods: the middle cell of every 3x3 board, after one step."""
+    task = lab.config.task
+    if lab.fixed_target or task.steps != 1:
+        return None
+    boards = worlds.fresh(worlds.resized(lab.config, 3, 3), rules.ENTRIES, lab.keys(300)[0])
+    boards[..., 0] = rules.patches().reshape(-1, 3, 3)
+    after = lab.engine.rollout(lab.subject.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
+    right = int(np.count_nonzero(after == rules.table(task.rule)))
+    text = f"{right} of {rules.ENTRIES} right"
+    values: dict[str, float] = {"right": right, "entries": rules.ENTRIES}
+    return Measure("neighbourhoods", "neighbourhoods of the rule", text, values, "512 of 512", right == rules.ENTRIES)
+
+
+def generations(lab: Lab) -> Measure | None:
+    """A rule beside itself: noise on a large grid, generation after generation."""
+    task = lab.config.task
+    if lab.fixed_target or lab.config.model.channels > 1 or lab.config.train.asynchronous:
+        return None
+    config = worlds.resized(lab.config, RULE_SIDE, RULE_SIDE)
+    count = RULE_GENERATIONS // QUICKER if lab.quick else RULE_GENERATIONS
+    start = worlds.fresh(config, 1, lab.keys(301)[0])
+    history = _generations(rules.table(task.rule), start[0], lab.config.model.periodic, task.steps)
+    record = lab.watch(config, count * task.steps, test=301, targets=history, start=start)
+    return Measure.of("generations", f"{RULE_SIDE}x{RULE_SIDE} cells of noise, after {count} generations", [record])
+
+
+def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterator[Bits | None]:
+    """The board `[H, W, 1]` itself, then each of its generations after so many steps without a target."""
+    while True:
+        yield board
+        yield from [None] * (steps - 1)
+        board = rules.apply(table, board[..., 0], periodic)[..., None]
+
+
+def persistence(factor: int) -> Test:
+    """The target is there after T steps; is it still there later?"""
+
+    def test(lab: Lab) -> Measure | None:
+        if not lab.fixed_target:
+            return None
+        steps = factor * lab.own.task.steps
+        return Measure.of(
+            f"persistence-{factor}t", f"still there after {factor}T = {steps} steps", lab.draws(steps, 100)
+        )
+
+    return test
+
+
+def larger_grid(factor: int) -> Test:
+    """A board on a larger grid for as many times as many steps; a picture grows in the middle of it, in T."""
+
+    def test(lab: Lab) -> Measure | None:
+        task = lab.config.task
+        if not worlds.knows_larger_grids(task):
+            return None
+        board, config = task.target == "checkerboard", lab.larger(factor)
+        steps = factor * task.steps if board else task.steps
+        record = lab.watch(config, steps, test=400 + factor)
+        title = f"{_grid(config.task)} (sides {factor} times as long), after {steps} steps"
+        return Measure.of(f"larger-grid-{factor}x", title, [record], board and factor == 4 and lab.paper.exact)
+
+    return test
+
+
+def other_timing(lab: Lab) -> Measure | None:
+    """A synchronous rule with cells that fire at random, an asynchronous one with all cells in step."""
+    if not lab.fixed_target:
+        return None
+    steps = 4 * lab.own.task.steps
+    if lab.config.train.asynchronous:
+        return Measure.of(
+            "synchronous", f"all cells in step, after {steps} steps", lab.draws(steps, 500, fire_rate=1.0)
+        )
+    rate = lab.asynchronous_rate
+    title = f"asynchronous, fire rate {rate:g}, after {steps} steps"
+    return Measure.of("asynchronous", title, lab.draws(steps, 500, fire_rate=rate))
+
+
+def fault_tolerance(lab: Lab) -> Measure | None:
+    """A square in the middle of a large grid is zeroed after every step: what of the rest?"""
+    if lab.config.task.target != "checkerboard":
+        return None
+    config, steps = lab.larger(4), 4 * lab.config.task.steps
+    damage = DamagePlan(_fault_side(config.task), range(1, steps + 1))
+    record = lab.watch(config, steps, test=600, damage=damage)
+    outside = int(record.outside.sum())
+    title = f"fault tolerance: {_grid(config.task)}, its middle {_square(damage)} zeroed after each of {steps} steps"
+    found = Measure.of("fault-tolerance", title, [record], wrong_outside=outside)
+    rest = in_words(outside, record.values - damage.side**2)
+    return replace(found, text=f"outside the square: {rest}")
+
+
+def self_healing(lab: Lab) -> Measure | None:
+    """A board is damaged in the first half of the time, a picture when it is there: are they whole in the end?"""
+    task = lab.config.task
+    if not lab.fixed_target:
+        return None
+    board, steps = task.target == "checkerboard", 4 * task.steps
+    config = lab.larger(4) if board else lab.own
+    times = range(1, steps // 2 + 1) if board else [task.steps]
+    damage = DamagePlan(_fault_side(config.task), times)
+    record = lab.watch(config, steps, test=601, damage=damage)
+    when = f"after each of the first {steps // 2} steps" if board else f"after step {task.steps}"
+    title = f"self-healing: {_grid(config.task)}, its middle {_square(damage)} zeroed {when}, at step {steps}"
+    found = Measure.of("self-healing", title, [record], board and lab.paper.exact)
+    if record.wrong[-1].any():
+        return found
+    healed = int(np.flatnonzero(record.wrong[:, 0])[-1]) + 1
+    return replace(found, text=f"{found.text} from step {healed} on", values=found.values | {"exact_from": healed})
+
+
+def _fault_side(task: TaskConfig) -> int:
+    return min(FAULT_SIDE, task.height // 2, task.width // 2)
+
+
+def robustness(lab: Lab) -> Measure | None:
+    """Thousands of asynchronous steps with damage after each: the mean error, taken when the damage is done."""
+    if lab.config.task.target != "checkerboard":
+        return None
+    config = worlds.resized(lab.config, ROBUST_SIDE, ROBUST_SIDE)
+    steps = ROBUST_STEPS // QUICKER if lab.quick else ROBUST_STEPS
+    damage = DamagePlan(ROBUST_DAMAGE, range(1, steps + 1), "random")
+    record = lab.watch(config, steps, test=700, fire_rate=lab.asynchronous_rate, damage=damage)
+    errors = record.wrong[1:, 0]
+    mean, worst, paper = float(errors.mean()), int(errors.max()), None if lab.quick else lab.paper.robustness
+    title = (
+        f"robustness: {_grid(config.task)}, {steps} asynchronous steps, a {_square(damage)} zeroed anywhere after each"
+    )
+    found = Measure.of("robustness", title, [record], mean_error=mean, worst_error=worst)
+    return replace(
+        found,
+        text=f"mean error {mean:.1f} of {record.values}, at worst {worst}",
+        paper="" if paper is None else f"mean error {paper}",
+        met=None if paper is None else mean <= paper,
+    )
+
+
+def _grid(task: TaskConfig) -> str:
+    return f"{task.height}x{task.width}"
+
+
+TESTS: tuple[Test, ...] = (
+    training,
+    accuracy,
+    damaged_as_trained,
+    neighbourhoods,
+    generations,
+    persistence(2),
+    persistence(4),
+    larger_grid(2),
+    larger_grid(4),
+    other_timing,
+    fault_tolerance,
+    self_healing,
+    robustness,
+)
+"""In the order in which they are shown."""

@@ -1,0 +1,136 @@
+"""`difflogic evaluate`: its table, its JSON, its report, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from difflogic import checkpoint, sealed
+from difflogic.cli.main import main
+from difflogic.train.evaluation import suite
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+from tests.train.tiny import tiny_config
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "ROBUST_SIDE", 12)
+    monkeypatch.setattr(suite, "ROBUST_STEPS", 20)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny run of two seeds, three epochs long."""
+    folder = tmp_path_factory.mktemp("trained") / "here"
+    Trainer(tiny_config(epochs=3), open_engine("reference")).run(out=folder, population=2)
+    return folder
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, to change."""
+    shutil.copytree(trained, tmp_path / "here")
+    monkeypatch.chdir(tmp_path)
+    return Path("here")
+
+
+def test_the_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(run), "--quick"]) == 0
+    out, errors = capsys.readouterr()
+    lines = out.splitlines()
+    assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on reference: ", lines[0])
+    assert lines[1].split() == ["test", "result", "the", "paper"]
+    assert any(line.startswith("8 fresh starts, after T = 3 steps") for line in lines)
+    assert any(line.startswith("robustness: 12x12, 2 asynchronous steps") for line in lines)
+    assert any(re.match(r"active gates: neither A nor B +\d+ of 54$", line) for line in lines)
+    assert lines[-1] == "Written: here/evaluation.json"
+    assert errors.count("... ") == len(json.loads((run / "evaluation.json").read_text())["measures"])
+
+
+def test_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(run), "--starts", "3", "--member", "2", "--engine", "cpu", "--json"]) == 0
+    out, errors = capsys.readouterr()
+    assert "..." not in errors
+    data = json.loads(out)
+    assert out.count("\n") == 1
+    assert data == json.loads((run / "evaluation.json").read_text())
+    assert (data["seed"], data["starts"], data["quick"]) == (24, 3, False)
+    assert data["engine"].startswith("cpu: ")
+
+
+class Links(HTMLParser):
+    """What a page would fetch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag not in ("script", "link", "iframe")
+        self.found += [value or "" for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_report_needs_nothing_else(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = run.rename("<b>&here")
+    assert main(["evaluate", str(odd), "--quick", "--html", "report.html"]) == 0
+    assert capsys.readouterr().out.endswith("Written: report.html\n")
+    text = Path("report.html").read_text(encoding="utf-8")
+    page = Links()
+    page.feed(text)
+    assert len(page.found) > 5
+    assert all(re.match(r"data:image/(gif|png);base64,[A-Za-z0-9+/=]+$", link) for link in page.found)
+    assert "url(" not in text
+    assert "&lt;b&gt;&amp;here" in text
+    for measure in json.loads((odd / "evaluation.json").read_text())["measures"]:
+        assert measure["title"] in text
+        assert measure["text"] in text
+
+
+def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("report.html").write_text("mine")
+    assert main(["evaluate", str(run), "--html", "report.html"]) == 2
+    assert capsys.readouterr().err == (
+        "Error: report.html exists already: choose another name, or replace it with --force.\n"
+    )
+    assert Path("report.html").read_text() == "mine"
+    assert not (run / "evaluation.json").exists()
+    assert main(["evaluate", str(run), "--quick", "--html", "report.html", "--force"]) == 0
+    assert Path("report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (["nowhere"], 1, "There is no run folder or checkpoint at nowhere."),
+        (["here", "--member", "3"], 2, "There is no member 3 in here: it has 1 to 2, of seeds 23 to 24."),
+        (["here", "--starts", "0"], 2, "Invalid value for '--starts'"),
+        (["here", "--engine", "abacus"], 2, "Unknown engine 'abacus'"),
+        (["here", "--html", "no/such/report.html"], 2, "There is no folder no/such to write report.html to."),
+        (["here", "--html", "here"], 2, "here is a folder: name a file in it."),
+    ],
+)
+def test_refusals(run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, text: str) -> None:
+    assert main(["evaluate", *arguments]) == code
+    assert text in capsys.readouterr().err
+
+
+def test_a_folder_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / (checkpoint.NAME + ".tmp")).write_bytes(b"half")
+    assert main(["evaluate", str(tmp_path)]) == 1
+    error = f"The folder {tmp_path} holds no checkpoint.safetensors: expected the folder of an earlier run."
+    assert error in capsys.readouterr().err
+
+
+def test_a_run_of_another_version(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = run / checkpoint.NAME
+    data = file.read_bytes()
+    metadata = sealed.metadata(data) | {"format": "9", "difflogic": "7.0"}
+    file.write_bytes(sealed.seal(sealed.unseal(data), metadata))
+    assert main(["evaluate", str(run)]) == 1
+    assert "was written by difflogic 7.0 in format 9" in capsys.readouterr().err

@@ -1,0 +1,185 @@
+"""`difflogic render`: every kind of picture, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic import checkpoint, prng
+from difflogic.cli.main import main
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train.evaluation import worlds
+from difflogic.train.pictures import colors
+from tests.cli.conftest import Call
+from tests.train.pass_on import keeper_config, kept
+
+PICTURE = ("124", "...", "777", "1.1")
+STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}
+STILL |= {"height": 4, "width": 3, "steps": 3, "loss_channels": 3}
+
+
+@pytest.fixture
+def run(call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A tiny run, three epochs long."""
+    assert call("--epochs", 3, "--out", "here").code == 0
+    capsys.readouterr()
+    return Path("here")
+
+
+@pytest.fixture
+def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A circuit that keeps every cell of a small picture in colours."""
+    monkeypatch.chdir(tmp_path)
+    kept(tmp_path / "still", keeper_config(4, STILL))
+    return Path("still")
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A circuit that keeps every cell of 5x6."""
+    monkeypatch.chdir(tmp_path)
+    task = {"target": "checkerboard", "height": 5, "width": 6, "steps": 3}
+    kept(tmp_path / "board", keeper_config(2, task))
+    return Path("board")
+
+
+def pixels(path: str, scale: int, index: int = 0) -> np.ndarray:
+    """RGB, a pixel a cell, of one frame."""
+    with Image.open(path) as picture:
+        picture.seek(index)
+        return np.asarray(picture.convert("RGB"))[::scale, ::scale]
+
+
+def render(*arguments: object) -> int:
+    return main(["render", *map(str, arguments), "--engine", "reference"])
+
+
+def test_a_film_is_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert render(run, "-o", "film.gif", "--size", "9x7", "--steps", 5, "--seed", 3, "--scale", 2) == 0
+    assert capsys.readouterr().out == f"Written: film.gif, {Path('film.gif').stat().st_size / 1000:.1f} kB\n"
+    found = checkpoint.load(run)
+    config = worlds.resized(found.config.with_(seed=3), 9, 7)
+    start = worlds.fresh(config, 1, prng.split(worlds.fresh_key(config))[0])
+    states = ReferenceEngine().rollout(found.circuit, start, 5, "hard")[:, 0].astype(np.uint8)
+    for step in (0, 1, 2):
+        assert np.array_equal(pixels("film.gif", 2, step), colors(states[step, ..., :1]))
+
+
+def test_the_same_seed_is_the_same_film(run: Path) -> None:
+    options = ("--async", "--damage", 2, "--damage-at", "random", "--damage-steps", "1-2", "--start", "random")
+    for name, seed in (("a.apng", 1), ("b.apng", 1), ("c.apng", 2)):
+        assert render(run, "-o", name, "--seed", seed, *options) == 0
+    assert Path("a.apng").read_bytes() == Path("b.apng").read_bytes() != Path("c.apng").read_bytes()
+
+
+def test_colours_and_damage(still: Path) -> None:
+    hole = ("--damage", 2, "--damage-at", "1,1", "--damage-steps", 2)
+    assert render(still, "-o", "film.gif", "--scale", 1, *hole) == 0
+    start = pixels("film.gif", 1, 0)
+    assert start[0].tolist() == [[255, 0, 0], [0, 255, 0], [0, 0, 255]]
+    assert start[2].tolist() == [[255, 255, 255]] * 3
+    damaged = pixels("film.gif", 1, 1)
+    assert damaged[2].tolist() == [[255, 255, 255], [0, 0, 0], [0, 0, 0]]
+    assert np.array_equal(damaged[0], start[0])
+
+
+def test_channels(still: Path) -> None:
+    assert render(still, "-o", "tiles.gif", "--scale", 1, "--channels", "all") == 0
+    assert pixels("tiles.gif", 1).shape == (2 * 5 - 1, 2 * 4 - 1, 3)
+    assert render(still, "-o", "one.gif", "--scale", 1, "--channels", 1) == 0
+    assert pixels("one.gif", 1)[0].tolist() == [[0] * 3, [255] * 3, [0] * 3]
+
+
+def test_starts(still: Path) -> None:
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, (3, 3, 4))
+    np.save("start.npy", bits)
+    np.save("flat.npy", bits[..., 0].astype(bool))
+    Image.fromarray(np.array([[[255, 0, 0], [0, 0, 0]], [[0, 255, 255], [9, 9, 9]]], dtype=np.uint8)).save("start.png")
+    for start, top, expected in (
+        ("start.npy", 1, colors(bits[..., :3].astype(np.uint8))),
+        ("flat.npy", 1, np.stack([bits[..., 0] * 255, bits[..., 0] * 0, bits[..., 0] * 0], axis=-1)),
+        ("start.png", 1, [[[255, 0, 0], [0, 0, 0]], [[0, 255, 255], [0, 0, 0]]]),
+    ):
+        assert render(still, "-o", "film.gif", "--scale", 1, "--start", start, "--force") == 0
+        shown = pixels("film.gif", 1)
+        left = 3 // 2 - np.shape(expected)[1] // 2
+        assert np.array_equal(shown[top : top + len(expected), left : left + np.shape(expected)[1]], expected)
+    assert render(still, "-o", "film.gif", "--scale", 1, "--start", "seed", "--size", "5x5", "--force") == 0
+    assert pixels("film.gif", 1).sum() == pixels("film.gif", 1)[2, 2].sum() == 3 * 255
+    assert render(still, "-o", "film.gif", "--start", "zeros", "--force") == 0
+    assert pixels("film.gif", 8).sum() == 0
+
+
+def test_boundary(run: Path) -> None:
+    for boundary in ("zero", "periodic"):
+        assert render(run, "-o", f"{boundary}.apng", "--boundary", boundary, "--steps", 9) == 0
+    assert render(run, "-o", "own.apng", "--steps", 9) == 0
+    assert Path("own.apng").read_bytes() == Path("zero.apng").read_bytes() != Path("periodic.apng").read_bytes()
+
+
+def test_strip_gates_and_loss(run: Path) -> None:
+    assert render(run, "-o", "strip.png", "--at", "0,2-3", "--scale", 4) == 0
+    with Image.open("strip.png") as picture:
+        assert picture.width == 3 * (6 * 4 + 6) + 6
+    for what in ("gates", "loss"):
+        assert main(["render", str(run), "-o", f"{what}.png", "--what", what]) == 0
+        with Image.open(f"{what}.png") as picture:
+            assert picture.width > 500
+
+
+def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("film.gif").write_text("mine")
+    assert render(run, "-o", "film.gif") == 2
+    assert "film.gif exists already: choose another name, or replace it with --force." in capsys.readouterr().err
+    assert Path("film.gif").read_text() == "mine"
+    assert render(run, "-o", "film.gif", "--force") == 0
+    assert Path("film.gif").read_bytes()[:3] == b"GIF"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["-o", "film.mp4"], "The ending of film.mp4 says what to write: for rollout expected .gif, .apng, .png."),
+        (["-o", "film"], "The ending of film says what to write"),
+        (["-o", "gates.gif", "--what", "gates"], "for gates expected .png."),
+        (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates shows no rollout: drop --steps."),
+        (["-o", "no/film.gif"], "There is no folder no to write film.gif to."),
+        (["-o", "film.gif", "--size", "2x9"], "2"),
+        (["-o", "film.gif", "--size", "9"], "'9' is not HEIGHTxWIDTH, say 64x64."),
+        (["-o", "film.gif", "--channels", "2"], "There is no channel 2: a cell has channels 0 to 1."),
+        (["-o", "film.gif", "--channels", "red"], "'red' is no channel: expected loss, all, or a number."),
+        (["-o", "film.gif", "--at", "9"], "The rollout has steps 0 to 3, but step 9 should be shown."),
+        (["-o", "film.gif", "--at", "5-3"], "a range goes from the lower to the higher"),
+        (["-o", "film.gif", "--damage-steps", "now"], "'now' names no steps: expected such as 12, 0,5,10 or 1-40."),
+        (["-o", "film.gif", "--damage-at", "here", "--damage", "1"], "'here' is no place"),
+        (["-o", "film.gif", "--damage-at", "0,0"], "say where and when --damage SIDE is done: give that too."),
+        (["-o", "film.gif", "--fire-rate", "0"], "Invalid value for '--fire-rate'"),
+        (["-o", "film.gif", "--start", "picture"], "The run has no start picture of its own"),
+        (["-o", "film.gif", "--start", "noise"], "A start is random, boards, seed, zeros, picture, or a file"),
+        (["-o", "film.gif", "--start", "no.npy"], "Cannot read the start no.npy"),
+        (["-o", "film.gif", "--start", "no.png"], "Cannot read the picture no.png"),
+        (["-o", "film.gif", "--start", "half.npy"], "must hold nothing but 0 and 1."),
+        (["-o", "film.gif", "--start", "words.npy"], "must be an array of 0 and 1, [H, W] or [H, W, C]."),
+        (["-o", "film.gif", "--start", "wide.npy"], "wide.npy has 2x9 cells of 1 channels, but the grid has 5x6 of 2"),
+        (["-o", "film.gif", "--start", "pickled.npy"], "Cannot read the start pickled.npy"),
+    ],
+)  # fmt: skip
+def test_refusals(board: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str) -> None:
+    np.save("half.npy", np.full((3, 3), 0.5))
+    np.save("words.npy", np.array([["a"]]))
+    np.save("wide.npy", np.zeros((2, 9)))
+    np.save("pickled.npy", np.array([{}]), allow_pickle=True)
+    assert main(["render", str(board), *arguments, "--engine", "reference"]) == 2
+    errors = capsys.readouterr().err
+    assert text in errors
+    assert errors.count("\n") == 1
+    assert not Path("film.gif").exists()
+
+
+def test_metrics_are_missing(still: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", str(still), "-o", "loss.png", "--what", "loss"]) == 2
+    assert "There are no metrics beside still: name a run folder with metrics.jsonl." in capsys.readouterr().err

@@ -1,0 +1,55 @@
+"""A circuit without secrets: every cell keeps its state, and so does every test of it have a known answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difflogic import checkpoint, gates, presets
+from difflogic.checkpoint import Checkpoint, Snapshot
+from difflogic.circuit import Circuit
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig
+from difflogic.engine import TrainState
+from difflogic.train import tasks
+
+
+def keeper(channels: int, periodic: bool = False) -> Circuit:
+    """Two layers; the new state of a channel is its centre, by the gate A."""
+    start = np.zeros(16, dtype=np.float32)
+    start[gates.PASS_THROUGH] = 20
+    cells = np.arange(channels)
+    return Circuit.from_arrays(
+        logits={"perceive": [np.tile(start, (1, 1, 1))], "update": [np.tile(start, (channels, 1))]},
+        wires={"perceive": [np.array([[0], [4]])], "update": [np.stack([cells, cells])]},
+        channels=channels,
+        periodic=periodic,
+    )
+
+
+def keeper_config(channels: int, task: dict[str, Any], **train: Any) -> Config:
+    """What `keeper` might have been trained for."""
+    base = presets.checkerboard(small=True)
+    model = ModelConfig(
+        channels=channels,
+        kernels=1,
+        perceive=NetworkConfig((9, 1), ("random",)),
+        update=NetworkConfig((2 * channels, channels), ("random",)),
+        periodic=False,
+    )
+    return Config("keeper", model, TaskConfig(**task), base.train, seed=7).with_(train=train)
+
+
+def kept(path: Path, config: Config, seeds: int = 1, leader: int = 0, epoch: int = 3) -> Path:
+    """A run folder with nothing but the checkpoint of `keeper`, for each of so many seeds."""
+    circuit = keeper(config.model.channels)
+    members = []
+    for seed in range(config.seed, config.seed + seeds):
+        own = config.with_(seed=seed)
+        state = replace(TrainState.initial(tasks.make_job(own, circuit)), epoch=epoch)
+        members.append(Checkpoint(own, circuit, state))
+    path.mkdir()
+    checkpoint.save(path, Snapshot(tuple(members), leader))
+    return path

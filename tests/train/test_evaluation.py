@@ -1,0 +1,276 @@
+"""Evaluations: a circuit that keeps every cell has a known answer to each test, and a trained one the reference's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflogic
+from difflogic import gates, prng, rules
+from difflogic.circuit import Circuit
+from difflogic.engine import Engine
+from difflogic.errors import CheckpointError, UsageError
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train import tasks
+from difflogic.train.evaluation import suite, worlds
+from difflogic.train.evaluation.census import census
+from difflogic.train.evaluation.evaluate import Evaluation, evaluate
+from difflogic.train.evaluation.lab import FIXED_DRAWS, MASK_DRAWS, Lab
+from difflogic.train.evaluation.measure import Measure
+from difflogic.train.evaluation.paper import PUBLISHED
+from difflogic.train.evaluation.rollout import DAMAGE_STREAM, DamagePlan
+from difflogic.train.evaluation.subject import load
+from difflogic.train.loop import Run
+from tests.train.pass_on import keeper, keeper_config, kept
+
+PICTURE = ("11..", ".11.", "..11", "1111")
+STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}
+STILL |= {"height": 4, "width": 4, "steps": 3}
+LIFE = {"target": "rule", "rule": "B3/S23", "start": "boards", "height": 3, "width": 3, "steps": 1}
+BOARD = {"target": "checkerboard", "height": 6, "width": 5, "steps": 4}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suite, "ROBUST_SIDE", 12)
+    monkeypatch.setattr(suite, "ROBUST_STEPS", 30)
+    monkeypatch.setattr(suite, "ROBUST_DAMAGE", 3)
+    monkeypatch.setattr(suite, "RULE_SIDE", 12)
+
+
+def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> Evaluation:
+    config = keeper_config(channels, task, **train)
+    run = kept(path / "run", config.with_(name=name) if name else config)
+    return evaluate(run, ReferenceEngine(), starts=5)
+
+
+def keys(evaluation: Evaluation) -> list[str]:
+    return [measure.key for measure in evaluation.measures]
+
+
+def test_a_picture_that_stays(tmp_path):
+    found = judge(tmp_path, STILL)
+    assert keys(found) == [
+        "accuracy", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x", "asynchronous",
+        "self-healing",
+    ]  # fmt: skip
+    for key in keys(found)[:-1]:
+        assert found[key].values["wrong"] == 0, key
+        assert found[key].text.startswith("exact"), key
+    assert found["accuracy"].values["samples"] == 1
+    assert found["asynchronous"].values["samples"] == FIXED_DRAWS
+    assert found["larger-grid-4x"].values["values"] == 16 * 16
+
+
+def test_a_hole_that_never_heals(tmp_path):
+    healing = judge(tmp_path, STILL)["self-healing"]
+    assert healing.values["wrong"] == 3  # ones in the middle 2x2 of PICTURE
+    assert healing.curve == [0, 0, 0] + [3] * 10
+    assert "exact_from" not in healing.values
+
+
+def test_a_rule_by_its_table(tmp_path):
+    found = judge(tmp_path, LIFE, channels=1)
+    centre = rules.patches()[:, 4]
+    assert keys(found) == ["neighbourhoods", "generations"]
+    assert found["neighbourhoods"].values["right"] == (rules.table("B3/S23") == centre).sum()
+    assert not found["neighbourhoods"].met
+    frozen = tmp_path / "frozen"
+    frozen.mkdir()
+    kept_rule = judge(frozen, LIFE | {"rule": "B/S012345678"}, channels=1)
+    assert kept_rule["neighbourhoods"].text == "512 of 512 right"
+    assert kept_rule["neighbourhoods"].met
+    assert set(kept_rule["generations"].curve) == {0}
+
+
+def test_a_rule_from_generation_to_generation(tmp_path):
+    start_key, _ = _lab(tmp_path, LIFE, 1).keys(301)
+    config = worlds.resized(keeper_config(1, LIFE), 12, 12)
+    board = worlds.fresh(config, 1, start_key)[0, ..., 0]
+    after, curve = board, []
+    for _ in range(suite.RULE_GENERATIONS + 1):
+        curve.append(np.count_nonzero(board != after))
+        after = rules.apply(rules.table("B3/S23"), after, periodic=False)
+    assert evaluate(tmp_path / "run", ReferenceEngine())["generations"].curve == curve
+
+
+def test_two_steps_a_generation(tmp_path):
+    found = judge(tmp_path, LIFE | {"rule": "B/S012345678", "steps": 2}, channels=1)
+    assert keys(found) == ["generations"]
+    assert len(found["generations"].curve) == suite.RULE_GENERATIONS + 1
+
+
+def _lab(path: Path, task: dict[str, Any], channels: int = 2, **train: Any) -> Lab:
+    run = kept(path / "run", keeper_config(channels, task, **train))
+    return Lab(ReferenceEngine(), load(run), 5, False)
+
+
+def test_a_board_that_stays_noise(tmp_path):
+    lab = _lab(tmp_path, BOARD)
+    found = evaluate(lab.subject.path, ReferenceEngine(), starts=5)
+    assert keys(found) == [
+        "accuracy", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x", "asynchronous",
+        "fault-tolerance", "self-healing", "robustness",
+    ]  # fmt: skip
+    starts = worlds.fresh(lab.own, 5, lab.keys(100)[0])
+    wrong = np.count_nonzero(starts[..., :1] != worlds.target(lab.own.task))
+    accuracy = found["accuracy"].values
+    assert (accuracy["wrong"], accuracy["values"], accuracy["samples"]) == (wrong, 5 * 30, 5)
+    assert accuracy["accuracy"] == 1 - wrong / 150
+    assert accuracy["hard_loss_per_sample"] == wrong / 5
+    assert accuracy["soft_loss_per_sample"] == pytest.approx(wrong / 5, abs=1e-3)  # the gate A is nearly certain
+    assert accuracy["gap_per_sample"] == accuracy["hard_loss_per_sample"] - accuracy["soft_loss_per_sample"]
+    assert found["asynchronous"].values["samples"] == 5 * MASK_DRAWS
+    assert found["asynchronous"].curve[0] == found["asynchronous"].curve[-1]
+
+
+def test_damage_leaves_zeros(tmp_path):
+    lab = _lab(tmp_path, BOARD)
+    found, large = evaluate(lab.subject.path, ReferenceEngine()), lab.larger(4)
+    hole = (slice(None), slice(7, 17), slice(5, 15))  # 10 cells a side, half of 20, in the middle of 24x20
+    for key, test in (("fault-tolerance", 600), ("self-healing", 601)):
+        state = worlds.fresh(large, 1, lab.keys(test)[0])[..., :1]
+        state[hole] = 0
+        differs = state != worlds.target(large.task)
+        assert found[key].values["wrong"] == np.count_nonzero(differs)
+        assert len(found[key].curve) == 17
+        if key == "fault-tolerance":
+            differs[hole] = False
+            assert found[key].values["wrong_outside"] == np.count_nonzero(differs)
+            assert found[key].text.startswith(f"outside the square: {np.count_nonzero(differs)} of 380 wrong")
+
+
+def test_robustness_is_the_mean_after_the_damage(tmp_path):
+    lab = _lab(tmp_path, BOARD)
+    found = evaluate(lab.subject.path, ReferenceEngine())["robustness"]
+    errors = np.array(found.curve)
+    assert len(errors) == 31
+    assert found.values["mean_error"] == errors[1:].mean()
+    assert found.values["worst_error"] == errors[1:].max()
+    start_key, play_key = lab.keys(700)
+    config, damage = worlds.resized(lab.config, 12, 12), DamagePlan(3, range(1, 31), "random")
+    state = worlds.fresh(config, 1, start_key)
+    for step in range(1, 31):
+        state = damage.hit(prng.fold_in(prng.fold_in(play_key, DAMAGE_STREAM), step), state)
+        assert errors[step] == np.count_nonzero(state[..., :1] != worlds.target(config.task))
+    assert "30 asynchronous steps, a 3x3 square zeroed anywhere after each" in found.title
+
+
+def test_an_asynchronous_run_is_judged_as_it_was_trained(tmp_path):
+    found = judge(tmp_path, BOARD, fire_rate=0.5)
+    assert found["accuracy"].values["samples"] == 5 * MASK_DRAWS
+    assert "asynchronous" not in keys(found)
+    assert found["synchronous"].values["samples"] == 5
+
+
+def test_damage_of_the_training(tmp_path):
+    task = STILL | {"damage_side": 2, "damage_steps": (1, 2)}
+    found = judge(tmp_path, task)
+    assert keys(found)[1] == "damaged-as-trained"
+    assert found["damaged-as-trained"].title == "2x2 square zeroed at step 1, 2, as trained"
+    assert found["damaged-as-trained"].values["samples"] == 5
+    assert found["damaged-as-trained"].values["wrong"] > 0
+    assert found["accuracy"].values["wrong"] == 0
+
+
+@pytest.mark.parametrize("start", ["zeros", "random"])
+def test_larger_grids_only_where_the_target_has_a_place(tmp_path, start):
+    task = {"target": "picture", "picture": PICTURE, "start": start, "height": 4, "width": 4, "steps": 2}
+    assert not any(key.startswith("larger") for key in keys(judge(tmp_path, task)))
+
+
+def test_the_paper_stands_beside_its_presets(tmp_path):
+    found = judge(tmp_path, BOARD, name="checkerboard")
+    assert found["robustness"].paper == "mean error 1130"
+    assert found["robustness"].met is (found["robustness"].values["mean_error"] <= 1130) is True
+    assert (found["larger-grid-4x"].paper, found["larger-grid-4x"].met) == ("exact", False)
+    assert found["larger-grid-2x"].paper == ""
+    assert found.paper_active == PUBLISHED["checkerboard"].active_gates == 22
+
+
+def test_a_quick_evaluation_is_not_compared(tmp_path):
+    run = kept(tmp_path / "run", keeper_config(2, BOARD).with_(name="checkerboard"))
+    robust = evaluate(run, ReferenceEngine(), quick=True)["robustness"]
+    assert len(robust.curve) == 4
+    assert (robust.paper, robust.met) == ("", None)
+
+
+def test_a_trained_run(complete: Run, engine: Engine):
+    """Counts are those of the reference, whatever engine computes; the metrics are the run's own."""
+    found = evaluate(complete.path, engine, starts=70)
+    assert keys(found)[0] == "training"
+    assert found["training"].values["hard_loss"] == complete.metrics[-1].hard_loss
+    lab = Lab(ReferenceEngine(), load(complete.path), 70, False)
+    start = worlds.fresh(lab.own, 70, lab.keys(100)[0])
+    last = ReferenceEngine().rollout(complete.circuit, start, 3, "hard")[-1]
+    assert found["accuracy"].values["wrong"] == np.count_nonzero(last[..., :1] != tasks.target(complete.config.task))
+    judged = evaluate(complete.path, ReferenceEngine(), starts=70)
+    assert [measure.curve for measure in judged.measures] == [measure.curve for measure in found.measures]
+
+
+def test_the_engine_is_the_runs_own(complete: Run, engine: Engine):
+    assert evaluate(complete.path, starts=1).engine.startswith(engine.info.engine)
+
+
+def test_census():
+    circuit = keeper(2)
+    logits = circuit.flat_logits()
+    logits[0, gates.NAMES.index("XOR")] = 30  # the perception gate
+    logits[1] = 0  # undecided, and FALSE
+    first, second = census(Circuit.with_logits(circuit, logits))
+    assert (first.name, first.gates, first.active, first.undecided) == ("perceive 0", 1, 1, 0)
+    assert first.kinds[gates.NAMES.index("XOR")] == 1
+    assert (second.name, second.gates, second.active, second.undecided) == ("update 0", 2, 1, 1)
+    assert second.kinds[0] == second.kinds[gates.PASS_THROUGH] == 1
+    assert sum(second.kinds) == 2
+
+
+def test_the_document(tmp_path):
+    found = judge(tmp_path, BOARD)
+    path = found.save()
+    assert path == tmp_path / "run/evaluation.json"
+    data = json.loads(path.read_text())
+    assert (data["format"], data["version"], data["difflogic"]) == ("difflogic-evaluation", 1, difflogic.__version__)
+    assert [each["key"] for each in data["measures"]] == keys(found)
+    assert all(set(each) == {"key", "title", "text", "values", "paper", "met", "curve"} for each in data["measures"])
+    assert data["gates"]["layers"][1]["kinds"][gates.PASS_THROUGH] == 2
+    assert data["epoch"] == 3
+
+
+def test_a_checkpoint_file_has_no_folder_to_keep_results_in(tmp_path):
+    run = kept(tmp_path / "run", keeper_config(2, BOARD))
+    found = evaluate(run / "checkpoint.safetensors", ReferenceEngine(), starts=1)
+    assert found.save() is None
+    assert keys(found)[0] == "accuracy"
+
+
+def test_members_of_a_population(tmp_path):
+    run = kept(tmp_path / "run", keeper_config(2, BOARD), seeds=3, leader=1)
+    assert load(run).config.seed == 8
+    assert load(run, 3).config.seed == 9
+    assert load(run).title == "keeper, seed 8 of 3 models, after epoch 3"
+    for member in (0, 4):
+        with pytest.raises(UsageError, match=f"no member {member} in .*: it has 1 to 3, of seeds 7 to 9"):
+            load(run, member)
+
+
+def test_what_cannot_be_evaluated(tmp_path):
+    untrained = kept(tmp_path / "untrained", keeper_config(2, BOARD), epoch=0)
+    with pytest.raises(CheckpointError, match="has no trained circuit yet: its checkpoint is of epoch 0"):
+        evaluate(untrained, ReferenceEngine())
+    with pytest.raises(CheckpointError, match="There is no run folder or checkpoint at"):
+        evaluate(tmp_path / "nowhere", ReferenceEngine())
+    with pytest.raises(UsageError, match="at least 1 start, got 0"):
+        evaluate(untrained, ReferenceEngine(), starts=0)
+
+
+def test_progress_is_told(tmp_path):
+    told: list[str] = []
+    run = kept(tmp_path / "run", keeper_config(2, STILL))
+    found = evaluate(run, ReferenceEngine(), tell=told.append)
+    assert told == [f"{measure.title}: {measure.text}" for measure in found.measures]
+    assert all(isinstance(measure, Measure) for measure in found.measures)

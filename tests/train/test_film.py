@@ -1,0 +1,83 @@
+"""Films and strips show the states that they were given, to the pixel."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic.train import film
+from difflogic.train.pictures import colors
+
+
+def frames_of(data: bytes) -> tuple[np.ndarray, list[float]]:
+    """RGB `[n, h, w, 3]` and milliseconds."""
+    with Image.open(io.BytesIO(data)) as picture:
+        frames, durations = [], []
+        for index in range(picture.n_frames):
+            picture.seek(index)
+            frames.append(np.asarray(picture.convert("RGB")))
+            durations.append(picture.info["duration"])
+        assert picture.info["loop"] == 0
+    return np.stack(frames), durations
+
+
+@pytest.mark.parametrize("kind", ["gif", "apng"])
+@pytest.mark.parametrize("channels", [1, 3, 6])
+def test_an_animation_is_exact(kind: str, channels: int):
+    rng = np.random.default_rng(channels)
+    states = rng.integers(0, 2, (5, 9, 7, channels), dtype=np.uint8)
+    frames, durations = frames_of(film.animation(colors(states), kind, scale=3, frame_ms=50))
+    assert np.array_equal(frames[:, 1::3, 1::3], colors(states))
+    assert frames.shape == (5, 27, 21, 3)
+    assert durations == [50, 50, 50, 50, film.LAST_FRAME_MS]
+
+
+@pytest.mark.parametrize("kind", ["gif", "apng"])
+def test_what_stands_still_takes_its_time(kind: str):
+    states = np.zeros((6, 4, 4, 1), dtype=np.uint8)
+    states[3:, 1, 1] = 1
+    frames, durations = frames_of(film.animation(colors(states), kind))
+    assert sum(durations) == 5 * film.FRAME_MS + film.LAST_FRAME_MS
+    assert np.array_equal(frames[-1][12, 12], [255, 255, 255])
+
+
+@pytest.mark.parametrize(("side", "scale"), [(3, 8), (16, 8), (64, 8), (100, 5), (1000, 1)])
+def test_scale(side: int, scale: int):
+    assert film.scale_for(np.zeros((2, side, side // 2, 3), dtype=np.uint8)) == scale
+
+
+def test_tiles():
+    states = np.random.default_rng(1).integers(0, 2, (2, 4, 5, 5), dtype=np.uint8)
+    shown = film.tiles(states)
+    assert shown.shape == (2, 2 * 5 - 1, 3 * 6 - 1, 3)
+    for channel in range(5):
+        top, left = channel // 3 * 5, channel % 3 * 6
+        tile = shown[:, top : top + 4, left : left + 5]
+        assert np.array_equal(tile, np.repeat(states[..., channel : channel + 1] * 255, 3, axis=-1))
+    assert np.array_equal(shown[0, 4, 0], film.GAP)
+    assert np.array_equal(shown[0, -1, -1], film.GAP)  # no sixth channel
+
+
+def test_strip():
+    states = np.random.default_rng(1).integers(0, 2, (5, 30, 100, 1), dtype=np.uint8)
+    with Image.open(io.BytesIO(film.strip(colors(states), list("abcde"), scale=5))) as picture:
+        pixels: Any = np.asarray(picture.convert("RGB"))
+    assert pixels.shape[1] <= film.STRIP_WIDTH
+    across = (film.STRIP_WIDTH - film.MARGIN) // (500 + film.MARGIN)
+    assert across == 3
+    row_height = (pixels.shape[0] - film.MARGIN) // 2
+    for index in range(5):
+        top = film.MARGIN + index // across * row_height
+        left = film.MARGIN + index % across * (500 + film.MARGIN)
+        assert np.array_equal(pixels[top : top + 150 : 5, left : left + 500 : 5], colors(states[index]))
+        label = pixels[top + 150 : top + row_height, left : left + 20]
+        assert label.min() < 100
+
+
+def test_six_bits_are_sixty_four_colours():
+    bits = (np.arange(64)[:, None] >> np.arange(6) & 1).astype(np.uint8)
+    assert len({tuple(color) for color in colors(bits).tolist()}) == 64
