@@ -108,8 +108,36 @@ def _jobs() -> str:
     return table(["command", "engine", "machine", "time", "memory", "hard loss 0 first seen", "at the end"], rows)
 
 
+CONTENDERS = {
+    "by hand": "Life by hand in C",
+    "c": "`--engine c`",
+    "numba": "`--engine numba`",
+    "numba, gates interpreted": "the same, gates interpreted",
+    "c, asynchronous": "`--engine c --fire-rate 0.6`",
+    "gpu": "`--engine gpu`",
+}
+
+
+def _simulations() -> str:
+    lines = newest(load("simulate"), "contender", "device", "machine")
+    rows = []
+    for name, words in CONTENDERS.items():
+        for line in (line for line in lines if line["contender"] == name):
+            rates = [line["updates_per_s"], line["updates_per_processor_s"]]
+            gpu = name == "gpu"
+            where = f"software: {line['device']}" if gpu and line["software"] else line["device"]
+            cells = [f"{rates[0]:.1e}", "" if gpu else f"{rates[1]:.1e}", f"{line['ratio_to_hand']:.2f}"]
+            rows.append(
+                [words, where, f"{line['machine']['cores']} cores, load {line['machine']['load_1min']}", *cells]
+            )
+    if not any(line["contender"] == "gpu" and not line["software"] for line in lines):
+        rows.append(["`--engine gpu`", "a hardware GPU", OPEN, "", "", ""])
+    headers = ["what", "on", "machine", "cell updates/s", "per second of a processor", "times as fast as by hand"]
+    return table(headers, rows)
+
+
 def section() -> str:
-    """Markdown: the cases, the rivals and the main job."""
+    """Markdown: the cases, the rivals, the main job and the simulator."""
     return f"""\
 A `train` step is start grids, 20 steps forward and backward, and AdamW; `judged` adds the hard evaluation of the batch
 and of 32 probe grids after every step; `hard` is that evaluation alone. Medians of rounds in turns:
@@ -120,7 +148,11 @@ The same train step with the hard loss of its batch, beside others on the same m
 {_rivals()}
 The whole command `train-checkerboard`, with evaluations, checkpoints and pictures:
 
-{_jobs()}"""
+{_jobs()}
+`simulate` on 4096x4096 cells, the circuit a Game of Life that was learned and simplified to 25 gates; medians of
+rounds in turns, and the load of the machine when they began:
+
+{_simulations()}"""
 
 
 def readme_with(text: str) -> str:

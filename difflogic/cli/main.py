@@ -21,6 +21,7 @@ COMMANDS = {
     "render": ("difflogic.cli.render", "Draw a run: rollouts, gates, losses."),
     "runs": ("difflogic.cli.runs", "List run folders."),
     "show": ("difflogic.cli.show", "Print one run in full."),
+    "simulate": ("difflogic.cli.simulate", "Run a hard circuit on a large grid, at billions of cells per second."),
     "devices": ("difflogic.cli.devices", "List the GPU adapters."),
     "plan": ("difflogic.cli.plan", "Print the device memory that training would take."),
     "tune": ("difflogic.cli.tune", "Find the fastest workgroup sizes for an adapter."),

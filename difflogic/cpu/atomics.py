@@ -13,6 +13,10 @@ from difflogic.cpu.compiled import inner, intrinsic
 
 SPINS = 200
 """Looks at a counter before a waiting thread offers its processor to others: about a microsecond."""
+NO_END = 1 << 62
+"""Offers of the processor: never sleep."""
+_NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
+"""In milliseconds there, in microseconds here."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
 
 
@@ -54,11 +58,26 @@ def step_aside(_: Any) -> Any:
     return types.void(), build
 
 
+@intrinsic
+def nap(_: Any) -> Any:
+    """Let others have this processor for a while."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number = ir.IntType(32)
+        function = get_or_insert_function(builder.module, ir.FunctionType(number, [number]), _NAP)
+        builder.call(function, [ir.Constant(number, _NAP_TIME)])
+        return context.get_dummy_value()
+
+    return types.void(), build
+
+
 @inner
-def wait_for(counters: Any, index: Any, value: Any) -> None:
-    """Return when `counters[index]` has reached `value`."""
+def wait_for(counters: Any, index: Any, value: Any, yields: Any = NO_END) -> None:
+    """Return when `counters[index]` has reached `value`; after so many offers of the processor, sleep between looks."""
     spins = 0
     while look(counters, index) < value:
         spins += 1
-        if spins > SPINS:
+        if spins > SPINS + yields:
+            nap()
+        elif spins > SPINS:
             step_aside()

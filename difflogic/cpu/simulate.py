@@ -1,4 +1,7 @@
-"""Steps of a hard circuit on one large grid, 64 cells per word, a band of rows at a time, by any number of threads.
+"""Steps of a hard circuit on one large grid, 64 cells per word, by threads that each keep to a band of rows.
+
+A band stays with its thread, and so in the caches of its core: handed to whoever is free, it would be fetched from
+another core's at every step.
 
 A state's rows lie one after another, each with its channels side by side, `stride` words apart. Left and right of
 the cells are guards, so that shifted reads find what lies outside: nothing, or the row's other end. They are set
@@ -12,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflogic.coins import BITS, CERTAIN
-from difflogic.cpu.atomics import fetch_add, wait_for
+from difflogic.cpu.atomics import fetch_add, look, wait_for
 from difflogic.cpu.compiled import inner, piece
 from difflogic.cpu.plane_vectors import bit_and, bit_or, call_row, drawn, east, load_any, west
 from difflogic.cpu.threefry import threefry2x32
@@ -22,8 +25,11 @@ Array = Any
 
 FRONT = LINE // 8
 """Words before the first row; the last of them is its left guard."""
-TAKEN, DONE = 0, 8
-"""Places in the counters: bands taken, and from there on the steps done of each band."""
+THREADS, DONE = 0, 8
+"""Places in the counters: how many threads there are, 0 while that is not known; and from there on, a cache line apart,
+the steps that each has done."""
+YIELDS = 50
+"""Offers of the processor before a waiting thread sleeps: on a busy machine it would keep others from their work."""
 COINS, GIVEN = 1, 2
 """Modes of an asynchronous run; 0 is a synchronous one."""
 
@@ -36,7 +42,6 @@ class Sheet(NamedTuple):
     channels: int
     stride: int
     periodic: int
-    bands: int
     fire_units: int
     key: Array
     """uint32 `[2]`, of the fire masks of all steps."""
@@ -64,53 +69,46 @@ def simulate(
 ) -> None:
     """One thread's part of `steps` steps from `states[parity]`.
 
-    A band's step waits until the bands beside it have done the step before: what it reads is then there, and what it
-    overwrites has been read. Bands are taken in order, so that somebody works on what is waited for.
+    A step waits until the threads above and below have done the step before: what it reads of theirs is then there,
+    and what it overwrites they have read.
     """
-    bands = sheet.bands
-    while True:
-        ticket = fetch_add(counters, TAKEN, 1)
-        if ticket >= steps * bands:
-            return
-        step, band = ticket // bands, ticket % bands
-        for near in range(band + bands - 1, band + bands + 2):
-            wait_for(counters, DONE + near % bands, step)
-        if mode == COINS:
-            key0, key1 = threefry2x32(sheet.key[0], sheet.key[1], np.uint32(0), np.uint32(first_step + step))
-        else:
-            key0, key1 = np.uint32(0), np.uint32(0)
+    height, pitch = sheet.height, sheet.channels * sheet.stride
+    words = words_of(sheet)
+    around = height - 1 if sheet.periodic else height
+    wait_for(counters, THREADS, 1, YIELDS)
+    threads = look(counters, THREADS)
+    first, last = height * thread // threads, height * (thread + 1) // threads
+    upper, lower = (thread + threads - 1) % threads, (thread + 1) % threads
+    for step in range(steps):
+        wait_for(counters, DONE + LINE // 8 * upper, step, YIELDS)
+        wait_for(counters, DONE + LINE // 8 * lower, step, YIELDS)
         old, new = sheet.states[(parity + step) % 2], sheet.states[(parity + step + 1) % 2]
-        for y in range(sheet.height * band // bands, sheet.height * (band + 1) // bands):
-            _step_row(sheet, old, new, y, sheet.nodes[thread])
+        for y in range(first, last):
+            row = FRONT + y * pitch
+            above = FRONT + (y - 1 if y > 0 else around) * pitch
+            below = FRONT + (y + 1 if y < height - 1 else (0 if sheet.periodic else height)) * pitch
+            if sheet.row:
+                call_row(sheet.row, old, above, row, below, new, words, sheet.stride)
+            else:
+                _interpret_row(sheet, old, above, row, below, new, sheet.nodes[thread])
             if mode:
-                fire = sheet.fire[thread]
-                if mode == COINS:
-                    _draw(sheet, key0, key1, y, fire)
-                else:
-                    fire[: masks.shape[2]] = masks[step, y]
-                _keep(sheet, old, new, y, fire)
+                _keep(
+                    sheet, old, new, y, mode, masks[step if mode == GIVEN else 0], first_step + step, sheet.fire[thread]
+                )
             for channel in range(sheet.channels):
-                finish(sheet, new, y, channel)
-        fetch_add(counters, DONE + band, 1)
+                finish(new, row + channel * sheet.stride, words, sheet.width % 64, sheet.periodic)
+        fetch_add(counters, DONE + LINE // 8 * thread, 1)
 
 
 @inner
-def place(sheet: Sheet, y: int, channel: int) -> int:
-    """Where a row of a channel begins."""
-    return FRONT + (y * sheet.channels + channel) * sheet.stride
+def words_of(sheet: Sheet) -> int:
+    """Words of a row of one channel."""
+    return (sheet.width + 63) // 64
 
 
 @inner
-def _step_row(sheet: Sheet, old: Array, new: Array, y: int, nodes: Array) -> None:
-    last = sheet.height - 1
-    around = last if sheet.periodic else sheet.height
-    row = place(sheet, y, 0)
-    above = place(sheet, y - 1 if y > 0 else around, 0)
-    below = place(sheet, y + 1 if y < last else (0 if sheet.periodic else sheet.height), 0)
-    words = (sheet.width + 63) // 64
-    if sheet.row:
-        call_row(sheet.row, old, above, row, below, new, words, sheet.stride)
-        return
+def _interpret_row(sheet: Sheet, old: Array, above: int, row: int, below: int, new: Array, nodes: Array) -> None:
+    words = words_of(sheet)
     for start in range(0, words, sheet.tile * WORDS):
         vectors = min(sheet.tile, (words - start + WORDS - 1) // WORDS)
         _interpret(sheet, old, above + start, row + start, below + start, new, vectors, nodes)
@@ -147,10 +145,23 @@ def _interpret(
 
 
 @inner
-def _draw(sheet: Sheet, key0: Any, key1: Any, y: int, fire: Array) -> None:
+def _keep(sheet: Sheet, old: Array, new: Array, y: int, mode: int, masks: Array, step: int, fire: Array) -> None:
+    """Cells that do not fire keep their state."""
+    words = words_of(sheet)
+    if mode == COINS:
+        key0, key1 = threefry2x32(sheet.key[0], sheet.key[1], np.uint32(0), np.uint32(step))
+        _draw(sheet.fire_units, words, key0, key1, y, fire)
+    else:
+        fire[:words] = masks[y]
+    for channel in range(sheet.channels):
+        row = FRONT + (y * sheet.channels + channel) * sheet.stride
+        for at in range(0, words, WORDS):
+            store(new, row + at, bit_where(load(fire, at), load(new, row + at), load(old, row + at)))
+
+
+@inner
+def _draw(units: int, words: int, key0: Any, key1: Any, y: int, fire: Array) -> None:
     """The mask of row `y`, as in `difflogic.coins`."""
-    words = (sheet.width + 63) // 64
-    units = sheet.fire_units
     if units == CERTAIN:
         fire[:] = np.uint64(0xFFFFFFFFFFFFFFFF)
         return
@@ -165,25 +176,13 @@ def _draw(sheet: Sheet, key0: Any, key1: Any, y: int, fire: Array) -> None:
 
 
 @inner
-def _keep(sheet: Sheet, old: Array, new: Array, y: int, fire: Array) -> None:
-    """Cells that do not fire keep their state."""
-    words = (sheet.width + 63) // 64
-    for channel in range(sheet.channels):
-        row = place(sheet, y, channel)
-        for at in range(0, words, WORDS):
-            store(new, row + at, bit_where(load(fire, at), load(new, row + at), load(old, row + at)))
-
-
-@inner
-def finish(sheet: Sheet, state: Array, y: int, channel: int) -> None:
-    """Clear what is no cell, and set the guards."""
-    words = (sheet.width + 63) // 64
-    row, rest = place(sheet, y, channel), sheet.width % 64
+def finish(state: Array, row: int, words: int, rest: int, periodic: int) -> None:
+    """Clear what is no cell of a row, and set its guards; `rest` is the width modulo 64."""
     if rest:
         state[row + words - 1] &= (np.uint64(1) << np.uint64(rest)) - np.uint64(1)
-    if sheet.periodic:
+    if periodic:
         first = state[row] & np.uint64(1)
-        last = state[row + words - 1] >> np.uint64((sheet.width - 1) % 64)
+        last = state[row + words - 1] >> np.uint64((rest - 1) % 64)
         state[row - 1] = last << np.uint64(63)
         if rest:
             state[row + words - 1] |= first << np.uint64(rest)
@@ -196,6 +195,5 @@ def finish(sheet: Sheet, state: Array, y: int, channel: int) -> None:
 @piece
 def finish_all(sheet: Sheet, state: Array) -> None:
     """`finish` of every row, after a state was put there."""
-    for y in range(sheet.height):
-        for channel in range(sheet.channels):
-            finish(sheet, state, y, channel)
+    for row in range(sheet.height * sheet.channels):
+        finish(state, FRONT + row * sheet.stride, words_of(sheet), sheet.width % 64, sheet.periodic)

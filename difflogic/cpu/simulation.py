@@ -20,9 +20,8 @@ from difflogic.planes import Planes
 from difflogic.simulation import Scene, check_masks
 from difflogic.slots import slot_program
 
-BAND_WORDS = 4096
-"""Words of a band: enough to pay for taking it, and few enough that all threads end together."""
-MOST_BANDS = 256
+THREAD_WORDS = 4096
+"""Words of a state that are worth a thread."""
 CACHE_BYTES = 24 << 10
 """What the interpreter's slots may take of a first-level cache."""
 
@@ -41,10 +40,11 @@ class CpuSimulation:
         compile_kernel()
         self.scene = scene
         self.step = 0
-        self.threads = threads or default_threads()
+        words = scene.height * scene.channels * scene.words
+        self.threads = max(1, min(threads or default_threads(), scene.height, words // THREAD_WORDS))
         self._row = row  # its code must not be freed
         self._sheet = _sheet(scene, self.threads, row.address if row else 0)
-        self._counters = aligned(kernel.DONE + self._sheet.bands, dtype=np.int64)
+        self._counters = aligned(kernel.DONE + self.threads * LINE // 8, dtype=np.int64)
         self._parity = 0
 
     def put(self, planes: Planes, step: int = 0) -> None:
@@ -57,12 +57,16 @@ class CpuSimulation:
         if masks is not None:
             check_masks(self.scene, masks, steps)
             mode = kernel.GIVEN
-        given = np.zeros((0, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
+        given = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
         self._counters[:] = 0
         arguments = (mode, self._parity, self.step, steps, given, self._counters)
-        together(min(self.threads, self._sheet.bands), lambda thread: kernel.simulate(self._sheet, thread, *arguments))
+        together(self.threads, lambda thread: kernel.simulate(self._sheet, thread, *arguments), self._begin)
         self._parity = (self._parity + steps) % 2
         self.step += steps
+
+    def _begin(self, threads: int) -> None:
+        """So many threads there are: each may take its band."""
+        self._counters[kernel.THREADS] = threads
 
     def planes(self) -> Planes:
         planes = self._cells().copy()
@@ -90,8 +94,10 @@ def _warm_up() -> None:
     """Both pieces, on nine cells."""
     sheet = _sheet(Scene(Netlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE), 1, 0)
     finish_all(sheet, sheet.states[0])
-    no_masks = np.zeros((0, 0, 0), dtype=np.uint64)
-    kernel.simulate(sheet, 0, 0, 0, 0, 1, no_masks, aligned(kernel.DONE + 1, dtype=np.int64))
+    no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
+    counters = aligned(kernel.DONE + 1, dtype=np.int64)
+    counters[kernel.THREADS] = 1
+    kernel.simulate(sheet, 0, 0, 0, 0, 1, no_masks, counters)
 
 
 def _sheet(scene: Scene, threads: int, row: int) -> Sheet:
@@ -106,7 +112,6 @@ def _sheet(scene: Scene, threads: int, row: int) -> Sheet:
         channels=channels,
         stride=stride,
         periodic=int(scene.netlist.periodic),
-        bands=max(1, min(height // 2, MOST_BANDS, height * channels * scene.words // BAND_WORDS)),
         fire_units=scene.fire_units,
         key=scene.fire_key,
         states=aligned(2, FRONT + (height + 1) * channels * stride, dtype=np.uint64),

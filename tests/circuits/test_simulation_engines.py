@@ -116,7 +116,7 @@ def test_what_fits_into_memory() -> None:
     engines.check_fits(scene, None)
     engines.check_fits(scene, 16 << 20)
     with pytest.raises(
-        UsageError, match=r"^4096x4096 cells of 2 channels need 0\.0 GB, but 0\.0 GB are free: some 2896x2896 fit"
+        UsageError, match=r"^4096x4096 cells with 2 channels need 0\.0 GB, but 0\.0 GB are free: some 2896x2896 fit"
     ):
         engines.check_fits(scene, 8 << 20)
     with pytest.raises(UsageError, match="are free: some"):

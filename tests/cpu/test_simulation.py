@@ -32,13 +32,13 @@ def test_interpreted(case: Case) -> None:
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("periodic", [True, False])
-def test_many_bands_shared_by_threads(compiled: bool, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads wait for no more than the bands beside theirs, and still nothing is read too early."""
-    monkeypatch.setattr(simulations, "BAND_WORDS", 4)
+def test_a_band_for_each_of_many_threads(compiled: bool, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They wait for no more than those beside them, and still nothing is read too early."""
+    monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     scene = Scene(life(periodic), 301, 130, 39322, seed=1)
     start = random_start(scene, np.random.default_rng(1))
     row = compile_row(scene.netlist) if compiled else None
-    check_against_the_reference(Case(scene, start, 20), lambda scene: CpuSimulation(scene, row, threads=4))
+    check_against_the_reference(Case(scene, start, 20), lambda scene: CpuSimulation(scene, row, threads=5))
 
 
 def test_a_circuit_too_large_for_the_compiler_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:

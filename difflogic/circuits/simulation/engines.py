@@ -189,8 +189,9 @@ def check_fits(scene: Scene, available: int | None, engine: str = "auto") -> Non
     needed = copies * scene.state_bytes
     if available is None or needed <= available:
         return
+    channels = "1 channel" if scene.channels == 1 else f"{scene.channels} channels"
     side = int((8 * available / (copies * scene.channels)) ** 0.5)
     raise UsageError(
-        f"{scene.width}x{scene.height} cells of {scene.channels} channels need {needed / 1e9:.1f} GB, but "
+        f"{scene.width}x{scene.height} cells with {channels} need {needed / 1e9:.1f} GB, but "
         f"{available / 1e9:.1f} GB are free: some {side}x{side} fit."
     )

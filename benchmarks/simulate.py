@@ -1,0 +1,167 @@
+"""Cell updates per second of the simulator, beside Life in C by hand, in turns on the same machine.
+
+    python -m benchmarks.simulate --save
+
+The circuit is one that was learned: the preset `game-of-life` at its own seed, made small by `difflogic simplify`.
+Every contender must first do three steps as the reference does. With --save a line per contender goes to
+results/simulate.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.store import CHECKOUT, Line, append
+from difflogic import coins, netlist_json
+from difflogic.bench.machine import cores, stamp
+from difflogic.circuits.simulation.c_code import CRow, compiler, version
+from difflogic.circuits.simulation.starts import planes_of
+from difflogic.cpu.row_code import compile_row
+from difflogic.cpu.simulation import CpuSimulation
+from difflogic.gpu.adapter import list_adapters
+from difflogic.gpu.device import Device
+from difflogic.gpu.simulation import GpuProgram, GpuSimulation
+from difflogic.planes import Planes
+from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.simulation import Scene, Simulation
+
+CIRCUIT = CHECKOUT / "benchmarks" / "circuits" / "life.json"
+SIDE = 4096
+VERIFIED_STEPS = 3
+ROUND_S = 0.5
+ASYNC_RATE = 0.6
+
+
+class HandWritten:
+    """`life.c` as a simulation of `scene`, whose circuit must be Life."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        self.scene, self.step = scene, 0
+        library = folder / "life.so"
+        flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
+        subprocess.run([*compiler(), *flags, "-o", library, CHECKOUT / "benchmarks" / "life.c"], check=True)
+        self._life = ctypes.CDLL(str(library)).life
+        self._states = np.zeros((2, scene.height, scene.words), dtype=np.uint64)
+
+    def put(self, planes: Planes, step: int = 0) -> None:
+        self._states[0], self.step = planes[:, 0], step
+
+    def run(self, steps: int, masks: Planes | None = None) -> None:
+        assert masks is None
+        even, odd = (ctypes.c_void_p(state.ctypes.data) for state in self._states)
+        sizes = (self.scene.height, self.scene.words, steps, cores())
+        self._life(even, odd, *map(ctypes.c_long, sizes))
+        self._states = self._states[::-1] if steps % 2 else self._states
+        self.step += steps
+
+    def planes(self) -> Planes:
+        return self._states[0][:, None].copy()
+
+    def close(self) -> None:
+        pass
+
+
+def contenders(scene: Scene, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
+    """By name; `by hand` is what the others are compared with."""
+    later = replace(scene, fire_units=coins.probability("the rate", ASYNC_RATE))
+    found: dict[str, Callable[[], Simulation]] = {
+        "by hand": lambda: HandWritten(scene, folder),
+        "c": lambda: CpuSimulation(scene, CRow(scene.netlist), cores()),
+        "numba": lambda: CpuSimulation(scene, compile_row(scene.netlist), cores()),
+        "numba, gates interpreted": lambda: CpuSimulation(scene, None, cores()),
+        "c, asynchronous": lambda: CpuSimulation(later, CRow(scene.netlist), cores()),
+    }
+    if gpu:
+        found["gpu"] = lambda: GpuSimulation(scene, GpuProgram(scene.netlist, Device(list_adapters()[0])))
+    return found
+
+
+def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
+    """The simulation at the start, once it did what the reference does."""
+    reference = ReferenceSimulation(simulation.scene)
+    for each in (reference, simulation):
+        each.put(start)
+        each.run(VERIFIED_STEPS)
+    if not np.array_equal(reference.planes(), simulation.planes()):
+        raise SystemExit(f"{name} does not compute what the reference does: nothing is timed.")
+    simulation.put(start)
+    return simulation
+
+
+def measure(rounds: int, gpu: bool) -> list[Line]:
+    """A line per contender: medians over rounds in turns."""
+    scene = Scene(netlist_json.load(CIRCUIT), SIDE, SIDE)
+    start = planes_of(scene, "random", coins.CERTAIN // 2)
+    with tempfile.TemporaryDirectory() as folder:
+        makers = contenders(scene, Path(folder), gpu)
+        opened = {name: verified(name, make(), start) for name, make in makers.items()}
+        steps = {name: _steps_of_a_round(simulation) for name, simulation in opened.items()}
+        seconds: dict[str, list[float]] = {name: [] for name in opened}
+        processor: dict[str, list[float]] = {name: [] for name in opened}
+        for _ in range(rounds):
+            for name, simulation in opened.items():
+                began, worked = time.perf_counter(), time.process_time()
+                simulation.run(steps[name])
+                seconds[name].append((time.perf_counter() - began) / steps[name])
+                processor[name].append((time.process_time() - worked) / steps[name])
+    here = {"case": f"life/{SIDE}", "gates": len(scene.netlist.gates), "compiler": version(compiler()), **stamp()}
+    medians = {name: statistics.median(each) for name, each in seconds.items()}
+    return [
+        {
+            "contender": name,
+            "updates_per_s": _rate(medians[name]),
+            "best_updates_per_s": _rate(min(seconds[name])),
+            "updates_per_processor_s": _rate(statistics.median(processor[name])),
+            "ratio_to_hand": round(medians["by hand"] / medians[name], 2),
+            "rounds": rounds,
+            "device": _device() if name == "gpu" else here["machine"]["processor"],
+            "software": name == "gpu" and list_adapters()[0].software,
+            **here,
+        }
+        for name in opened
+    ]
+
+
+def _rate(seconds: float) -> float:
+    """Cell updates per second, to three digits."""
+    return float(f"{SIDE * SIDE / seconds:.3g}")
+
+
+def _steps_of_a_round(simulation: Simulation) -> int:
+    simulation.run(1)
+    began = time.perf_counter()
+    simulation.run(4)
+    return max(1, int(4 * ROUND_S / (time.perf_counter() - began)))
+
+
+def _device() -> str:
+    adapter = list_adapters()[0]
+    return f"{adapter.name.split(' (')[0]}, {adapter.driver.split(' (')[0]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--gpu", action="store_true", help="the first adapter too")
+    parser.add_argument("--save", action="store_true", help="append to results/simulate.jsonl")
+    options = parser.parse_args()
+    lines = measure(options.rounds, options.gpu)
+    for line in lines:
+        print(json.dumps(line))
+    if options.save:
+        append("simulate", lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""`difflogic simulate`: a hard circuit at work on a large grid."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from difflogic.cli.options import json_option
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.circuits.source import Source
+    from difflogic.simulation import Scene
+
+DEFAULT_SIDE = 256
+SIGNAL_BASE = 128
+"""A process ended by signal N returns 128 + N, by the shell's custom."""
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("simulate")
+@click.argument("circuit", type=FILE)
+@click.option("--size", metavar="WIDTHxHEIGHT", help="Cells of the grid [those of --start's file, else 256x256].")
+@click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
+@click.option(
+    "--engine",
+    metavar="auto|c|numba|gpu[:INDEX|:NAME]|reference",
+    default="auto",
+    help="What computes. auto (the default): the fastest by a short measurement.",
+)
+@click.option("--boundary", type=click.Choice(["zero", "periodic"]), help="What lies outside the grid [the circuit's].")
+@click.option("--visible", type=int, metavar="V", help="So many channels are the picture [the circuit's].")
+@click.option("--fire-rate", type=float, metavar="R", help="The share of cells updated in each step [the run's, or 1].")
+@click.option(
+    "--start",
+    metavar="random|seed|zeros|FILE",
+    help="The first state: random bits, one cell in the middle, nothing, or a .rle, .png or .npy file put into the "
+    "middle [the run's, or random].",
+)
+@click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of all random numbers.")
+@click.option("-o", "--out", type=FILE, metavar="FILE", help="Write the last state: .rle, .png, .npy; or a .gif.")
+@click.option("--every", type=click.IntRange(min=1), metavar="N", help="A frame every N steps: .gif, .npy or --live.")
+@click.option("--live", is_flag=True, help="Watch it in the terminal.")
+@json_option
+def command(
+    circuit: Path,
+    size: str | None,
+    steps: int,
+    engine: str,
+    boundary: str | None,
+    visible: int | None,
+    fire_rate: float | None,
+    start: str | None,
+    density: float,
+    seed: int,
+    out: Path | None,
+    every: int | None,
+    live: bool,
+    as_json: bool,
+) -> int:
+    """Run a hard circuit on a large grid, 64 cells per word on the CPU, 32 on a GPU.
+
+    CIRCUIT is a run folder, a circuit.json, or any other file that simplify reads. All engines give the
+    same bits, and those of the trained circuit. Ctrl-C stops; the state reached is still written.
+
+    Example: difflogic simulate runs/NAME --size 4096x4096 --steps 1000 -o last.png
+    """
+    from difflogic import coins
+    from difflogic.circuits import source as sources
+    from difflogic.circuits.simulation import engines, starts
+    from difflogic.circuits.simulation.loop import advance
+    from difflogic.circuits.simulation.results import Recording
+    from difflogic.cli import simulating
+    from difflogic.memory import free_memory
+    from difflogic.train.signals import StopSignals
+
+    units = coins.probability("--density", density, least=0)
+    source = sources.load(circuit, None if boundary is None else boundary == "periodic", visible)
+    start = start or _start_of(source)
+    scene = _scene(source, start, size, fire_rate, seed)
+    engines.check_fits(scene, free_memory(), engine)
+    recording = None if out is None else Recording(out, scene, steps, None if live else every)
+    watcher = simulating.choose(as_json, live, recording, every)
+    opened = engines.open_simulation(scene, starts.planes_of(scene, start, units), engine, steps)
+    with watcher, StopSignals() as signals:
+        watcher.began(source, start, opened)
+        progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None)
+        watcher.ended(progress, opened.simulation, signals.received)
+    opened.simulation.close()
+    return 0 if signals.received is None else SIGNAL_BASE + signals.received
+
+
+def _start_of(source: Source) -> str:
+    """A run's own where it has a name here, else random."""
+    own = "random" if source.config is None else source.config.task.start
+    return own if own in ("seed", "zeros") else "random"
+
+
+def _scene(source: Source, start: str, size: str | None, fire_rate: float | None, seed: int) -> Scene:
+    """The circuit, cleared of what costs time and changes nothing, on its grid."""
+    from difflogic import coins
+    from difflogic.circuits.convert import to_graph, to_netlist
+    from difflogic.circuits.graph import rebuilt
+    from difflogic.circuits.simulation import starts
+    from difflogic.simulation import Scene
+
+    file = starts.file_of(start)
+    if size is not None:
+        width, height = _sides(size)
+    elif file is not None:
+        height, width = starts.size_of(file)
+    else:
+        height = width = DEFAULT_SIDE
+    if fire_rate is None:
+        fire_rate = 1.0 if source.config is None else source.config.train.fire_rate
+    scene = Scene(source.netlist, height, width, coins.probability("--fire-rate", fire_rate), seed)
+    return replace(scene, netlist=to_netlist(rebuilt(to_graph(source.netlist)), source.netlist))
+
+
+def _sides(size: str) -> tuple[int, int]:
+    """Width and height."""
+    found = re.fullmatch(r"(\d{1,9})[xX](\d{1,9})", size)
+    if found is None:
+        raise UsageError(f"--size must be WIDTHxHEIGHT, say 4096x4096, got {size!r}.")
+    return int(found[1]), int(found[2])

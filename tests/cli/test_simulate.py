@@ -1,0 +1,202 @@
+"""`difflogic simulate`: the same bits on every engine, files to go on from, and one sentence for mistakes."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic import netlist_json, presets
+from difflogic.circuit import Circuit
+from difflogic.circuits.simulation import loop
+from difflogic.cli import simulating
+from difflogic.cli.main import main
+from difflogic.netlist import Netlist
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train.loop import Trainer
+from tests.cli.conftest import Result
+from tests.scenes import life
+from tests.train.tiny import tiny_config
+
+Simulate = Callable[..., Result]
+
+
+@pytest.fixture
+def simulate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Simulate:
+    """`simulate("--steps", 3)` runs `difflogic simulate life.json --steps 3` in tmp_path."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "life.json").write_text(netlist_json.to_json(life()))
+
+    def run(*arguments: object, circuit: str = "life.json") -> Result:
+        code = main(["simulate", circuit, *map(str, arguments)])
+        return Result(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.mark.parametrize("engine", ["auto", "c", "numba", "gpu", "reference"])
+def test_every_engine_writes_the_same(simulate: Simulate, tmp_path: Path, engine: str) -> None:
+    options = ("--size", "70x9", "--steps", 7, "--seed", 4, "--fire-rate", 0.7, "--density", 0.3, "--boundary", "zero")
+    for name, which in (("a.npy", "reference"), ("b.npy", engine)):
+        done = simulate(*options, "--engine", which, "-o", name)
+        assert done.code == 0, done.errors
+    a, b = (np.load(tmp_path / name) for name in ("a.npy", "b.npy"))
+    assert a.shape == (9, 70, 1)
+    assert a.any()
+    np.testing.assert_array_equal(a, b)
+    assert "70x9 cells, nothing outside, 0.7 of the cells in each step; start: random" in done.out
+    assert re.search(r"^7 steps in \S+ s: \S+ cell updates/s$", done.out, re.MULTILINE)
+    assert f"Cells that are 1, by channel: {a.sum()}\nWrote b.npy\n" in done.out
+
+
+def test_one_run_is_two(simulate: Simulate, tmp_path: Path) -> None:
+    """A state that was written is a start."""
+    (tmp_path / "glider.rle").write_text("x = 3, y = 3\nbob$2bo$3o!")
+    for suffix in ("rle", "npy", "png"):
+        assert simulate("--start", "glider.rle", "--size", "33x20", "--steps", 5, "-o", f"a.{suffix}").code == 0
+        assert simulate("--start", f"a.{suffix}", "--steps", 6, "-o", f"b.{suffix}").code == 0
+        assert simulate("--start", "glider.rle", "--size", "33x20", "--steps", 11, "-o", f"c.{suffix}").code == 0
+        assert (tmp_path / f"b.{suffix}").read_bytes() == (tmp_path / f"c.{suffix}").read_bytes()
+
+
+def test_a_run_folder_knows_its_rule(simulate: Simulate, tmp_path: Path) -> None:
+    """Boundary, fire rate and start are the run's, and the state is what the engine makes of it."""
+    config = tiny_config().with_(train={"epochs": 1})
+    config = config.with_(task={"start": "zeros"})
+    run = Trainer(config, ReferenceEngine()).run(out=tmp_path / "run")
+    done = simulate("--size", "12x11", "--steps", 4, "-o", "a.npy", circuit="run")
+    assert done.code == 0, done.errors
+    assert "start: zeros" in done.out
+    start = np.zeros((1, 11, 12, config.model.channels), dtype=np.float32)
+    expected = ReferenceEngine().rollout(run.circuit, start, 4, "hard")[-1, 0]
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), expected)
+
+
+def test_frames(simulate: Simulate, tmp_path: Path) -> None:
+    done = simulate("--size", "600x300", "--steps", 25, "--every", 10, "-o", "a.gif")
+    assert "Note: a pixel of the GIF is the mean of 2x2 cells" in done.out
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert (gif.n_frames, gif.size) == (4, (300, 150))
+    assert simulate("--size", "9x8", "--steps", 25, "--every", 10, "-o", "a.npy").code == 0
+    assert np.load(tmp_path / "a.npy").shape == (4, 8, 9, 1)
+
+
+def test_json(simulate: Simulate) -> None:
+    done = simulate("--size", "9x8", "--steps", 25, "--json", "-o", "a.png")
+    events = [json.loads(line) for line in done.out.splitlines()]
+    assert [event["event"] for event in events[:1] + events[-1:]] == ["begin", "end"]
+    begin, end = events[0], events[-1]
+    assert (begin["width"], begin["height"], begin["gates"], begin["boundary"]) == (9, 8, 26, "periodic")
+    assert (end["step"], end["out"], end["interrupted"]) == (25, "a.png", None)
+    assert end["population"][0] >= 0
+    assert done.errors == ""
+
+
+def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Interrupting(simulating.Watching):
+        def advanced(self, progress: loop.Progress) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(simulating, "Watching", Interrupting)
+    done = simulate("--size", "70x9", "--steps", 10**9, "--engine", "numba", "-o", "a.npy")
+    assert done.code == 128 + signal.SIGINT
+    assert "Stopped by SIGINT after 1 of 1000000000 steps" in done.out
+    assert simulate("--size", "70x9", "--steps", 1, "-o", "b.npy").code == 128 + signal.SIGINT, (
+        "that is how it is patched"
+    )
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+
+
+@pytest.mark.parametrize("reporter", ["Bar", "Screen"])
+def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    options = ["--live", "--every", 5] if reporter == "Screen" else []
+    opened: list[str] = []
+    choose = simulating.choose
+
+    def noted(*arguments: Any) -> simulating.Watching:
+        watching = choose(*arguments)
+        opened.append(type(watching).__name__)
+        return watching
+
+    monkeypatch.setattr(simulating, "choose", noted)
+    done = simulate("--size", "20x10", "--steps", 20, *options)
+    assert done.code == 0, done.errors
+    assert opened == [reporter]
+    assert "20 steps in" in done.out
+
+
+def test_half_blocks() -> None:
+    picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
+    text = simulating.half_blocks(picture)
+    assert text.plain == "▀▀\n▀▀\n"
+    assert [str(span.style) for span in text.spans] == [
+        "rgb(0,0,0) on rgb(255,255,255)",
+        "rgb(255,255,255) on rgb(0,0,0)",
+        "rgb(128,128,128) on rgb(0,0,0)",
+        "rgb(128,128,128) on rgb(0,0,0)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
+        (["--size", "9"], "--size must be WIDTHxHEIGHT, say 4096x4096, got '9'."),
+        (["--size", "9999999x9999999"], "9999999x9999999 cells with 1 channel need"),
+        (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, c, numba, gpu or reference."),
+        (["--fire-rate", "0"], "--fire-rate must be between"),
+        (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),
+        (["--start", "noise"], "'noise' is no start"),
+        (["-o", "a.jpg"], "a.jpg must end in .rle, .png, .gif or .npy"),
+        (["--every", "5"], "--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it."),
+        (["--live", "--json"], "--live draws on the screen, where --json writes lines: give one of them."),
+        (["--live"], "--live needs a terminal: leave it out, and give -o FILE.gif."),
+        (["--visible", "2"], "A circuit shows 1 to 1 of its channels, not 2."),
+        (["--steps", "-1"], "'--steps': -1 is not in the range x>=0."),
+    ],
+)
+def test_mistakes_are_one_sentence(simulate: Simulate, options: list[str], complaint: str) -> None:
+    done = simulate(*options)
+    assert (done.code, done.out) == (2, "")
+    assert done.errors.startswith("Error: ")
+    assert complaint in done.errors
+    assert len(done.errors.splitlines()) == 1
+
+
+def test_no_compiler_is_a_failure(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = simulate("--engine", "c")
+    assert done.code == 1
+    assert "the package gcc" in done.errors
+
+
+def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Path) -> None:
+    text = netlist_json.to_json(life()).replace("in[0][8]", "in[3][8]", 1)
+    (tmp_path / "bad.json").write_text(text)
+    done = simulate(circuit="bad.json")
+    assert done.code == 2
+    assert "in[3][8]" in done.errors
+
+
+def test_idle_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
+    """A circuit as it was trained: its pass-throughs cost nothing, and the result is the same."""
+    config = presets.checkerboard(small=True)
+    netlist = Netlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
+    (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))
+    done = simulate("--size", "20x10", "--steps", 3, "-o", "a.npy", circuit="raw.json")
+    assert re.search(rf"{len(netlist.gates)} gates, 0 of them at work, 8 channels", done.out)
+    grid = np.load(tmp_path / "a.npy")
+    assert (
+        simulate("--size", "20x10", "--steps", 3, "--engine", "reference", "-o", "b.npy", circuit="raw.json").code == 0
+    )
+    np.testing.assert_array_equal(grid, np.load(tmp_path / "b.npy"))
