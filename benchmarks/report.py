@@ -119,7 +119,7 @@ CONTENDERS = {
 
 
 def _simulations() -> str:
-    lines = newest(load("simulate"), "contender", "device", "machine")
+    lines = newest(load("simulate"), "contender", "device")
     rows = []
     for name, words in CONTENDERS.items():
         for line in (line for line in lines if line["contender"] == name):

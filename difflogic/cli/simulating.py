@@ -6,6 +6,7 @@ import json
 import signal
 import sys
 import time
+from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -216,8 +217,8 @@ def half_blocks(picture: Picture) -> Text:
         colours = np.concatenate([colours, np.zeros_like(colours[:1])])
     text = Text(no_wrap=True)
     for upper, lower in zip(colours[::2].tolist(), colours[1::2].tolist(), strict=True):
-        for above, below in zip(upper, lower, strict=True):
-            text.append("▀", "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
+        for (above, below), run in groupby(zip(upper, lower, strict=True)):
+            text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")
     return text
 

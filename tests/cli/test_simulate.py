@@ -142,7 +142,6 @@ def test_half_blocks() -> None:
         "rgb(0,0,0) on rgb(255,255,255)",
         "rgb(255,255,255) on rgb(0,0,0)",
         "rgb(128,128,128) on rgb(0,0,0)",
-        "rgb(128,128,128) on rgb(0,0,0)",
     ]
 
 
