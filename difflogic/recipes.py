@@ -1,0 +1,60 @@
+"""Recipes of training: what is changed in a preset so that training succeeds.
+
+`paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
+a wiring per perception kernel, a faster start, and stochastic hardening (`difflogic.hardening`), spread over the epochs
+that a run has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from difflogic.config import Config
+from difflogic.errors import ConfigError
+from difflogic.fields import hint
+
+NAMES = ("paper", "robust")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Fields of `train` that it sets, and the shares of all epochs between which hardening grows."""
+
+    hardening: float
+    grows: tuple[float, float]
+    train: dict[str, Any] = field(default_factory=dict)
+
+    def applied(self, config: Config) -> Config:
+        begin, end = (round(share * config.train.epochs) for share in self.grows)
+        growth = {"hardening": self.hardening, "harden_from": begin, "harden_to": max(end, begin + 1)}
+        return config.with_(model={"wiring_per_kernel": True}, train={"initial_logit": 6.0, **self.train, **growth})
+
+
+_BOARD = Recipe(0.9, (0.16, 0.88), {"lr": 0.1, "batch": 1, "narrow_drop": 3.0})
+ROBUST = {
+    "game-of-life": Recipe(0.8, (0.1, 0.4333)),
+    "checkerboard": _BOARD,
+    "checkerboard-small": _BOARD,
+    "checkerboard-async": Recipe(0.8, (0.1875, 0.8125), {"lr": 0.1, "narrow_drop": 3.0}),
+    "lizard": Recipe(0.8, (0.115, 0.685)),
+    "colored-g": Recipe(0.8, (0.13, 0.66)),
+}
+"""By the preset's name."""
+
+
+def applied(name: str, config: Config) -> Config:
+    """`config`, a preset whatever its target, with the recipe of this name; its epochs must be the run's.
+
+    Raises ConfigError for an unknown recipe, and where there is none of that name for this configuration.
+    """
+    if name not in NAMES:
+        raise ConfigError(f"There is no recipe {name!r}{hint(name, NAMES)}: expected one of {', '.join(NAMES)}.")
+    if name == "paper":
+        return config
+    if config.name not in ROBUST:
+        raise ConfigError(
+            f"The recipe robust is made for the presets {', '.join(ROBUST)}, not for {config.name!r}: "
+            "set the fields of train that it changes yourself (difflogic presets NAME shows them)."
+        )
+    return ROBUST[config.name].applied(config)
