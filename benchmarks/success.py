@@ -24,7 +24,8 @@ from difflogic.engine import Engine, Evaluation, TrainState
 from difflogic.errors import DifflogicError, UsageError
 from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
-from difflogic.train import tasks
+from difflogic.train import restarts, tasks
+from difflogic.train.journal import Row
 from difflogic.train.placement import open_engine
 from difflogic.train.population_summary import wilson_interval
 from difflogic.train.start import fresh
@@ -50,6 +51,8 @@ SEEDS = {"game-of-life": 32, "checkerboard": 32, "checkerboard-async": 32, "liza
 """How many seeds, from 0 on, chosen before anything was measured."""
 INTERVAL = {"checkerboard": 5}
 """Epochs between looks at the probes, where not 10."""
+RESTARTS = {("checkerboard", "robust"): 3}
+"""How often a recipe begins again, at most; where it is not said, never."""
 FILE = "success.jsonl"
 
 
@@ -155,32 +158,58 @@ def verdict(judge: Judge, circuit: Circuit, last: Evaluation) -> dict[str, Any]:
     return judge.board(circuit, starts, draw(config, STARTS, LARGE, LARGE))
 
 
-def run(case: Case, engine: Engine) -> dict[str, Any]:
-    """Train one seed until the probes say stop or the epochs are used up, and judge what is there."""
-    config, began = case.config, time.monotonic()
+@dataclasses.dataclass
+class Outcome:
+    """One attempt."""
+
+    circuit: Circuit
+    verdict: Evaluation
+    state: TrainState
+    rows: list[Row]
+    chosen: bool
+    """Whether the probes said stop."""
+
+
+def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outcome:
+    """Train until the probes say stop, it stalls, or the epochs are used up; all attempts together have `budget`."""
     member = fresh(config, None).members[0]
-    model, judge = engine.open_model(member.job, member.state), Judge(engine, config)
-    interval = INTERVAL.get(case.preset, 10)
-    stop, soft = False, float("nan")
-    for _ in range(0, config.train.epochs, interval):
-        model.train(interval)
-        soft = model.drain()[-1].soft_loss
-        judged = model.evaluate()
-        state = model.to_cpu()
-        stop = chosen_by_probes(judge, member.job.circuit.with_logits(state.logits), member.job.probes, judged)
-        if stop:
+    model, judge, rows = engine.open_model(member.job, member.state), Judge(engine, config), []
+    while True:
+        model.train(min(interval, config.train.epochs - len(rows)))
+        rows += [Row.of(metrics, 0.0) for metrics in model.drain()]
+        judged, state = model.evaluate(), model.to_cpu()
+        circuit = member.job.circuit.with_logits(state.logits)
+        chosen = chosen_by_probes(judge, circuit, member.job.probes, judged)
+        over = len(rows) >= config.train.epochs or (budget and restarts.is_stalled(rows, budget))
+        if chosen or over:
+            model.close()
+            return Outcome(circuit, judged, state, rows, chosen)
+
+
+def run(case: Case, engine: Engine) -> dict[str, Any]:
+    """Train one seed, with its recipe's restarts, and judge what is there at the end."""
+    config, began, used = case.config, time.monotonic(), 0
+    interval, most = INTERVAL.get(case.preset, 10), RESTARTS.get((case.preset, case.recipe), 0)
+    for number in range(most + 1):
+        left = config.train.epochs - used
+        own = config.with_(seed=restarts.seed_of(case.seed, number), train={"epochs": left})
+        last = number == most or restarts.is_last(left, config.train.epochs)
+        outcome = attempt(own, engine, interval, 0 if last else config.train.epochs)
+        used += len(outcome.rows)
+        if outcome.chosen or last:
             break
-    model.close()
+    result = verdict(Judge(engine, own), outcome.circuit, outcome.verdict)
     return {
         "protocol": PROTOCOL,
         **dataclasses.asdict(case),
-        "config": config.to_dict() | {"task": {}},
-        "epochs": state.epoch,
-        "stopped_by_probes": stop,
-        **(result := verdict(judge, member.job.circuit.with_logits(state.logits), judged)),
-        "success": bool(stop and is_right(config, result)),
-        **_of_state(state),
-        "soft_loss": soft,
+        "attempts": number + 1,
+        "epochs": used,
+        "chosen_by_probes": outcome.chosen,
+        **result,
+        "success": bool(outcome.chosen and is_right(own, result)),
+        **_of_state(outcome.state),
+        "soft_loss": outcome.rows[-1].soft_loss,
+        "train": dataclasses.asdict(config.train),
         "engine": engine.info.engine,
         "seconds": round(time.monotonic() - began, 1),
     }

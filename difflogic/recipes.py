@@ -31,7 +31,7 @@ class Recipe:
         return config.with_(model={"wiring_per_kernel": True}, train={"initial_logit": 6.0, **self.train, **growth})
 
 
-_BOARD = Recipe(0.9, (0.16, 0.88), {"lr": 0.1, "batch": 1, "narrow_drop": 3.0})
+_BOARD = Recipe(0.9, (0.16, 0.88), {"lr": 0.1, "batch": 1, "epsilon": 1e-6, "narrow_drop": 3.0})
 ROBUST = {
     "game-of-life": Recipe(0.8, (0.1, 0.4333)),
     "checkerboard": _BOARD,

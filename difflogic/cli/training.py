@@ -13,7 +13,9 @@ from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.config import Config
+    from difflogic.train.loop import Run
     from difflogic.train.placement import Placement
+    from difflogic.train.session import GiveUp
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -44,6 +46,11 @@ def train_options(function: Function) -> Function:
         (
             engine_options,
             policy_option,
+            click.option(
+                "--recipe",
+                type=click.Choice(("paper", "robust")),
+                help="The paper's training, or one whose seeds succeed more often: benchmarks/success.md [paper].",
+            ),
             click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
             click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
             click.option("--batch", type=int, help="Samples per epoch."),
@@ -59,6 +66,12 @@ def train_options(function: Function) -> Function:
                 flag_value=1,
                 metavar="[N]",
                 help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
+            ),
+            click.option(
+                "--restarts",
+                type=int,
+                metavar="N",
+                help="Begin again with other wiring where a run stalls, N times at most; --epochs counts for all.",
             ),
             click.option("--out", type=FOLDER, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
             click.option("--resume", type=FOLDER, metavar="DIR", help="Continue the run in this folder, bit for bit."),
@@ -81,6 +94,7 @@ def start(options: dict[str, Any], make: Callable[[], Config]) -> int:
     Raises the errors of `Trainer.run`, UsageError where options contradict each other.
     """
     from difflogic.cli import reporters
+    from difflogic.train import restarts
     from difflogic.train.folder import default_path
     from difflogic.train.loop import Trainer
     from difflogic.train.placement_memory import keep_last
@@ -90,27 +104,52 @@ def start(options: dict[str, Any], make: Callable[[], Config]) -> int:
     selector = engine_selector(options["engine"], options["gpu"])
     chosen = checked_policy(options["policy"], selector, resume is not None)
     stop_when_solved = options["stop_when_solved"]
+    if options["restarts"] is not None and stop_when_solved is None:
+        stop_when_solved = 1
+    if options["restarts"] is not None and options["init_from"] is not None:
+        raise UsageError("--restarts begins again with other wiring, --init-from keeps that of a run: drop one.")
     if stop_when_solved is not None and stop_when_solved < 1:
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {stop_when_solved}.")
-    config = _with_fields(make(), options) if resume is None else _resumed_config(resume, options)
+    config = _configured(make(), options) if resume is None else _resumed_config(resume, options)
     if resume is None and selector in (None, "auto"):
         placement = place_run(config, options["population"] or 1, chosen, options["require_hardware"])
     else:
         placement = _place(selector, options["require_hardware"], resume)
     placement = placement.limited(options["max_memory"])
+    out = options["out"] or (None if resume else default_path(config.name))
     with reporters.choose(options["as_json"]) as reporter:
-        run = Trainer(config, placement.engine, placement.reason).run(
-            out=options["out"] or (None if resume else default_path(config.name)),
-            resume=resume,
-            init_from=options["init_from"],
-            population=options["population"],
-            stop_when_solved=stop_when_solved or 0,
-            log_interval=options["log_interval"],
-            observer=reporter,
-        )
+
+        def attempt(config: Config, out: Path | None, give_up: GiveUp | None = None) -> Run:
+            return Trainer(config, placement.engine, placement.reason).run(
+                out=out,
+                resume=resume,
+                init_from=options["init_from"],
+                population=options["population"],
+                stop_when_solved=stop_when_solved or 0,
+                log_interval=options["log_interval"],
+                observer=reporter,
+                give_up=give_up,
+            )
+
+        if options["restarts"] is None:
+            run = attempt(config, out)
+        else:
+            run = restarts.train(config, options["restarts"], options["population"] or 1, out, attempt).last
         reporter.ended(run)
     keep_last(run.config, len(run.members), run.engine)
     return 0 if run.interrupted is None else SIGNAL_BASE + run.interrupted
+
+
+def _configured(config: Config, options: dict[str, Any]) -> Config:
+    """By the recipe, where there is one; what else is asked for goes before it."""
+    from difflogic import recipes
+    from difflogic.cli import settings
+
+    config = _with_fields(config, options)
+    if options["recipe"] is None:
+        return config
+    asked = settings.parse(options.get("assignments", ()))
+    return _with_fields(settings.applied(recipes.applied(options["recipe"], config), asked), options)
 
 
 def _with_fields(config: Config, options: dict[str, Any]) -> Config:

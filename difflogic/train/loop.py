@@ -27,7 +27,7 @@ from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.population import open_models
 from difflogic.train.population_summary import summarise_population
-from difflogic.train.session import Session
+from difflogic.train.session import GiveUp, Session
 from difflogic.train.signals import StopSignals
 from difflogic.train.start import Start
 from difflogic.train.summary import describe_engine, summarise
@@ -96,6 +96,7 @@ class Trainer:
         stop_when_solved: int = 0,
         log_interval: int = LOG_INTERVAL,
         observer: Observer | None = None,
+        give_up: GiveUp | None = None,
     ) -> Run:
         """Train until `epochs` in all are done (default: the configuration's).
 
@@ -103,8 +104,9 @@ class Trainer:
         in it, to go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint
         whose circuit to start from, with fresh moments. `population`: how many models to train at once, of the
         configuration's seed and those after it; each is what it would be alone. `stop_when_solved`: end at the
-        first evaluation that finds so many models without a wrong value (0: never). The first Ctrl-C or SIGTERM
-        ends the run after the epochs under way, saved.
+        first evaluation that finds so many models without a wrong value (0: never). `give_up`: end at the first
+        evaluation where it says so of the members. The first Ctrl-C or SIGTERM ends the run after the epochs under
+        way, saved.
 
         Raises ConfigError, UsageError, CheckpointError, RunFolderError, and the engine's DeviceErrors.
         """
@@ -126,7 +128,7 @@ class Trainer:
         with StopSignals() as signals, opened as session:
             try:
                 session.observer.began(self._beginning(session))
-                session.train(signals, stop_when_solved, log_interval)
+                session.train(signals, stop_when_solved, log_interval, give_up)
                 return self._finish(session, signals)
             except BaseException as error:
                 session.fail(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,10 +15,13 @@ from difflogic.train import manifest, schedule
 from difflogic.train.contest import Decision
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row, Rows, last_evaluated
-from difflogic.train.member import leader
+from difflogic.train.member import Member, leader
 from difflogic.train.observer import Observer, Standing
 from difflogic.train.signals import StopSignals
 from difflogic.train.start import Start
+
+GiveUp = Callable[[Sequence[Member]], bool]
+"""Asked at each evaluation: whether these models are beyond hope."""
 
 
 class Session:
@@ -39,7 +42,7 @@ class Session:
         self._seconds_before = first.elapsed_s
         self.seconds_here = 0.0
         self.complete = False
-        """True where all epochs were done, or solutions ended the run."""
+        """True where all epochs were done, solutions ended the run, or it was given up."""
 
     def keep(self, folder: RunFolder, record: dict[str, Any]) -> Session:
         """Write into this folder, whose manifest is `record`."""
@@ -59,8 +62,10 @@ class Session:
         """Epochs that this process trained."""
         return self.epoch - self._first_epoch
 
-    def train(self, signals: StopSignals, stop_when_solved: int, log_interval: int) -> None:
-        """Epochs until the last, as many solutions as end the run (0: none do), or a signal."""
+    def train(
+        self, signals: StopSignals, stop_when_solved: int, log_interval: int, give_up: GiveUp | None = None
+    ) -> None:
+        """Epochs until the last, as many solutions as end the run (0: none do), a signal, or until it is given up."""
         for notice in self._notices:
             self.observer.noticed(notice)
         self._clock = time.monotonic()
@@ -70,8 +75,10 @@ class Session:
             stop = schedule.next_stop(self.epoch, total, interval, log_interval)
             self._advance(stop)
             if self.epoch == stop:
-                self._report(judged=stop == total or schedule.is_evaluated(stop, interval))
-            self.complete = self._is_over(stop_when_solved)
+                judged = stop == total or schedule.is_evaluated(stop, interval)
+                self._report(judged)
+                self.complete = judged and give_up is not None and give_up(self.members)
+            self.complete = self.complete or self._is_over(stop_when_solved)
         if not self.complete:
             self._leave()
         self.seconds_here = self._seconds() - self._seconds_before

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import checkpoint, presets
+from difflogic import checkpoint, presets, recipes
 from difflogic.cli import settings
 from difflogic.config import Config
 from difflogic.errors import UsageError
@@ -103,6 +103,29 @@ def test_a_picture_in_a_file(difflogic: Call) -> None:
     assert (config.task.height, config.task.width, config.task.loss_channels) == (7, 8, 3)
 
 
+def test_a_recipe_goes_before_the_preset_and_after_what_is_asked(
+    difflogic: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(recipes.ROBUST, "tiny", recipes.Recipe(0.5, (0.25, 0.75), {"lr": 0.3, "batch": 1}))
+    options = ("--recipe", "robust", "--engine", "cpu", "--epochs", 4, "--batch", 2, "--set", "train.lr=0.4")
+    assert difflogic("train", "tiny", *options, "--out", "run").code == 0
+    train = config_of("run").train
+    assert (train.lr, train.batch, train.initial_logit, train.hardening) == (0.4, 2, 6, 0.5)
+    assert (train.harden_from, train.harden_to) == (1, 3)
+    assert config_of("run").model.wiring_per_kernel
+
+
+def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
+    still = ("--set", "task.start=zeros", "--set", "train.lr=0", "--eval-interval", 5)
+    code, out, errors = difflogic(
+        "train", "tiny", "--engine", "cpu", "--epochs", 60, "--restarts", 1, *still, "--out", "run"
+    )
+    assert (code, errors) == (0, "")
+    told = json.loads(Path("run/restarts.json").read_text())
+    assert [each["epochs"] for each in told["attempts"]] == [15, 45]
+    assert out.rstrip().endswith("Run folder:      run/attempt-2")
+
+
 def test_any_run_resumes(difflogic: Call) -> None:
     difflogic("train", "tiny", "--engine", "cpu", "--out", "whole")
     difflogic("train", "tiny", "--engine", "cpu", "--epochs", 5, "--out", "halves")
@@ -143,7 +166,8 @@ BAD_INPUT = [
     (["train", "tiny", "--set", "train.lr=fast"], "train.lr must be a finite number of at least 0, got 'fast'."),
     (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
     (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected epochs, "
-        "batch, lr, weight_decay, beta1, beta2, epsilon, clip, initial_logit, fire_rate, eval_interval, probes, pool, "
+        "batch, lr, weight_decay, beta1, beta2, epsilon, clip, initial_logit, narrow_drop, "
+        "hardening, harden_from, harden_to, fire_rate, eval_interval, probes, pool, "
         "pool_reset."),
     (["train", "tiny", "--set", "train=9"], "train must be a table, got 9."),
     (["train", "tiny", "--set", "train.lr.x=9"], "train.lr must be a finite number of at least 0, got {'x': 9}."),
@@ -160,6 +184,13 @@ BAD_INPUT = [
         "each, say 32x32. See 'difflogic train --help'."),
     (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],
      "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
+    (["train", "tiny", "--recipe", "robust"], "The recipe robust is made for the presets game-of-life, checkerboard, "
+        "checkerboard-small, checkerboard-async, lizard, colored-g, not for 'tiny': set the fields of train that it "
+        "changes yourself (difflogic presets NAME shows them)."),
+    (["train", "tiny", "--restarts", "5", "--epochs", "10"],
+     "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
+    (["train", "tiny", "--restarts", "1", "--init-from", "x"],
+     "--restarts begins again with other wiring, --init-from keeps that of a run: drop one."),
     (["init", "lizard", "--set", "seed=-1"], "seed must be a whole number between 0 and 4294967295, got -1."),
     (["presets", "life"], "There is no preset 'life': expected one of " + ", ".join([*presets.PRESETS, "tiny"]) + "."),
 ]  # fmt: skip

@@ -1,0 +1,131 @@
+"""Attempts that share the epochs of one run: where training stalls, it begins again with other wiring.
+
+An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., that can be resumed as any; beside them
+`restarts.json` says what came of each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from difflogic import files, prng
+from difflogic.config import Config
+from difflogic.errors import UsageError
+from difflogic.train.journal import Row
+from difflogic.train.loop import Run
+from difflogic.train.member import Member
+
+NAME = "restarts.json"
+STREAM = 0x72657374
+"""`fold_in` data of the first restart's seed ("rest"); later ones follow."""
+EARLIEST, WINDOW, LATEST = 0.2, 0.1, 0.6
+"""Shares of all epochs: before the first nothing stalls, flat is what has not fallen for the second, and what is not
+solved by the third never is in time."""
+SMALL = 0.03
+"""A soft loss below this share of its first value is as good as learned, and hardening may raise it again."""
+MEAN_OF = 10
+"""Epochs that the soft loss is averaged over."""
+
+Attempt = Callable[[Config, Path | None, Callable[[Sequence[Member]], bool] | None], Run]
+"""Trains a configuration in a folder, unless it is given up."""
+
+
+def seed_of(seed: int, attempt: int) -> int:
+    """The seed of an attempt, counted from 0; the first one's is the run's own."""
+    if not attempt:
+        return seed
+    return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
+
+
+def is_stalled(rows: Sequence[Row], epochs: int) -> bool:
+    """True where an attempt's soft loss is flat or it is late, `epochs` being those of all attempts."""
+    done = len(rows)
+    if done < EARLIEST * epochs:
+        return False
+    window = max(MEAN_OF, round(WINDOW * epochs))
+    now, before = _mean(rows[-MEAN_OF:]), _mean(rows[-window - MEAN_OF : -window])
+    flat = now >= before and now > SMALL * _mean(rows[:MEAN_OF])
+    return flat or not math.isfinite(now) or done >= LATEST * epochs
+
+
+def is_last(left: int, epochs: int) -> bool:
+    """Whether an attempt with so many of all epochs had better use them up: after it no other could."""
+    return left <= 2 * EARLIEST * epochs
+
+
+def _mean(rows: Sequence[Row]) -> float:
+    return sum(row.soft_loss for row in rows) / len(rows) if rows else math.inf
+
+
+def check(epochs: int, restarts: int, population: int) -> None:
+    """Raises UsageError where the budget is too small for so many attempts to be of use."""
+    if restarts < 0:
+        raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
+    most = math.floor(1 / EARLIEST) - 1
+    useful = math.ceil(EARLIEST * epochs)
+    if restarts > most:
+        raise UsageError(
+            f"{restarts} restarts share {epochs} epochs, but no run is given up before epoch {useful}: "
+            f"give at most {most} restarts."
+        )
+    if epochs // population < useful:
+        raise UsageError(
+            f"With restarts, {epochs} epochs are shared by all {population} models, {epochs // population} each, "
+            f"but one useful run takes {useful}: give a smaller population, or more epochs."
+        )
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """What came of all attempts."""
+
+    runs: tuple[Run, ...]
+
+    @property
+    def last(self) -> Run:
+        return self.runs[-1]
+
+    @property
+    def epochs(self) -> int:
+        """Summed over attempts and their members."""
+        return sum(len(run.members) * run.state.epoch for run in self.runs)
+
+
+def train(config: Config, restarts: int, population: int, out: Path | None, attempt: Attempt) -> Attempts:
+    """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over members, are used up.
+
+    Raises what `check` and the attempts raise.
+    """
+    budget = config.train.epochs
+    check(budget, restarts, population)
+    runs: list[Run] = []
+    for number in range(restarts + 1):
+        left = (budget - Attempts(tuple(runs)).epochs) // population
+        own = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
+        folder = None if out is None else out / f"attempt-{number + 1}"
+        last = number == restarts or is_last(left, budget // population)
+        runs.append(attempt(own, folder, None if last else _hopeless(budget // population)))
+        if out is not None:
+            _write(out, config, runs)
+        if last or runs[-1].solved or runs[-1].interrupted is not None:
+            break
+    return Attempts(tuple(runs))
+
+
+def _hopeless(epochs: int) -> Callable[[Sequence[Member]], bool]:
+    """Whether all members are stalled."""
+    return lambda members: all(is_stalled(member.metrics, epochs) for member in members)
+
+
+def _write(out: Path, config: Config, runs: Sequence[Run]) -> None:
+    attempts = [
+        {"folder": run.path.name, "seed": run.config.seed, "epochs": run.state.epoch, "solved": run.solved}
+        for run in runs
+        if run.path is not None
+    ]
+    text = json.dumps({"epochs": config.train.epochs, "attempts": attempts}, indent=2)
+    files.write_atomically(out / NAME, text.encode() + b"\n")

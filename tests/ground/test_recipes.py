@@ -1,0 +1,43 @@
+"""Recipes: what they change, and for whom they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from difflogic import presets, recipes
+from difflogic.errors import ConfigError
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_the_paper_changes_nothing(preset: str) -> None:
+    assert recipes.applied("paper", presets.get(preset)) == presets.get(preset)
+
+
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
+    before = presets.get(preset)
+    after = recipes.applied("robust", before)
+    assert after.model.wiring_per_kernel
+    assert 0 < after.train.hardening <= 1
+    assert 0 < after.train.harden_from < after.train.harden_to < after.train.epochs == before.train.epochs
+    same = after.with_(model={"wiring_per_kernel": False}, train=before.train)
+    assert same == before
+
+
+def test_hardening_is_spread_over_the_epochs_that_a_run_has() -> None:
+    short, long = (
+        recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": epochs})).train
+        for epochs in (100, 1000)
+    )
+    assert (short.harden_from, short.harden_to) == (16, 88)
+    assert (long.harden_from, long.harden_to) == (160, 880)
+    assert recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": 1})).train.harden_to == 1
+
+
+def test_what_cannot_be_is_one_sentence() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of paper"
+    ):
+        recipes.applied("robsut", presets.get("checkerboard"))
+    with pytest.raises(ConfigError, match=r"^The recipe robust is made for the presets .*, not for 'mine': "):
+        recipes.applied("robust", presets.get("checkerboard").with_(name="mine"))
