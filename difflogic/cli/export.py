@@ -68,6 +68,7 @@ def command(
     digitaljs  for the DigitalJS simulator in the browser
     golly      a rule and a pattern for Golly
     wgsl       a WebGPU compute shader, 32 cells per word
+    html       one page on which the automaton lives, without a network
     numpy      a Python module that needs NumPy only
     json       circuit.json, as in a run folder
 

@@ -32,6 +32,7 @@ FORMATS = {
     "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser"),
     "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",)),
     "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word"),
+    "html": Format("html", "one page on which the automaton lives, without a network", ("chromium",)),
     "numpy": Format("python", "a Python module that needs NumPy only"),
     "json": Format("circuit_json", "circuit.json, as in a run folder"),
 }

@@ -51,13 +51,17 @@ def _rollout(device: Device, name: str, text: str, grid: Bits) -> Bits:
     words = -(-width // 32)
     for step in range(_STEPS):
         shader.run([0, 1 + step % 2, 2 - step % 2, 3 + step], (-(-words // 8), -(-height // 8)))
-    result = shader.read(1 + _STEPS % 2)
-    packed = result.view(np.uint8).reshape(height, channels, -1)
-    bits = np.unpackbits(packed, axis=2, count=width, bitorder="little")
-    return np.ascontiguousarray(bits.transpose(0, 2, 1))
+    return grid_of(shader.read(1 + _STEPS % 2), height, width, channels)
 
 
 def words_of(grid: Bits) -> npt.NDArray[np.uint32]:
     """The grid `[H, W, C]` as the shader has it: u32 `[H, C, words]`, flat."""
     words = -(-grid.shape[1] // 32)
     return np.ascontiguousarray(planes.pack(grid).view("<u4")[..., :words]).astype(np.uint32).reshape(-1)
+
+
+def grid_of(words: npt.NDArray[np.uint32], height: int, width: int, channels: int) -> Bits:
+    """The inverse of `words_of`."""
+    packed = words.view(np.uint8).reshape(height, channels, -1)
+    bits = np.unpackbits(packed, axis=2, count=width, bitorder="little")
+    return np.ascontiguousarray(bits.transpose(0, 2, 1))

@@ -1,0 +1,47 @@
+"""HTML: one page that needs no network, on which the automaton lives, in WebGPU or else in JavaScript."""
+
+from __future__ import annotations
+
+import json
+
+from difflogic.circuits.export.schematic import MAX_GATES
+from difflogic.circuits.export.svg import drawing
+from difflogic.circuits.export.text import Files, about, fill, statements, template
+from difflogic.circuits.export.wgsl import shader
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist
+from difflogic.straight_line import lines
+
+_MOST_STATEMENTS = 20_000
+"""Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
+
+
+def export(netlist: Netlist, name: str) -> Files:
+    """`NAME.html`. A circuit too large to be drawn comes without its drawing, and says so."""
+    code = lines(netlist)
+    try:
+        drawn = drawing(netlist, name)
+    except CircuitError:
+        drawn = ""
+    data = {
+        "channels": netlist.channels,
+        "visible": netlist.visible,
+        "periodic": netlist.periodic,
+        "origin": list(netlist.origin),
+        "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
+        "lines": [list(line) for line in code] if drawn else None,
+        "most": MAX_GATES,
+    }
+    cell = statements(netlist, "const {name} = {value};", "result[{name}] = {value};", "0", "-1")
+    page = fill(
+        "page.html",
+        name=name,
+        about=about(netlist),
+        style=template("page.css"),
+        drawing=drawn,
+        data=json.dumps(data),
+        cell=cell,
+        engines=template("engines.js"),
+        script=template("page.js"),
+    )
+    return {f"{name}.html": page}

@@ -1,0 +1,335 @@
+"use strict";
+const element = (id) => document.getElementById(id);
+const SPEEDS = [1, 2, 5, 10, 20, 60, 240, 1000];
+const SIZES = [16, 24, 32, 48, 64, 96, 128, 256, 512];
+const MOST_AT_ONCE = 64; // steps between two pictures
+
+const automaton = {
+    height: 64,
+    width: 64,
+    state: new Uint32Array(0),
+    steps: 0,
+    playing: false,
+    turn: 0, // of the loop that plays: an earlier one stops
+    busy: Promise.resolve(), // the last step under way: one at a time
+    engine: new ScriptEngine(),
+    coins: new Coins((Math.random() * 0xffffffff) >>> 0),
+    view: -1, // the channel shown large, -1 for the picture
+    cursor: { y: 32, x: 32 },
+
+    words: () => wordsOf(automaton.width),
+    place: (y, x, c) => (y * circuit.channels + c) * automaton.words() + (x >> 5),
+    get: (y, x, c) => (automaton.state[automaton.place(y, x, c)] >>> (x & 31)) & 1,
+    set(y, x, c, value) {
+        const bit = (1 << (x & 31)) >>> 0, place = automaton.place(y, x, c);
+        automaton.state[place] = value ? automaton.state[place] | bit : automaton.state[place] & ~bit;
+    },
+
+    fires(count) {
+        const units = element("update").value === "sync" ? 65536 : Math.round(element("rate").value * 655.36);
+        const size = automaton.height * automaton.words();
+        if (units === 65536) return Array(count).fill(new Uint32Array(size).fill(0xffffffff));
+        return Array.from({ length: count }, () => new Uint32Array(size).map(() => automaton.coins.toss(units)));
+    },
+
+    // Runs `change` after the steps under way, so that nothing is lost that is painted meanwhile.
+    then(change) {
+        automaton.busy = automaton.busy.then(change).then(draw, failed);
+        return automaton.busy;
+    },
+
+    advance(count) {
+        return automaton.then(async () => {
+            const { state, height, width } = automaton;
+            automaton.state = await automaton.engine.advance(state, height, width, automaton.fires(count));
+            automaton.steps += count;
+        });
+    },
+
+    resize(height, width) {
+        return automaton.then(() => {
+            Object.assign(automaton, { height, width, steps: 0, cursor: { y: height >> 1, x: width >> 1 } });
+            automaton.state = new Uint32Array(height * circuit.channels * wordsOf(width));
+            fillRandom();
+        });
+    },
+
+    async use(name) {
+        if (name === "gpu") {
+            automaton.engine = await GpuEngine.create();
+            automaton.engine.lost.then((why) => say("The GPU was lost (" + why.message + "): JavaScript computes.", "js"));
+        } else automaton.engine = new ScriptEngine();
+        element("engine").value = name;
+    },
+};
+
+function say(text, engine) {
+    element("message").textContent = text;
+    if (engine) automaton.use(engine);
+}
+
+function failed(error) {
+    pause();
+    if (automaton.engine.name === "gpu") say("WebGPU failed (" + error.message + "): JavaScript computes.", "js");
+    else throw error;
+}
+
+// --- what is on the grid
+
+function fillRandom() {
+    const last = lastWord(automaton.width), words = automaton.words();
+    automaton.state = automaton.state.map((_, i) => automaton.coins.word() & (i % words === words - 1 ? last : 0xffffffff));
+    automaton.steps = 0;
+}
+
+function clear() {
+    automaton.state = new Uint32Array(automaton.state.length);
+    automaton.steps = 0;
+}
+
+function oneCell() {
+    clear();
+    for (let c = 0; c < circuit.channels; c++) automaton.set(automaton.height >> 1, automaton.width >> 1, c, 1);
+}
+
+// Calls `change(y, x)` for the cells of a square around a cell, inside the grid.
+function around(y, x, side, change) {
+    const reach = side >> 1;
+    for (let v = Math.max(0, y - reach); v <= Math.min(automaton.height - 1, y - reach + side - 1); v++)
+        for (let u = Math.max(0, x - reach); u <= Math.min(automaton.width - 1, x - reach + side - 1); u++) change(v, u);
+}
+
+function damage(y, x, side) {
+    around(y, x, side, (v, u) => {
+        for (let c = 0; c < circuit.channels; c++) automaton.set(v, u, c, 0);
+    });
+}
+
+function woundMiddle() {
+    damage(automaton.height >> 1, automaton.width >> 1, Math.max(2, Math.round(automaton.height * 0.3)));
+}
+
+function useBrush(y, x, kind) {
+    const side = Number(element("width").value), channel = element("channel").value;
+    if (kind === "look") return;
+    if (kind === "damage") return damage(y, x, side);
+    const wanted = channel === "visible" ? [...Array(circuit.visible).keys()] : [Number(channel)];
+    around(y, x, side, (v, u) => wanted.forEach((c) => automaton.set(v, u, c, kind === "paint")));
+}
+
+// --- pictures
+
+const canvas = element("grid"), thumbnails = [];
+
+function colour(y, x, view) {
+    if (view >= 0) return automaton.get(y, x, view) ? 0xffffffff : 0xff2a2015;
+    if (circuit.visible === 3)
+        return 0xff000000 | (automaton.get(y, x, 0) * 0xff) | (automaton.get(y, x, 1) * 0xff00) | (automaton.get(y, x, 2) * 0xff0000);
+    let sum = 0;
+    for (let c = 0; c < circuit.visible; c++) sum += automaton.get(y, x, c);
+    const share = sum / circuit.visible;
+    const mix = (dark) => Math.round(dark + (255 - dark) * share);
+    return 0xff000000 | (mix(0x2a) << 16) | (mix(0x20) << 8) | mix(0x15);
+}
+
+function paint(target, view) {
+    const { height, width } = automaton;
+    if (target.width !== width || target.height !== height) {
+        Object.assign(target, { width, height });
+        target.style.aspectRatio = `${width} / ${height}`;
+    }
+    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+    for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) pixels[y * width + x] = colour(y, x, view);
+    target.getContext("2d").putImageData(image, 0, 0);
+}
+
+let stale = false;
+
+function draw() {
+    if (stale) return;
+    stale = true;
+    requestAnimationFrame(() => {
+        stale = false;
+        paint(canvas, automaton.view);
+        thumbnails.forEach(([target, view]) => paint(target, view));
+        let ones = 0;
+        for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) ones += automaton.get(y, x, Math.max(0, automaton.view));
+        const shown = circuit.channels === 1 ? "" : ` in channel ${circuit.origin[Math.max(0, automaton.view)]}`;
+        element("count").textContent = `Step ${automaton.steps}`;
+        element("ones").textContent = `${ones} of ${automaton.height * automaton.width} cells are 1${shown}`;
+        look();
+    });
+}
+
+// --- the cell looked at, and its circuit
+
+const svg = document.querySelector("#circuit svg");
+if (svg) {
+    const width = Number(svg.getAttribute("width"));
+    Object.assign(svg.style, { width: "100%", height: "auto", minWidth: `${0.75 * width}px`, maxWidth: `${width}px` });
+}
+const marks = [...document.querySelectorAll("#circuit [data-bit]")];
+
+function look() {
+    const { y, x } = automaton.cursor, cell = element("cursor").style;
+    const scale = canvas.clientWidth / automaton.width;
+    Object.assign(cell, { left: `${x * scale}px`, top: `${y * scale}px`, width: `${scale}px`, height: `${scale}px` });
+    if (circuit.lines === null) {
+        element("looked").textContent = `With more than ${circuit.most} gates it is too large to be drawn.`;
+        return;
+    }
+    const values = valuesAt(y, x);
+    element("looked").textContent = `Row ${y}, column ${x}. Wires that carry a 1 are thick and green.`;
+    for (const mark of marks) mark.classList.toggle("on", (values[mark.dataset.bit] ^ Number(mark.dataset.inverted ?? 0)) === 1);
+}
+
+// Every bit of one cell, gate by gate: a gate's id is its truth table, 00, 01, 10, 11 from the highest bit.
+function valuesAt(y, x) {
+    const patch = new Int32Array(9 * circuit.channels);
+    neighbourhood(automaton.state, automaton.height, automaton.width, y, x >> 5, patch);
+    const values = Array.from(patch, (word) => (word >>> (x & 31)) & 1);
+    for (const [bit, gate, a, b] of circuit.lines) values[bit] = (gate >> (3 - 2 * values[a] - values[b])) & 1;
+    return values;
+}
+
+// --- controls
+
+function pause() {
+    automaton.playing = false;
+    automaton.turn++;
+    element("play").textContent = "Play";
+    element("play").setAttribute("aria-pressed", "false");
+}
+
+async function play() {
+    automaton.playing = true;
+    element("play").textContent = "Pause";
+    element("play").setAttribute("aria-pressed", "true");
+    const turn = ++automaton.turn;
+    let before = performance.now(), due = 1;
+    for (;;) {
+        const now = await new Promise(requestAnimationFrame);
+        if (automaton.turn !== turn) return;
+        due = Math.min(due + (Math.max(0, now - before) / 1000) * SPEEDS[element("speed").value], MOST_AT_ONCE);
+        before = now;
+        if (due < 1) continue;
+        await automaton.advance(Math.floor(due));
+        due -= Math.floor(due);
+    }
+}
+
+const ACTIONS = {
+    play: () => (automaton.playing ? pause() : play()),
+    step: () => automaton.advance(1),
+    random: () => automaton.then(fillRandom),
+    one: () => automaton.then(oneCell),
+    clear: () => automaton.then(clear),
+    wound: () => automaton.then(woundMiddle),
+};
+const KEYS = { " ": "play", s: "step", r: "random", o: "one", c: "clear", d: "wound" };
+
+for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", action);
+
+document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button, select, input, summary")) return;
+    const action = KEYS[event.key.toLowerCase()];
+    if (!action) return;
+    event.preventDefault();
+    ACTIONS[action]();
+});
+
+canvas.addEventListener("keydown", (event) => {
+    const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const { height, width, cursor } = automaton;
+    if (move) Object.assign(cursor, { y: (cursor.y + move[0] + height) % height, x: (cursor.x + move[1] + width) % width });
+    else if (event.key === "Enter") automaton.then(() => useBrush(cursor.y, cursor.x, element("brush").value));
+    else return;
+    event.preventDefault();
+    look();
+});
+
+function pointed(event) {
+    const box = canvas.getBoundingClientRect();
+    const at = (value, count) => Math.min(count - 1, Math.max(0, Math.floor(value * count)));
+    automaton.cursor.y = at((event.clientY - box.top) / box.height, automaton.height);
+    automaton.cursor.x = at((event.clientX - box.left) / box.width, automaton.width);
+    const kind = event.buttons & 2 ? "damage" : element("brush").value, { y, x } = automaton.cursor;
+    if (event.buttons & 3) automaton.then(() => useBrush(y, x, kind));
+    else look();
+}
+
+canvas.addEventListener("pointerdown", (event) => {
+    if (event.isTrusted) canvas.setPointerCapture(event.pointerId);
+    pointed(event);
+});
+canvas.addEventListener("pointermove", pointed);
+canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+window.addEventListener("resize", look);
+
+for (const side of SIZES) element("size").add(new Option(`${side} × ${side}`, side, side === 64, side === 64));
+element("size").addEventListener("change", (event) => automaton.resize(Number(event.target.value), Number(event.target.value)));
+
+element("engine").addEventListener("change", async (event) => {
+    try {
+        await automaton.busy;
+        await automaton.use(event.target.value);
+        element("message").textContent = "";
+    } catch (error) {
+        say("WebGPU cannot be used (" + error.message + "): JavaScript computes.", "js");
+    }
+});
+
+const TEXTS = {
+    speed: (value) => `${SPEEDS[value]} ${value > 0 ? "steps" : "step"} a second`,
+    width: (value) => `${value} × ${value}`,
+    rate: (value) => `${value} %`,
+};
+for (const [id, text] of Object.entries(TEXTS)) {
+    const show = () => {
+        element(`${id}-text`).textContent = text(element(id).value);
+        element(id).setAttribute("aria-valuetext", text(element(id).value));
+    };
+    element(id).addEventListener("input", show);
+    show();
+}
+const showRate = () => (element("rate").disabled = element("update").value === "sync");
+element("update").addEventListener("change", showRate);
+showRate();
+
+// --- channels: each small, one large
+
+function addView(name, view) {
+    const button = document.createElement("button"), small = document.createElement("canvas");
+    button.type = "button";
+    button.append(small, name);
+    button.setAttribute("aria-label", `Show ${name}`);
+    button.setAttribute("aria-pressed", String(view === automaton.view));
+    button.addEventListener("click", () => {
+        automaton.view = view;
+        for (const other of element("channels").children) other.setAttribute("aria-pressed", String(other === button));
+        draw();
+    });
+    thumbnails.push([small, view]);
+    element("channels").append(button);
+}
+
+element("channel").add(new Option(circuit.visible > 1 ? "all that is visible" : "the visible one", "visible"));
+circuit.origin.forEach((name, c) => element("channel").add(new Option(`${name}${c < circuit.visible ? ", visible" : ""}`, c)));
+if (circuit.channels > 1) {
+    addView("picture", -1);
+    circuit.origin.forEach((name, c) => addView(`channel ${name}`, c));
+}
+
+// --- begin
+
+async function begin() {
+    await automaton.resize(automaton.height, automaton.width);
+    try {
+        await automaton.use("gpu");
+    } catch (error) {
+        element("engine").options[0].disabled = true;
+        say("WebGPU cannot be used here (" + error.message + "): JavaScript computes.", "js");
+    }
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play();
+}
+const ready = begin();

@@ -1,0 +1,138 @@
+"use strict";
+// Drives the page as its user would, and posts to the server what it found; `errors` was begun before the page's scripts.
+(async () => {
+    const report = { errors, failures: [], runs: [], webgpu: "", width: innerWidth };
+    const check = (holds, what) => holds || report.failures.push(what);
+    const settled = () => automaton.busy;
+    const words = () => Array.from(automaton.state);
+    const keyOn = (target, key) => target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    const frames = async (count) => {
+        for (let i = 0; i < count; i++) await new Promise(requestAnimationFrame);
+    };
+
+    function point(type, y, x, buttons) {
+        const box = canvas.getBoundingClientRect();
+        const clientX = box.left + ((x + 0.5) * box.width) / automaton.width;
+        const clientY = box.top + ((y + 0.5) * box.height) / automaton.height;
+        canvas.dispatchEvent(new PointerEvent(type, { clientX, clientY, buttons, bubbles: true, pointerId: 1 }));
+    }
+
+    async function agrees(engine, run) {
+        await automaton.use(engine);
+        await automaton.resize(run.height, run.width);
+        automaton.state = Uint32Array.from(run.start);
+        const size = run.height * automaton.words();
+        const fires = [];
+        for (let i = 0; i < run.steps; i++) fires.push(Uint32Array.from(run.fires.slice(i * size, (i + 1) * size)));
+        const after = await automaton.engine.advance(automaton.state, run.height, run.width, fires);
+        report.runs.push({ engine, after: Array.from(after) });
+    }
+
+    async function engines() {
+        const there = await GpuEngine.create().then(() => "", (error) => error.message);
+        report.webgpu = there;
+        for (const run of proof.runs) for (const engine of there ? ["js"] : ["js", "gpu"]) await agrees(engine, run);
+    }
+
+    async function running() {
+        element("speed").value = 7;
+        const before = automaton.steps;
+        element("play").click();
+        while (automaton.steps === before) await frames(1);
+        check(element("play").textContent === "Pause", "while it plays the button says Pause");
+        element("play").click();
+        await settled();
+        const paused = automaton.steps;
+        await frames(3);
+        check(automaton.steps === paused, "it stands still after Pause");
+        element("step").click();
+        await settled();
+        check(automaton.steps === paused + 1, "Step does one step");
+        canvas.focus();
+        keyOn(canvas, "s");
+        await settled();
+        check(automaton.steps === paused + 2, "the key S does one step");
+        await frames(2);
+        check(element("count").textContent === `Step ${automaton.steps}`, "the step is shown");
+    }
+
+    async function brushes() {
+        element("clear").click();
+        await settled();
+        check(words().every((word) => word === 0), "Clear clears");
+        element("brush").value = "paint";
+        element("width").value = 1;
+        point("pointerdown", 5, 7, 1);
+        await settled();
+        check(automaton.get(5, 7, 0) === 1, "the brush paints where it points");
+        point("pointermove", 6, 7, 2);
+        point("pointermove", 5, 7, 2);
+        await settled();
+        check(words().every((word) => word === 0), "the right button damages");
+        Object.assign(automaton.cursor, { y: 2, x: 2 });
+        keyOn(canvas, "ArrowRight");
+        keyOn(canvas, "Enter");
+        await settled();
+        check(automaton.get(2, 3, 0) === 1, "arrow keys and Enter paint");
+        keyOn(canvas, "r");
+        await settled();
+        const middle = [automaton.height >> 1, automaton.width >> 1];
+        check(words().some((word) => word !== 0), "R fills at random");
+        element("wound").click();
+        await settled();
+        check(automaton.get(...middle, 0) === 0 && words().some((word) => word !== 0), "Damage clears the middle");
+        await frames(2);
+        const pixel = canvas.getContext("2d").getImageData(middle[1], middle[0], 1, 1).data;
+        check(pixel[3] === 255 && pixel[0] < 128, "what is 0 is drawn dark");
+    }
+
+    async function chance() {
+        await automaton.resize(32, 40);
+        element("update").value = "async";
+        element("update").dispatchEvent(new Event("change"));
+        check(!element("rate").disabled, "the chance can be set when the update is asynchronous");
+        let ones = 0;
+        for (const fire of automaton.fires(20)) for (const word of fire) for (let i = 0; i < 32; i++) ones += (word >>> i) & 1;
+        check(Math.abs(ones / (20 * 32 * 64) - 0.6) < 0.02, "six in ten cells fire");
+        element("update").value = "sync";
+        element("update").dispatchEvent(new Event("change"));
+        check(automaton.fires(1)[0].every((word) => word === 0xffffffff), "every cell fires when the update is synchronous");
+    }
+
+    function readable() {
+        for (const control of document.querySelectorAll("button, select, input, canvas[tabindex]")) {
+            const name = control.getAttribute("aria-label") || control.closest("label")?.textContent || control.textContent;
+            check(name.trim(), `the control ${control.id} has a name`);
+        }
+        check(document.documentElement.scrollWidth <= innerWidth, `the page is ${document.documentElement.scrollWidth} px wide`);
+        check(!document.querySelector("#circuit svg") || marks.length > 0, "the wires are live");
+    }
+
+    function wires() {
+        if (circuit.lines === null) return;
+        const patch = new Int32Array(9 * circuit.channels), result = new Int32Array(circuit.channels);
+        for (const [y, x] of [[0, 0], [3, 33], [automaton.height - 1, automaton.width - 1]]) {
+            neighbourhood(automaton.state, automaton.height, automaton.width, y, x >> 5, patch);
+            cell(patch, result);
+            const values = valuesAt(y, x);
+            proof.outputs.forEach((bit, c) => check(values[bit] === ((result[c] >>> (x & 31)) & 1), `the wires of channel ${c} show its value`));
+        }
+    }
+
+    try {
+        await ready;
+        pause();
+        await settled();
+        await engines();
+        await automaton.resize(24, 40);
+        await running();
+        await brushes();
+        await chance();
+        readable();
+        await automaton.resize(33, 70);
+        wires();
+    } catch (error) {
+        report.failures.push(`it ends early: ${error.stack ?? error}`);
+    }
+    await fetch("report", { method: "POST", body: JSON.stringify(report) });
+})();

@@ -1,0 +1,116 @@
+"""The living page beyond its proof: it heals as the circuit does, and opens from a file without WebGPU."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic.circuits.export import formats
+from difflogic.circuits.export.proofs import html
+from difflogic.errors import ExportError, ToolError
+from difflogic.netlist import Netlist
+from tests.experiments import checkerboard_target
+from tests.export_cases import life, needs, published, tangled
+
+HEAL = """<script>
+(async () => {
+    await ready;
+    pause();
+    await automaton.resize(16, 16);
+    await automaton.advance(30);
+    const grown = Array.from(automaton.state);
+    element("wound").click();
+    await automaton.busy;
+    const hurt = Array.from(automaton.state);
+    await automaton.advance(30);
+    const healed = Array.from(automaton.state);
+    await fetch("report", { method: "POST", body: JSON.stringify({ grown, hurt, healed }) });
+})();
+</script>
+</body>"""
+
+LIVE = """<script>
+(async () => {
+    await ready;
+    while (automaton.steps < 4) await new Promise(requestAnimationFrame);
+    const { steps, engine } = automaton, message = element("message").textContent;
+    const body = JSON.stringify({ steps, engine: engine.name, message, protocol: location.protocol });
+    await fetch("ADDRESS/report", { method: "POST", mode: "no-cors", body });
+})();
+</script>
+</body>"""
+
+
+def page_of(netlist: Netlist) -> str:
+    page = formats.export(netlist, "board", "html")["board.html"]
+    assert isinstance(page, str)
+    return page
+
+
+def test_it_grows_is_hurt_and_heals() -> None:
+    needs("chromium")
+    board = published()
+    with (
+        html.serving(page_of(board).replace("</body>", HEAL), html.WINDOWS["phone"]) as server,
+        html.browser(f"http://127.0.0.1:{server.server_port}/"),
+    ):
+        report = server.reports.get(timeout=120)
+    grids = {name: html.grid_of(np.array(words, np.uint32), 16, 16, 8) for name, words in report.items()}
+    target = checkerboard_target(16, 16)[..., 0]
+    assert np.array_equal(grids["grown"][..., 0], target)
+    assert not grids["hurt"][6:10, 6:10].any()
+    assert np.array_equal(grids["healed"][..., 0], target)
+
+
+def test_it_lives_from_a_file_where_there_is_no_webgpu(tmp_path: Path) -> None:
+    needs("chromium")
+    path = tmp_path / "board.html"
+    without = [flag for flag in html.FLAGS if "webgpu" not in flag]
+    with html.serving("", html.WINDOWS["desktop"]) as server:
+        address = f"http://127.0.0.1:{server.server_port}"
+        page = page_of(published()).replace("connect-src 'self'", f"connect-src {address}")
+        path.write_text(page.replace("</body>", LIVE.replace("ADDRESS", address)))
+        with html.browser(path.as_uri(), without):
+            report = server.reports.get(timeout=120)
+    assert report["protocol"] == "file:"
+    assert report["engine"] == "js"
+    assert "JavaScript computes." in report["message"]
+    assert report["steps"] > 3
+
+
+@pytest.mark.parametrize("gates", [5, 500])
+def test_a_page_asks_for_nothing(gates: int) -> None:
+    page = page_of(tangled(gates))
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in page
+    assert ("<svg" in page) == (gates < 400)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("left |= state[first + word - 1] >>> 31", "left |= 0", "The page in JavaScript differs from the circuit"),
+        ("var left = middle << 1u", "var left = middle << 2u", "The page in WebGPU differs from the circuit"),
+        ('<link rel="icon" href="data:,">', '<link rel="icon" href="there.png">', "it asks for|blocked"),
+        ('aria-label="The grid.', 'data-text="The grid.', "has a name"),
+        ("ready = begin()", "ready = begin(); undefined.x", "Cannot read properties"),
+    ],
+    ids=["JavaScript", "shader", "request", "label", "error"],
+)
+def test_what_is_wrong_on_a_page_is_noticed(old: str, new: str, sentence: str) -> None:
+    needs("chromium")
+    page = page_of(life())
+    stem = json.dumps(old)[1:-1] if old.startswith("var") else old
+    assert page.count(stem) == 1
+    with pytest.raises(ExportError, match=sentence):
+        html.verify(life(), "board", {"board.html": page.replace(stem, new)})
+
+
+def test_a_browser_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("chromium")
+    monkeypatch.setattr(html, "_SECONDS", 0.01)
+    with pytest.raises(ToolError, match="chromium did not report within"):
+        html.verify(life(), "board", {"board.html": page_of(life())})
