@@ -62,6 +62,11 @@ def test_every_shader_is_in_the_wheel(wheel):
     assert shipped == expected
 
 
+def test_the_report_template_is_in_the_wheel(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        assert "difflogic/train/evaluation/report.html" in archive.namelist()
+
+
 def test_nothing_else_is_installed_beside_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         roots = {name.split("/")[0] for name in archive.namelist()}

@@ -21,7 +21,7 @@ from difflogic.train.evaluation.census import census
 from difflogic.train.evaluation.evaluate import Evaluation, evaluate
 from difflogic.train.evaluation.lab import FIXED_DRAWS, MASK_DRAWS, Lab
 from difflogic.train.evaluation.measure import Measure
-from difflogic.train.evaluation.paper import PUBLISHED
+from difflogic.train.evaluation.paper import PUBLISHED, Published
 from difflogic.train.evaluation.rollout import DAMAGE_STREAM, DamagePlan
 from difflogic.train.evaluation.subject import load
 from difflogic.train.loop import Run
@@ -147,17 +147,30 @@ def test_damage_leaves_zeros(tmp_path):
 def test_robustness_is_the_mean_after_the_damage(tmp_path):
     lab = _lab(tmp_path, BOARD)
     found = evaluate(lab.subject.path, ReferenceEngine())["robustness"]
-    errors = np.array(found.curve)
-    assert len(errors) == 31
-    assert found.values["mean_error"] == errors[1:].mean()
-    assert found.values["worst_error"] == errors[1:].max()
     start_key, play_key = lab.keys(700)
     config, damage = worlds.resized(lab.config, 12, 12), DamagePlan(3, range(1, 31), "random")
-    state = worlds.fresh(config, 1, start_key)
+    state = worlds.fresh(config, suite.ROBUST_TRIALS, start_key)
+    errors = []
     for step in range(1, 31):
         state = damage.hit(prng.fold_in(prng.fold_in(play_key, DAMAGE_STREAM), step), state)
-        assert errors[step] == np.count_nonzero(state[..., :1] != worlds.target(config.task))
+        errors.append(np.count_nonzero(state[..., :1] != worlds.target(config.task), axis=(1, 2, 3)))
+    trials = np.mean(errors, axis=0)
+    assert len(set(trials)) == suite.ROBUST_TRIALS
+    assert found.values["mean_error"] == pytest.approx(trials.mean())
+    assert found.values["trial_deviation"] == pytest.approx(np.std(trials, ddof=1))
+    assert found.values["worst_error"] == np.max(errors)
+    assert len(found.curve) == 31
     assert "30 asynchronous steps, a 3x3 square zeroed anywhere after each" in found.title
+
+
+@pytest.mark.parametrize(("paper", "met"), [(1000, True), (0, False), (-1.5, None)])
+def test_one_trial_of_the_paper_is_compared_within_the_spread(tmp_path, monkeypatch, paper, met):
+    lab = _lab(tmp_path, BOARD)
+    first = suite.robustness(lab)
+    if paper < 0:  # one and a half deviations below ours
+        paper = first.values["mean_error"] + paper * first.values["trial_deviation"]
+    monkeypatch.setattr(Lab, "paper", Published(robustness=paper))
+    assert suite.robustness(lab).met is met
 
 
 def test_an_asynchronous_run_is_judged_as_it_was_trained(tmp_path):
@@ -185,7 +198,7 @@ def test_larger_grids_only_where_the_target_has_a_place(tmp_path, start):
 
 def test_the_paper_stands_beside_its_presets(tmp_path):
     found = judge(tmp_path, BOARD, name="checkerboard")
-    assert found["robustness"].paper == "mean error 1130"
+    assert found["robustness"].paper == "mean error 1130, 1 trial"
     assert found["robustness"].met is (found["robustness"].values["mean_error"] <= 1130) is True
     assert (found["larger-grid-4x"].paper, found["larger-grid-4x"].met) == ("exact", False)
     assert found["larger-grid-2x"].paper == ""

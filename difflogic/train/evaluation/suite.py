@@ -22,6 +22,7 @@ from difflogic.train.evaluation.rollout import Bits, DamagePlan
 FAULT_SIDE = 20
 """Cells a side of the paper's damage; on a grid smaller than 40x40, half the grid."""
 ROBUST_SIDE, ROBUST_STEPS, ROBUST_DAMAGE = 64, 4000, 10
+ROBUST_TRIALS = 4
 RULE_SIDE, RULE_GENERATIONS = 64, 100
 QUICKER = 10
 """A quick evaluation takes so many times fewer steps in the two long tests."""
@@ -196,25 +197,30 @@ def _fault_side(task: TaskConfig) -> int:
 
 
 def robustness(lab: Lab) -> Measure | None:
-    """Thousands of asynchronous steps with damage after each: the mean error, taken when the damage is done."""
+    """Thousands of asynchronous steps with damage after each: the mean error, taken when the damage is done.
+
+    The paper's figure is of one trial. Ours is the mean over several, with their standard deviation: within two of
+    them a worse figure says nothing, so it is not called worse.
+    """
     if lab.config.task.target != "checkerboard":
         return None
     config = worlds.resized(lab.config, ROBUST_SIDE, ROBUST_SIDE)
     steps = ROBUST_STEPS // QUICKER if lab.quick else ROBUST_STEPS
     damage = DamagePlan(ROBUST_DAMAGE, range(1, steps + 1), "random")
-    record = lab.watch(config, steps, test=700, fire_rate=lab.asynchronous_rate, damage=damage)
-    errors = record.wrong[1:, 0]
-    mean, worst, paper = float(errors.mean()), int(errors.max()), None if lab.quick else lab.paper.robustness
+    record = lab.watch(config, steps, test=700, fire_rate=lab.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS)
+    errors = record.wrong[1:]
+    trials = errors.mean(axis=0)
+    mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())
     title = (
         f"robustness: {_grid(config.task)}, {steps} asynchronous steps, a {_square(damage)} zeroed anywhere after each"
     )
-    found = Measure.of("robustness", title, [record], mean_error=mean, worst_error=worst)
-    return replace(
-        found,
-        text=f"mean error {mean:.1f} of {record.values}, at worst {worst}",
-        paper="" if paper is None else f"mean error {paper}",
-        met=None if paper is None else mean <= paper,
-    )
+    found = Measure.of("robustness", title, [record], mean_error=mean, trial_deviation=spread, worst_error=worst)
+    text = f"mean error {mean:.1f} of {record.values}, {len(trials)} trials ± {spread:.1f}"
+    paper = None if lab.quick else lab.paper.robustness
+    if paper is None:
+        return replace(found, text=text)
+    met = True if mean <= paper else False if mean > paper + 2 * spread else None
+    return replace(found, text=text, paper=f"mean error {paper}, 1 trial", met=met)
 
 
 def _grid(task: TaskConfig) -> str:
