@@ -44,8 +44,8 @@ LARGE = 64
 MASK_SEEDS = 3
 MOST_WRONG = 0.01
 """Share of cells that an asynchronous board may have wrong: at no moment have all of them just been updated."""
-AT_ONCE = 8
-"""Grids of 64x64 in one rollout: its states are all kept."""
+CELLS_AT_ONCE = 1 << 15
+"""In one rollout: its states are all kept."""
 
 SEEDS = {"game-of-life": 32, "checkerboard": 32, "checkerboard-async": 32, "lizard": 8, "colored-g": 8}
 """How many seeds, from 0 on, chosen before anything was measured."""
@@ -68,12 +68,12 @@ class Judge:
         target = tasks.target(task)
         assert target is not None
         total = 0
-        for first in range(0, len(starts), AT_ONCE):
-            x = starts[first : first + AT_ONCE].astype(np.float32)
+        count = CELLS_AT_ONCE // (starts.shape[1] * starts.shape[2])
+        for first in range(0, len(starts), count):
+            x = starts[first : first + count].astype(np.float32)
             for begin in range(0, steps, self.config.task.steps):
                 part = None if masks is None else masks[begin : begin + self.config.task.steps]
-                count = min(self.config.task.steps, steps - begin)
-                x = self.engine.rollout(circuit, x, count, "hard", part)[-1]
+                x = self.engine.rollout(circuit, x, min(self.config.task.steps, steps - begin), "hard", part)[-1]
             total += int((x[..., : task.loss_channels] != target).sum())
         return total
 
@@ -102,6 +102,12 @@ def draw(config: Config, count: int, height: int, width: int) -> np.ndarray:
     """Fresh random starts, of a stream that neither training nor the probes see."""
     key = prng.fold_in(prng.fold_in(prng.key_from_seed(config.seed), FRESH_STREAM), height)
     return prng.randint_power_of_two(key, (count, height, width, config.model.channels), 2)
+
+
+def turned(probes: np.ndarray) -> np.ndarray:
+    """Square probes as they are, turned and mirrored: eight times as many starts, each as random as the probes."""
+    turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]
+    return np.concatenate([*turns, *(turn.swapaxes(1, 2) for turn in turns)])
 
 
 def tiled(probes: np.ndarray, side: int) -> np.ndarray:
@@ -137,14 +143,18 @@ class Case:
 
 
 def chosen_by_probes(judge: Judge, circuit: Circuit, probes: np.ndarray, verdict: Evaluation) -> bool:
-    """Whether to stop here: by the 32 probes alone, at T and 4T, and laid side by side on large grids."""
+    """Whether to stop here, by the 32 probes alone: at T and 4T, also turned and mirrored, and side by side on large
+    grids."""
     config = judge.config
     if config.train.asynchronous:
         key = prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM + 1)
         return verdict.accuracy > 0.9 and max(judge.asynchronous(circuit, probes, key)["wrong_shares"]) == 0
     if verdict.hard_loss:
         return False
-    return config.task.start != "random" or is_right(config, judge.board(circuit, probes, tiled(probes, LARGE)))
+    if config.task.start != "random":
+        return True
+    views = turned(probes)
+    return is_right(config, judge.board(circuit, views, tiled(views, LARGE)))
 
 
 def verdict(judge: Judge, circuit: Circuit, last: Evaluation) -> dict[str, Any]:
