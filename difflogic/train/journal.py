@@ -1,11 +1,12 @@
 """The metrics of a run, one row per epoch: `metrics.jsonl` and `metrics.csv`, appended as they arrive.
 
 `soft_loss` is the sum over the epoch's own batch; `train_hard_loss` the hard circuit's on the same
-batch; `hard_loss` its wrong values on all probes, `accuracy` its share of right ones (0 to 1), `best`
-the lowest `hard_loss` so far. These four are filled at evaluation epochs only and judge the circuit
-after the epoch's update. `elapsed_s`: seconds of training when the row was read back. Floats are
-written so that they read back equal; a soft loss that is not finite is null, in CSV `nan`.
-A population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
+batch, and `gap` the difference, what deciding every gate would cost; `hard_loss` its wrong values on all
+probes, `accuracy` its share of right ones (0 to 1), `best` the lowest `hard_loss` so far; `undecided`
+counts the gates none of whose sixteen is as likely as 90 %. These six are filled at evaluation epochs
+only and judge the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
+read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in
+CSV `nan`. A population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from difflogic.files import write_all, write_atomically
 
 JSONL = "metrics.jsonl"
 CSV = "metrics.csv"
-COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "elapsed_s")
+COLUMNS = ("epoch", "soft_loss", "train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided", "elapsed_s")
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Row:
     elapsed_s: float
     skipped: bool
     """True where the gradient was not finite and the step was not taken. Not a CSV column."""
+    gap: float | None = None
+    undecided: int | None = None
 
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
@@ -47,7 +50,7 @@ class Row:
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 
-    def evaluated(self, result: Evaluation, best: int) -> Row:
+    def evaluated(self, result: Evaluation, best: int, undecided: int) -> Row:
         """This row with the hard columns filled."""
         return dataclasses.replace(
             self,
@@ -55,11 +58,15 @@ class Row:
             hard_loss=result.hard_loss,
             accuracy=result.accuracy,
             best=best,
+            gap=None if math.isnan(self.soft_loss) else result.train_hard_loss - self.soft_loss,
+            undecided=undecided,
         )
 
     def unevaluated(self) -> Row:
         """This row with the hard columns empty."""
-        return dataclasses.replace(self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None)
+        return dataclasses.replace(
+            self, train_hard_loss=None, hard_loss=None, accuracy=None, best=None, gap=None, undecided=None
+        )
 
     def to_dict(self) -> dict[str, int | float | None]:
         """As JSON holds it: null for what is missing or not finite."""

@@ -10,7 +10,7 @@ from difflogic.circuit import Circuit
 from difflogic.engine import Evaluation, Job, TrainState
 from difflogic.train import schedule
 from difflogic.train.journal import Row, last_evaluated
-from difflogic.train.summary import active_gates
+from difflogic.train.summary import active_gates, undecided_gates
 
 
 @dataclass(eq=False)
@@ -46,11 +46,14 @@ class Member:
         return next((row.epoch for row in self.metrics if row.hard_loss == 0), None)
 
     def judge(self, row: Row, result: Evaluation) -> Row:
-        """The row with its evaluation. One beyond the schedule leaves no trace in later rows and checkpoints."""
+        """The row with its evaluation, `state` being of its epoch.
+
+        One beyond the schedule leaves no trace in later rows and checkpoints.
+        """
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
         if schedule.is_evaluated(row.epoch, self.job.config.train.eval_interval):
             self.best = best
-        return row.evaluated(result, best)
+        return row.evaluated(result, best, undecided_gates(self.state.logits))
 
     def checkpoint(self, elapsed_s: float) -> Checkpoint:
         return Checkpoint(self.job.config, self.circuit, self.state, self.best, elapsed_s)

@@ -114,6 +114,8 @@ class Session:
         """Bring rows home; where this epoch is judged, evaluate and save."""
         metrics = self.model.drain_all()
         results = self.model.evaluate_all() if judged else []
+        if judged:
+            self.bring_home()
         seconds = self._seconds()
         rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
         for member, each, result in zip(self.members, rows, results, strict=False):

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,9 +159,9 @@ def test_stop_when_solved_counts(arguments: list[str], stop: int, call: Call, mo
     asked: list[int] = []
     train = Session.train
 
-    def listen(self: Session, signals: StopSignals, stop_when_solved: int, log_interval: int) -> None:
+    def listen(self: Session, signals: StopSignals, stop_when_solved: int, *rest: Any) -> None:
         asked.append(stop_when_solved)
-        train(self, signals, stop_when_solved, log_interval)
+        train(self, signals, stop_when_solved, *rest)
 
     monkeypatch.setattr(Session, "train", listen)
     assert call(*arguments, "--population", 2, "--epochs", 1, "--out", "here").code == 0

@@ -22,10 +22,11 @@ from difflogic.train import tasks
 from difflogic.train.folder import RunFolder
 from difflogic.train.loop import Run, Trainer
 from difflogic.train.observer import Beginning, Observer
+from difflogic.train.summary import undecided_gates
 from tests.train import processes
 from tests.train.tiny import assert_same_run
 
-HEADER = "epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,elapsed_s"
+HEADER = "epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
 
 
 class FullDisk(Observer):
@@ -90,11 +91,13 @@ def test_metrics_csv(finished: Run) -> None:
     assert [int(row["epoch"]) for row in cells if row["hard_loss"]] == [1, 5, 10, 12]
     for row, kept in zip(cells, finished.metrics, strict=True):
         assert float(row["soft_loss"]) == kept.soft_loss
-        filled = {bool(row[name]) for name in ("train_hard_loss", "hard_loss", "accuracy", "best")}
+        filled = {bool(row[name]) for name in ("train_hard_loss", "hard_loss", "accuracy", "best", "gap", "undecided")}
         assert filled == {kept.hard_loss is not None}
     judged = [row for row in finished.metrics if row.hard_loss is not None]
     assert [row.best for row in judged] == list(np.minimum.accumulate([row.hard_loss for row in judged]))
     assert all(row.accuracy == 1 - row.hard_loss / (4 * 5 * 6) for row in judged)
+    assert all(row.gap == row.train_hard_loss - row.soft_loss for row in judged)
+    assert judged[-1].undecided == undecided_gates(finished.state.logits)
 
 
 def test_metrics_jsonl_agree_with_csv(finished: Run) -> None:

@@ -105,7 +105,7 @@ def test_what_a_population_leaves(whole: Run, engine: Engine) -> None:
 
 def test_metrics_are_tidy(whole: Run) -> None:
     lines = (whole.path / "metrics.csv").read_text().splitlines()
-    assert lines[0] == "seed,epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,elapsed_s"
+    assert lines[0] == "seed,epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
     expected = [[str(seed), str(epoch)] for epoch in range(1, EPOCHS + 1) for seed in SEEDS]
     assert [line.split(",")[:2] for line in lines[1:]] == expected
     rows = [json.loads(line) for line in (whole.path / "metrics.jsonl").read_text().splitlines()]
