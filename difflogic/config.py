@@ -36,6 +36,7 @@ from difflogic.fields import (
 MIN_SIDE = 3
 """A grid is at least 3x3: below that a neighbourhood would meet the same cell twice."""
 WIDTH = at_least(1)
+PRECISIONS = ("float32", "f16-storage")
 
 
 @dataclass(frozen=True)
@@ -302,6 +303,14 @@ class TrainConfig:
             at_least(0),
         ),
     )
+    precision: str = field(
+        default="float32",
+        metadata=told(
+            "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits (multiples "
+            "of 1/65535), which takes half the memory where they are kept",
+            one_of(PRECISIONS),
+        ),
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -324,6 +333,10 @@ class TrainConfig:
                 self.pool_reset <= self.batch,
                 f"pool_reset must be at most the batch, {self.batch}, got {self.pool_reset}.",
             )
+
+    @property
+    def half(self) -> bool:
+        return self.precision == "f16-storage"
 
     @property
     def asynchronous(self) -> bool:

@@ -24,6 +24,8 @@ class Shape:
     """CA steps after which the loss is taken, as in TaskConfig."""
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
+    half: bool = False
+    """Whether the backward pass sees the values of nodes in 16 bits, rounded to multiples of 1/65535."""
 
     @property
     def judged_steps(self) -> tuple[int, ...]:
@@ -67,6 +69,7 @@ class Shape:
             loss_steps=task.loss_steps,
             damage_side=task.damage_side,
             damage_steps=task.damage_steps,
+            half=config.train.half,
         )
 
 

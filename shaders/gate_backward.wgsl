@@ -8,9 +8,9 @@
 // Twin: difflogic/reference/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
 // Shapes, per model: edges [nodes], instances first, then patch nodes; coefficients [gates]; masks [T, H*W];
-//     kept [chunks, nodes, 16], or, where nodes are computed again, the state [chunks, C, 16] that they follow
-//     from; d_next, d_rows [chunks, 3*C, window]; scratch [workgroups, LANES, slots (+ nodes)];
-//     partials [blocks, instances].
+//     kept [chunks, nodes], numbers or 16 bits, or, where nodes are computed again, the state [chunks, C, 16]
+//     that they follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, LANES, slots (+ nodes)] of
+//     slots and such nodes, scratch; partials [blocks, instances].
 #import common/shape.wgsl
 
 struct Edge {
@@ -25,9 +25,9 @@ struct Edge {
 @group(0) @binding(2) var<storage, read> edges: array<Edge>;
 @group(0) @binding(3) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
-@group(0) @binding(5) var<storage, read> kept: array<vec4<f32>>;
+@group(0) @binding(5) var<storage, read> kept: array<WordChunk>;
 @group(0) @binding(6) var<storage, read> d_next: array<f32>;
-@group(0) @binding(7) var<storage, read_write> scratch: array<Chunk>;
+@group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
 @group(0) @binding(8) var<storage, read_write> d_rows: array<f32>;
 @group(0) @binding(9) var<storage, read_write> partials: array<vec4<f32>>;
 
@@ -40,20 +40,19 @@ fn wire(model: u32, instance: u32) -> vec2<u32> {
 
 // Where nodes are computed again.
 fn state_value(index: u32) -> f32 {
-    return kept[index / 4u][index % 4u];
+    return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
 
-fn node(index: u32, quarter: u32) -> vec4<f32> {
-    return scratch[index][quarter];
-}
+fn keep_half(node: u32, quarter: u32, value: vec4<f32>) {}
 
-fn set_node(index: u32, quarter: u32, value: vec4<f32>) {
-    scratch[index][quarter] = value;
-}
-
-fn chunk_of(node: u32) -> Chunk {
-    if KEEP == 0u { return scratch[node]; }
-    return Chunk(kept[4u * node], kept[4u * node + 1u], kept[4u * node + 2u], kept[4u * node + 3u]);
+fn input(node: u32, quarter: u32) -> vec4<f32> {
+    if KEEP == 0u {
+        if HALF == 1u { return unpack_half(pack_half(values[node][quarter])); }
+        return values[node][quarter];
+    }
+    if HALF == 0u { return bitcast<vec4<f32>>(kept[node][quarter]); }
+    let words = kept[node / 2u][node % 2u * 2u + quarter / 2u];
+    return unpack_half(select(words.xy, words.zw, quarter % 2u == 1u));
 }
 
 #import common/slots.wgsl
@@ -63,9 +62,11 @@ fn total(x: vec4<f32>) -> f32 {
 }
 
 // Four of the chunk's cells: sends the adjoint on to both inputs, returns the moments.
-fn gate_adjoint(d: vec4<f32>, c: vec4<f32>, a: vec4<f32>, b: vec4<f32>, to: vec2<u32>, j: u32) -> vec4<f32> {
-    scratch[to.x][j] = d * (c.y + c.w * b);
-    scratch[to.y][j] = d * (c.z + c.w * a);
+fn gate_adjoint(d: vec4<f32>, c: vec4<f32>, inputs: vec2<u32>, to: vec2<u32>, j: u32) -> vec4<f32> {
+    let a = input(inputs.x, j);
+    let b = input(inputs.y, j);
+    values[to.x][j] = d * (c.y + c.w * b);
+    values[to.y][j] = d * (c.z + c.w * a);
     let d_a = d * a;
     return vec4<f32>(total(d), total(d_a), total(d * b), total(d_a * b));
 }
@@ -90,7 +91,7 @@ fn main(
             let cell = chunk * CELLS_PER_CHUNK;
             if KEEP == 0u { evaluate(model, chunk, base, thread); }
             for (var item = worker(thread); item < shape.channels * 4u; item += workers()) {
-                scratch[outputs + item / 4u][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
+                values[outputs + item / 4u][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
             }
             chunk_barrier();
             for (var l = shape.levels; l > 0u; l--) {
@@ -100,11 +101,10 @@ fn main(
                     let edge = edges[model * shape.nodes + instance];
                     let c = coefficients[model * shape.gates + level.z + i / level.w];
                     let d = sum_slots(edge.fanout, slots);
-                    let a = chunk_of(base + edge.wire.x);
-                    let b = chunk_of(base + edge.wire.y);
+                    let inputs = edge.wire + base;
                     let to = edge.slots + slots;
-                    let low = gate_adjoint(d[0], c, a[0], b[0], to, 0u) + gate_adjoint(d[1], c, a[1], b[1], to, 1u);
-                    let high = gate_adjoint(d[2], c, a[2], b[2], to, 2u) + gate_adjoint(d[3], c, a[3], b[3], to, 3u);
+                    let low = gate_adjoint(d[0], c, inputs, to, 0u) + gate_adjoint(d[1], c, inputs, to, 1u);
+                    let high = gate_adjoint(d[2], c, inputs, to, 2u) + gate_adjoint(d[3], c, inputs, to, 3u);
                     if part == 0u && at.step + 1u == shape.steps {  // the first to arrive
                         partials[sums + instance] = low + high;
                     } else {

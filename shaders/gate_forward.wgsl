@@ -5,8 +5,8 @@
 // Twin: difflogic/reference/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
-//     state, next_state [chunks, C, 16]; nodes [chunks, nodes] where they are kept for the backward pass, else
-//     [workgroups, LANES, nodes], scratch.
+//     state, next_state [chunks, C, 16]; values [chunks, nodes] of all nodes where they are kept for the backward
+//     pass as they are, else [workgroups, LANES, nodes], scratch; kept [chunks, nodes] in 16 bits.
 #import common/shape.wgsl
 #import common/masks.wgsl
 
@@ -17,7 +17,8 @@
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
 @group(0) @binding(5) var<storage, read> state: array<f32>;
 @group(0) @binding(6) var<storage, read_write> next_state: array<f32>;
-@group(0) @binding(7) var<storage, read_write> nodes: array<Chunk>;
+@group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
+@group(0) @binding(8) var<storage, read_write> kept: array<HalfChunk>;
 
 #import common/step.wgsl
 
@@ -29,12 +30,8 @@ fn state_value(index: u32) -> f32 {
     return state[index];
 }
 
-fn node(index: u32, quarter: u32) -> vec4<f32> {
-    return nodes[index][quarter];
-}
-
-fn set_node(index: u32, quarter: u32, value: vec4<f32>) {
-    nodes[index][quarter] = value;
+fn keep_half(node: u32, quarter: u32, value: vec4<f32>) {
+    kept[node][quarter] = pack_half(value);
 }
 
 @compute @workgroup_size(WG)
@@ -49,13 +46,13 @@ fn main(
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
-        let base = select(place, model * shape.chunks + chunk, KEEP == 1u) * shape.nodes;
+        let base = select(place, model * shape.chunks + chunk, KEEP == 1u && HALF == 0u) * shape.nodes;
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
             let channel = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;
-            var value = node(base + shape.nodes - shape.channels + channel, i / 4u)[i % 4u];
+            var value = values[base + shape.nodes - shape.channels + channel][i / 4u][i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = state[state_index(model, cell + i, channel)];
             }

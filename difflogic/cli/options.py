@@ -59,6 +59,16 @@ def policy_option(function: Function) -> Function:
     )(function)
 
 
+def precision_option(function: Function) -> Function:
+    """`--precision`, None where it is not given: a field of `train`."""
+    return click.option(
+        "--precision",
+        type=click.Choice(["float32", "f16-storage"]),
+        help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in half the memory "
+        "[float32].",
+    )(function)
+
+
 def checked_policy(policy: str | None, selector: str | None, resume: bool) -> Any:
     """The policy, `auto` where none was given. Raises UsageError where there is nothing to choose."""
     if policy is not None and selector not in (None, "auto"):

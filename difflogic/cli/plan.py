@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option, megabytes
+from difflogic.cli.options import json_option, megabytes, precision_option
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--size", metavar="HEIGHTxWIDTH", help="Another grid, say 256x256 [16x16].")
 @click.option("--batch", type=int, help="Start grids per epoch [2].")
 @click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
+@precision_option
 @click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take.")
 @json_option
 def command(
@@ -32,6 +33,7 @@ def command(
     size: str | None,
     batch: int | None,
     population: int,
+    precision: str | None,
     max_memory: int | None,
     as_json: bool,
 ) -> None:
@@ -50,6 +52,8 @@ def command(
     config = presets.checkerboard(small)
     if batch is not None:
         config = config.with_(train={"batch": batch})
+    if precision is not None:
+        config = config.with_(train={"precision": precision})
     if size is not None:
         height, width = _sides(size)
         config = config.with_(task={"height": height, "width": width})

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from difflogic.cli.options import checked_policy, engine_options, engine_selector, json_option, megabytes, policy_option
+from difflogic.cli.options import (
+    checked_policy,
+    engine_options,
+    engine_selector,
+    json_option,
+    megabytes,
+    policy_option,
+    precision_option,
+)
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ OF_RUN = (
     "as_json",
 )
 """Options that do not describe the run: a resumed one takes them too."""
-FIELDS = ("epochs", "batch", "eval_interval")
+FIELDS = ("epochs", "batch", "eval_interval", "precision")
 """Options that are fields of `train`."""
 WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"}
 """Options and arguments as users write them, where that is not their own name."""
@@ -78,6 +86,7 @@ def train_options(function: Function) -> Function:
             click.option(
                 "--init-from", type=FOLDER, metavar="RUN", help="Start from the logits and wiring of another run."
             ),
+            precision_option,
             click.option(
                 "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
             ),

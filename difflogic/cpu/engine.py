@@ -32,6 +32,7 @@ from difflogic.engine import (
     check_grids,
     check_target,
 )
+from difflogic.errors import UsageError
 from difflogic.shape import Hyper, Shape
 
 KEPT_BYTES = 1 << 26
@@ -132,6 +133,11 @@ class CpuEngine:
         )
 
     def open_model(self, job: Job, state: TrainState) -> CpuModel:
+        if job.config.train.half:
+            raise UsageError(
+                "The precision f16-storage is how the GPU engine keeps gate values, but the cpu engine computes them "
+                "again: ask for --gpu, or leave the precision at float32."
+            )
         return CpuModel(job, state, self.info, self.threads)
 
     def _training(

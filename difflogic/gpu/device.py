@@ -13,7 +13,7 @@ from difflogic.errors import KernelError, LimitError
 from difflogic.gpu.adapter import Adapter, first_line, open_device
 from difflogic.gpu.kernels import KERNELS, KernelSpec
 from difflogic.gpu.ledger import TransferLedger
-from difflogic.gpu.plan import Schedule, wg_size
+from difflogic.gpu.plan import Schedule, constants_of
 from difflogic.gpu.shaders import Source, load_source
 
 _LAYOUT_TYPE = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
@@ -31,7 +31,7 @@ class Device:
         self.ledger = TransferLedger()
         self.max_memory: int | None = None
         """Bytes of storage buffers that one plan may take; None: what is fair, see `plan.KEEP_BYTES`."""
-        self._pipelines: dict[tuple[str, Schedule], Any] = {}
+        self._pipelines: dict[tuple[str, Schedule, bool], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
 
@@ -48,12 +48,11 @@ class Device:
             variant=asdict(schedule),
         )
 
-    def pipeline(self, kernel: str, schedule: Schedule) -> Any:
-        """The compute pipeline of a kernel; compiled the first time. Raises KernelError."""
-        key = (kernel, schedule)
+    def pipeline(self, kernel: str, schedule: Schedule, half: bool = False) -> Any:
+        """The compute pipeline of a kernel; compiled the first time. `half`: see Shape. Raises KernelError."""
+        key = (kernel, schedule, half)
         if key not in self._pipelines:
             spec = KERNELS[kernel]
-            constants = {"WG": wg_size(kernel, schedule), "LANES": schedule.lanes, "KEEP": int(schedule.keep)}
             layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self.layout(spec)])
             self._pipelines[key] = self.handle.create_compute_pipeline(
                 label=kernel,
@@ -61,7 +60,7 @@ class Device:
                 compute={
                     "module": self._module(kernel),
                     "entry_point": "main",
-                    "constants": {name: constants[name] for name in spec.overrides},
+                    "constants": constants_of(spec, schedule, half),
                 },
             )
         return self._pipelines[key]

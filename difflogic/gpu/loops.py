@@ -95,7 +95,8 @@ def _forward(plan: Plan, kernel: str) -> int:
 def _evaluate(plan: Plan, workers: int) -> int:
     """All nodes of a chunk: patches, then level after level."""
     layout = plan.layout
-    levels = sum(1 + loop(_share(level.count, workers)) for level in layout.levels) + 1
+    keeping = loop(4) if plan.schedule.keep and plan.shape.half else 0
+    levels = sum(1 + loop(_share(level.count, workers), keeping) for level in layout.levels) + 1
     return loop(_share(layout.patch_nodes * 4, workers)) + levels
 
 

@@ -261,14 +261,12 @@ def _most(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
 
 def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> Plan:
     scope.check_task(job.config)
-    task, train = job.config.task, job.config.train
-    grid = (train.batch, task.height, task.width, job.circuit.channels)
-    shape = Shape.of(job.circuit, grid, task.steps, task.loss_channels)
+    train = job.config.train
     return make_plan(
         device.adapter,
         device.limits,
         layouts,
-        shape,
+        Shape.training(job.circuit, job.config),
         probes=len(job.probes),
         hard_batch=train.batch,
         schedule=schedule,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
-from difflogic.gpu.kernels import KERNELS, TILED
+from difflogic.gpu.kernels import KERNELS, TILED, KernelSpec
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.gpu.spans import Span, spans
 from difflogic.layout import Layout
@@ -20,6 +20,8 @@ from difflogic.shape import Shape
 
 CHUNK = 16
 """Cells that one invocation treats at once."""
+HALF_BYTES = 2 * CHUNK
+"""Bytes of a chunk's values of one node in 16 bits."""
 MAX_BLOCKS = 512
 """Partial sums per instance at most; above that, blocks grow."""
 MAX_LEVELS = 256
@@ -162,7 +164,12 @@ class Plan:
     @property
     def forward_groups(self) -> int:
         tiles = self._tiles("gate_forward")
-        return min(tiles, 65535) if self.schedule.keep else self._scratch_groups(tiles, self.layout.nodes)
+        return min(tiles, 65535) if self.keeps_as_is else self._scratch_groups(tiles, self.layout.nodes)
+
+    @property
+    def keeps_as_is(self) -> bool:
+        """Whether the forward pass works on the very values that are kept."""
+        return self.schedule.keep and not self.shape.half
 
     @property
     def backward_groups(self) -> int:
@@ -247,7 +254,9 @@ class Plan:
             "scratch": self._scratch_chunks() * chunk_bytes,
         }
         if self.schedule.keep:
-            sizes["kept"] = each * self.chunks * layout.nodes * chunk_bytes
+            sizes["kept"] = each * self.chunks * layout.nodes * (HALF_BYTES if shape.half else chunk_bytes)
+        if not (self.schedule.keep and shape.half):
+            sizes["nothing"] = HALF_BYTES
         if self.training:
             sizes |= {
                 "edges": each * layout.nodes * 32,
@@ -273,7 +282,7 @@ class Plan:
     def _scratch_chunks(self) -> int:
         """What the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.schedule.lanes, self.layout.nodes
-        users = [0 if self.schedule.keep else self.forward_groups * nodes]
+        users = [0 if self.keeps_as_is else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)
         if self.groups:
@@ -347,6 +356,13 @@ class Plan:
 def wg_size(kernel: str, schedule: Schedule) -> int:
     """Invocations per workgroup of a kernel under a schedule."""
     return schedule.wg_of(kernel) if kernel in TILED else LINEAR_WG
+
+
+def constants_of(spec: KernelSpec, schedule: Schedule, half: bool) -> dict[str, int]:
+    """The `override` constants of a kernel."""
+    wg = wg_size(spec.name, schedule)
+    constants = {"WG": wg, "LANES": schedule.lanes, "KEEP": int(schedule.keep), "HALF": int(half)}
+    return {name: constants[name] for name in spec.overrides}
 
 
 def make_plan(

@@ -95,7 +95,13 @@ class Workspace:
 
     def forward_step(self, step: int) -> list[Dispatch]:
         """One CA step of the soft circuit."""
-        bound = {"state": self.state(step), "next_state": self.state(step + 1), "nodes": self._nodes(step)}
+        plan, scratch = self.plan, self.buffers["scratch"]
+        bound = {
+            "state": self.state(step),
+            "next_state": self.state(step + 1),
+            "values": self.several["kept"][step] if plan.keeps_as_is else scratch,
+            "kept": self.several["kept"][step] if plan.schedule.keep and plan.shape.half else self.buffers["nothing"],
+        }
         return self._tiled("gate_forward", step, bound)
 
     @cached_property
@@ -112,8 +118,12 @@ class Workspace:
 
     def backward_step(self, step: int) -> list[Dispatch]:
         """One CA step backward; before it, the forward steps whose states were not kept, where it needs them first."""
-        kept = self._nodes(step) if self.plan.schedule.keep else self.state(step)
-        bound = {"kept": kept, "d_next": self._d_rows(step + 1), "d_rows": self._d_rows(step)}
+        bound = {
+            "kept": self.several["kept"][step] if self.plan.schedule.keep else self.state(step),
+            "d_next": self._d_rows(step + 1),
+            "values": self.buffers["scratch"],
+            "d_rows": self._d_rows(step),
+        }
         return [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
@@ -179,10 +189,6 @@ class Workspace:
         """The buffer of a step's hard state."""
         return self.several["words"][self.plan.word_slot(step)]
 
-    def _nodes(self, step: int) -> Any:
-        """Where a forward step leaves the values of its nodes."""
-        return self.several["kept"][step] if self.plan.schedule.keep else self.buffers["scratch"]
-
     def _d_rows(self, step: int) -> Any:
         """The adjoints of a step's patches: two buffers take turns."""
         return self.several["d_rows"][step % 2]
@@ -204,7 +210,7 @@ class Workspace:
         """`bound`: the buffers of bindings that have no buffer of their name, or another here."""
         group = self.device.bind(kernel, self.buffers | (bound or {}))
         y = 1 if kernel in TILED else self.plan.models
-        return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule), group, x, y)
+        return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule, self.plan.shape.half), group, x, y)
 
     def under(self, schedule: Schedule) -> Workspace:
         """The same memory under another schedule, of as many lanes: dispatches with other pipelines."""

@@ -13,6 +13,9 @@ from difflogic.shape import Shape
 
 Array = npt.NDArray[Any]
 
+SIXTEEN_BITS = np.float32(65535)
+"""What 1 is in 16 bits."""
+
 
 def gate_forward(
     shape: Shape,
@@ -22,20 +25,24 @@ def gate_forward(
     masks: Array | None,
     state: Array,
     next_state: Array,
-    nodes: Array,
+    values: Array,
+    kept: Array | None = None,
 ) -> None:
-    """`state -> next_state [C, cells]`, leaving every node's value in `nodes [N, cells]` for the backward pass.
+    """`state -> next_state [C, cells]`, leaving every node's value in `values [N, cells]`.
 
+    `kept [N, cells]`, uint16, gets the same rounded, for the backward pass.
     A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
     """
-    write_patches(shape, state, nodes)
+    write_patches(shape, state, values)
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
-        a, b = nodes[layout.wires[span, 0]], nodes[layout.wires[span, 1]]
+        a, b = values[layout.wires[span, 0]], values[layout.wires[span, 1]]
         c0, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
-        nodes[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = c0 + ca * a + (cb + cab * a) * b
-    new = nodes[-shape.channels :]
+        values[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = c0 + ca * a + (cb + cab * a) * b
+    new = values[-shape.channels :]
     next_state[:] = new if masks is None else np.where(fires(shape, masks, at), new, state)
+    if kept is not None:
+        kept[:] = np.floor(np.clip(values, 0, 1) * SIXTEEN_BITS + values.dtype.type(0.5))
 
 
 def fires(shape: Shape, masks: Array, at: int) -> Array:

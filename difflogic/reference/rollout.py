@@ -59,13 +59,14 @@ def _soft_rollout(
 ) -> tuple[Array, Array]:
     """The states, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
 
-    `nodes [T, N, cells]` keeps every step's values.
+    `nodes [T, N, cells]` keeps every step's values, in 16 bits where it is uint16.
     """
     shape, layout = course.shape, course.layout
     states = np.empty((shape.steps + 1, *start.shape), dtype=start.dtype)
     states[0] = start
     d_judged = np.empty((len(shape.judged_steps) - 1, shape.loss_channels, shape.cells), dtype=start.dtype)
-    scratch = np.empty((layout.nodes, shape.cells), dtype=start.dtype) if nodes is None else nodes[0]
+    as_is = nodes is not None and nodes.dtype == start.dtype
+    scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
             index = shape.judged_steps.index(step)
@@ -73,8 +74,9 @@ def _soft_rollout(
         if step in shape.damage_steps:
             assert course.corners is not None
             damage(shape, shape.damage_steps.index(step), course.corners, states[step])
-        into = scratch if nodes is None else nodes[step]
-        gate_forward(shape, step, layout, coefficients, course.masks, states[step], states[step + 1], into)
+        kept = None if nodes is None else nodes[step]
+        into = (kept, None) if kept is not None and as_is else (scratch, kept)
+        gate_forward(shape, step, layout, coefficients, course.masks, states[step], states[step + 1], *into)
     return states, d_judged
 
 
@@ -111,7 +113,7 @@ def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, 
 def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     shape, layout, dtype = course.shape, course.layout, start.dtype
     coefficients = _coefficients(logits)[0] if course.hardened is None else course.hardened
-    nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
+    nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=np.uint16 if shape.half else dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
     states, d_judged = _soft_rollout(course, coefficients, start, nodes, targets, loss_partials)
     d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns

@@ -25,7 +25,8 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
     `auto`: where there is a hardware GPU, what was found faster for this shape on this machine, else both it and
     the CPU engine are measured over the first epochs. `gpu`, `cpu`: the hardware GPU (the CPU engine where there is
     none), the CPU engine. `sticky`: where the last run of this shape was; where there was none, as `gpu`.
-    Nothing but hardware under `require_hardware`. Raises UsageError, NoAdapterError and other DeviceErrors.
+    Nothing but hardware under `require_hardware`, and no contest for a precision that only the GPU has. Raises
+    UsageError, NoAdapterError and other DeviceErrors.
     """
     if policy == "cpu":
         if require_hardware:
@@ -35,7 +36,7 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
         return again
     found = placement.place("auto", require_hardware, trusted=True)
     info = found.engine.info
-    if policy != "auto" or info.engine != "gpu" or info.software or require_hardware:
+    if policy != "auto" or info.engine != "gpu" or info.software or require_hardware or config.train.half:
         return found
     return _remembered(found, config, population) or _contest(found, config, population)
 

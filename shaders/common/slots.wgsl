@@ -1,5 +1,5 @@
 // What a node's readers sent to it. Twin: difflogic/reference/gate_backward.py
-// Needs `shape`, `edges`, `scratch`, `d_rows`, `d_states`.
+// Needs `shape`, `edges`, `values`, `d_rows`, `d_states`.
 
 fn sum_slots(fanout: vec2<u32>, base: u32) -> Chunk {
     var d0 = vec4<f32>();
@@ -7,10 +7,10 @@ fn sum_slots(fanout: vec2<u32>, base: u32) -> Chunk {
     var d2 = vec4<f32>();
     var d3 = vec4<f32>();
     for (var slot = base + fanout.x; slot < base + fanout.y; slot++) {
-        d0 += scratch[slot][0];
-        d1 += scratch[slot][1];
-        d2 += scratch[slot][2];
-        d3 += scratch[slot][3];
+        d0 += values[slot][0];
+        d1 += values[slot][1];
+        d2 += values[slot][2];
+        d3 += values[slot][3];
     }
     return Chunk(d0, d1, d2, d3);
 }
@@ -25,15 +25,20 @@ fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
         for (var j = 0u; j < 4u; j++) { own[j] += d_states(model, cell + 4u * j, row / 3u, true); }
     }
     let to = d_row_index(model, cell, row);
+    var at_border = to + CELLS_PER_CHUNK;
+    var column = cell % shape.width;
     for (var i = 0u; i < CELLS_PER_CHUNK; i++) {
         var d = own[i / 4u][i % 4u];
-        if begins_piece(cell + i) {
-            d_rows[to + border(cell + i)] = left[i / 4u][i % 4u];
+        if i == 0u || column == 0u {
+            d_rows[at_border] = left[i / 4u][i % 4u];
         } else {
             d += right[(i - 1u) / 4u][(i - 1u) % 4u];
         }
-        if ends_piece(cell + i) {
-            d_rows[to + border(cell + i) + 1u] = right[i / 4u][i % 4u];
+        column++;
+        if i == CELLS_PER_CHUNK - 1u || column == shape.width {
+            d_rows[at_border + 1u] = right[i / 4u][i % 4u];
+            at_border += 2u;
+            column = 0u;
         } else {
             d += left[(i + 1u) / 4u][(i + 1u) % 4u];
         }

@@ -1,12 +1,23 @@
 // The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/gate_forward.py
-// Needs `shape`, `coefficients`, and the functions `wire(model, instance)`, `state_value(index)`, and, for four
-// cells of a node's chunk, `node(index, quarter)` and `set_node(index, quarter, value)`.
+// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, instance)`, `state_value(index)` and
+// `keep_half(node, quarter, value)`.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
 
 // 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
 override KEEP: u32 = 1u;
+// 1: the backward pass sees node values in half as many bits, and so they are kept: as multiples of 1/65535, since
+// they lie between 0 and 1, where a 16-bit float knows 11 bits of them.
+override HALF: u32 = 0u;
+
+fn pack_half(value: vec4<f32>) -> vec2<u32> {
+    return vec2<u32>(pack2x16unorm(value.xy), pack2x16unorm(value.zw));
+}
+
+fn unpack_half(words: vec2<u32>) -> vec4<f32> {
+    return vec4<f32>(unpack2x16unorm(words.x), unpack2x16unorm(words.y));
+}
 
 fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> f32 {
     if cell >= shape.cells { return 0.0; }
@@ -29,8 +40,11 @@ fn gate(c: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
 
 fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     let cell = chunk * CELLS_PER_CHUNK;
+    let to_keep = (model * shape.chunks + chunk) * shape.nodes;
     for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-        set_node(base + item / 4u, item % 4u, patch_values(model, cell + item % 4u * 4u, item / 4u));
+        let value = patch_values(model, cell + item % 4u * 4u, item / 4u);
+        values[base + item / 4u][item % 4u] = value;
+        if KEEP == 1u && HALF == 1u { keep_half(to_keep + item / 4u, item % 4u, value); }
     }
     chunk_barrier();
     for (var l = 0u; l < shape.levels; l++) {
@@ -42,10 +56,13 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
             let a = from_nodes.x;
             let b = from_nodes.y;
             let out = base + shape.patch_nodes + instance;
-            set_node(out, 0u, gate(c, node(a, 0u), node(b, 0u)));
-            set_node(out, 1u, gate(c, node(a, 1u), node(b, 1u)));
-            set_node(out, 2u, gate(c, node(a, 2u), node(b, 2u)));
-            set_node(out, 3u, gate(c, node(a, 3u), node(b, 3u)));
+            values[out][0] = gate(c, values[a][0], values[b][0]);
+            values[out][1] = gate(c, values[a][1], values[b][1]);
+            values[out][2] = gate(c, values[a][2], values[b][2]);
+            values[out][3] = gate(c, values[a][3], values[b][3]);
+            if KEEP == 1u && HALF == 1u {
+                for (var j = 0u; j < 4u; j++) { keep_half(to_keep + out - base, j, values[out][j]); }
+            }
         }
         chunk_barrier();
     }

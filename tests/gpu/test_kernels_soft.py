@@ -10,6 +10,7 @@ import pytest
 from difflogic.circuit import Circuit
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import Schedule
+from difflogic.gpu.workspace import from_chunks, to_chunks
 from difflogic.layout import flat_layout
 from difflogic.reference.coefficients import coefficients
 from difflogic.reference.gate_backward import gate_backward
@@ -23,6 +24,8 @@ from tests.random_circuits import random_circuit
 
 M = 2
 CLOSE = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
+WAYS = [*((schedule, False) for schedule in SCHEDULES), *((schedule, True) for schedule in SCHEDULES[:2])]
+"""Schedules, and whether nodes are kept in 16 bits."""
 
 SHAPES = {
     "zero": (Shape(3, 5, 7, 2, steps=3), 1.0),
@@ -57,6 +60,13 @@ def coefficients_of(circuit: Circuit) -> np.ndarray:
     return made
 
 
+def get_kept(r: Rig, at: int) -> np.ndarray:
+    """`[M, nodes, cells]`, of the type that is kept."""
+    dtype = np.uint16 if r.shape.half else np.float32
+    words = r.get(r.work.several["kept"][at], r.plan.chunks, r.layouts[0].nodes, 16 // (4 // dtype().itemsize))
+    return from_chunks(words.view(dtype), r.shape.cells).swapaxes(-1, -2)
+
+
 def some_masks(shape: Shape, fire_rate: float, rng: np.random.Generator) -> np.ndarray | None:
     if fire_rate == 1:
         return None
@@ -85,10 +95,10 @@ def test_coefficients(device: Device, scale: float) -> None:
         np.testing.assert_array_equal(ids[m], expected_ids)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Schedule) -> None:
+@pytest.mark.parametrize(("schedule", "half"), WAYS, ids=str)
+def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Schedule, half: bool) -> None:
     """The step before the last: it reads and writes in the middle of the states."""
-    shape, fire_rate = case
+    shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1
     drawn = circuits(shape)
     rng = np.random.default_rng(9)
@@ -101,13 +111,17 @@ def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Sched
             r.put("masks", masks)
         r.run(r.work.forward[at])
         got = r.get_cells(r.work.state(at + 1), *start.shape[1:])
-        nodes = r.get_cells(r.work.several["kept"][at], r.layouts[0].nodes, shape.cells)
+        nodes = get_kept(r, at)
     for m in range(M):
-        expected, after = np.empty_like(nodes[m]), np.empty_like(start[m])
+        values, after = np.empty((len(nodes[m]), shape.cells), dtype=np.float32), np.empty_like(start[m])
+        kept = np.empty_like(nodes[m]) if half else None
         masked = None if masks is None else masks[m]
-        gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, expected)
-        np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], expected[: 9 * shape.channels])
-        np.testing.assert_allclose(nodes[m], expected, **CLOSE)
+        gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, values, kept)
+        if kept is None:
+            np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], values[: 9 * shape.channels])
+            np.testing.assert_allclose(nodes[m], values, **CLOSE)
+        else:
+            np.testing.assert_allclose(nodes[m].astype(int), kept, rtol=0, atol=tolerances.SIXTEEN_BITS_ATOL)
         np.testing.assert_allclose(got[m], after, **CLOSE)
 
 
@@ -155,10 +169,10 @@ def backward_inputs(
     return inputs
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize(("schedule", "half"), WAYS, ids=str)
 @pytest.mark.parametrize("last", [False, True])
-def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Schedule, last: bool) -> None:
-    shape, fire_rate = case
+def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Schedule, last: bool, half: bool) -> None:
+    shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1 if last else 0
     drawn = circuits(shape)
     rng = np.random.default_rng(4)
@@ -166,7 +180,9 @@ def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Sche
     with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
         layout = r.layouts[0]
         given = backward_inputs(r, drawn, rng, masks)
-        r.put_cells(r.work.several["kept"][at], given["nodes"])
+        kept = r.work.several["kept"][at]
+        nodes = (given["nodes"] * 65535).astype(np.uint16) if half else given["nodes"]
+        r.put(kept, to_chunks(nodes.swapaxes(-1, -2), r.plan.chunks))
         r.put_d_rows(at + 1, given["d_next"])
         r.run(*r.work.backward_step(at))
         windows = r.get_d_rows(at)
@@ -182,7 +198,7 @@ def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Sche
             r.layouts[m],
             given["coefficients"][m],
             None if masks is None else masks[m],
-            given["nodes"][m],
+            nodes[m],
             d,
             scratch,
             d_rows,

@@ -19,7 +19,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.loops import loop_trips
-from difflogic.gpu.plan import LOOP_BUDGET, SOFTWARE, Schedule, make_plan, wg_size
+from difflogic.gpu.plan import LOOP_BUDGET, SOFTWARE, Schedule, constants_of, make_plan
 from difflogic.gpu.shaders import load_source
 from difflogic.layout import flat_layout
 from difflogic.shape import Shape
@@ -69,18 +69,13 @@ class Counter:
     def pipeline(self, kernel: str) -> Any:
         if kernel not in self.pipelines:
             spec, handle = KERNELS[kernel], self.device.handle
-            constants = {
-                "WG": wg_size(kernel, self.schedule),
-                "LANES": self.schedule.lanes,
-                "KEEP": int(self.schedule.keep),
-            }
             module = handle.create_shader_module(code=counting(load_source(kernel).text))
             self.pipelines[kernel] = handle.create_compute_pipeline(
                 layout=handle.create_pipeline_layout(bind_group_layouts=[self.device.layout(spec), self.layout]),
                 compute={
                     "module": module,
                     "entry_point": "main",
-                    "constants": {name: constants[name] for name in spec.overrides},
+                    "constants": constants_of(spec, self.schedule, half=False),
                 },
             )
         return self.pipelines[kernel]

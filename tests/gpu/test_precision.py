@@ -1,0 +1,92 @@
+"""Nodes kept in 16 bits: half the bytes, nearly the same gradients, and the same ones whatever is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic import presets
+from difflogic.circuit import Circuit
+from difflogic.cpu.engine import CpuEngine
+from difflogic.engine import Job, TrainState
+from difflogic.errors import UsageError
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.plan import HARDWARE, SOFTWARE
+from difflogic.reference.model import ReferenceModel
+from difflogic.train.tasks import make_job as make_real_job
+from tests import tolerances
+from tests.gpu.jobs import assert_same, make_job, start, train_alone
+
+HALF = {"precision": "f16-storage"}
+
+
+def gradients(device: Device, job: Job, state: TrainState) -> list[np.ndarray]:
+    """Of the first epoch, by layer."""
+    model = GpuModel.from_cpu(device, [job], [state])
+    model.train(1)
+    flat = model.workspace.download("gradients", np.float32, "test").reshape(-1, 16)
+    model.close()
+    return [layer for layers in job.circuit.unflatten(flat).values() for layer in layers]
+
+
+def assert_share(got: list[np.ndarray], expected: list[np.ndarray], share: float) -> None:
+    for ours, theirs in zip(got, expected, strict=True):
+        assert np.abs(ours - theirs).max() <= share * np.abs(theirs).max()
+
+
+@pytest.mark.parametrize("fire_rate", [1.0, 0.6])
+def test_gradients_lose_little(device: Device, fire_rate: float) -> None:
+    exact, half = (make_job(steps=6, fire_rate=fire_rate, **options) for options in ({}, HALF))
+    expected, got = (gradients(device, job, start(job)) for job in (exact, half))
+    assert_share(got, expected, tolerances.HALF_GRADIENT_SHARE)
+    assert any((ours != theirs).any() for ours, theirs in zip(got, expected, strict=True))
+
+
+def test_gradients_of_the_checkerboard_lose_little(device: Device) -> None:
+    """Far from the start, where states are no longer near 0 and 1."""
+    config = presets.checkerboard(small=True).with_(task={"height": 8, "width": 8}, train={"batch": 1})
+    circuit = Circuit.initial(config.model, 23)
+    state = TrainState.initial(make_real_job(config, circuit))
+    moved = np.random.default_rng(0).standard_normal(state.logits.shape).astype(np.float32)
+    state = replace(state, logits=np.float32(0.4) * state.logits + moved)
+    expected, got = (
+        gradients(device, make_real_job(each, circuit), state) for each in (config, config.with_(train=HALF))
+    )
+    assert_share(got, expected, tolerances.HALF_GRADIENT_SHARE)
+
+
+def test_what_is_kept_changes_nothing(device: Device) -> None:
+    """Nodes that are computed again are rounded as the kept ones are."""
+    job = make_job(steps=5, **HALF)
+    expected = train_alone(device, job, start(job), 3)
+    again = [SOFTWARE[0].with_memory(keep=False, spacing=spacing) for spacing in (1, 2)]
+    for schedule in (*again, HARDWARE[-1]):
+        assert_same(train_alone(device, job, start(job), 3, schedule=schedule), expected)
+
+
+def test_an_epoch_is_the_references(device: Device) -> None:
+    job = make_job(**HALF)
+    reference, model = ReferenceModel(job, start(job)), GpuModel.from_cpu(device, [job], [start(job)])
+    for each in (reference, model):
+        each.train(1)
+    (ours,), (theirs,) = model.drain(), reference.drain()
+    assert ours.soft_loss == pytest.approx(theirs.soft_loss, rel=tolerances.LOSS_RTOL)
+    moments, expected = model.to_cpu().optimizer.mu, reference.to_cpu().optimizer.mu
+    assert np.abs(moments - expected).max() <= tolerances.HALF_GRADIENT_SHARE * np.abs(expected).max()
+    model.close()
+
+
+def test_what_is_kept_is_half_as_large(device: Device) -> None:
+    exact, half = (plan_for(device, [make_job(**options)]) for options in ({}, HALF))
+    assert exact.schedule.keep
+    assert half.schedule.keep
+    assert 2 * half.buffer_bytes()["kept"] == exact.buffer_bytes()["kept"]
+
+
+def test_the_cpu_engine_refuses() -> None:
+    job = make_job(**HALF)
+    with pytest.raises(UsageError, match=r"^The precision f16-storage is how the GPU engine keeps gate values, but"):
+        CpuEngine().open_model(job, start(job))
