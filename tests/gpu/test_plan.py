@@ -69,7 +69,7 @@ def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
         (
             "max-storage-buffers-per-shader-stage",
             4,
-            "The kernel gate_forward binds 6 storage buffers, but this device allows 4.",
+            "The kernel gate_forward binds 7 storage buffers, but this device allows 4.",
         ),
         (
             "max-compute-workgroup-storage-size",

@@ -1,0 +1,50 @@
+"""`--precision`: it belongs to the run, halves what is kept, and only the GPU engine and the reference know it."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from difflogic.cli.main import main
+from tests.cli.conftest import Call
+
+HALF = ("--precision", "f16-storage")
+
+
+def test_a_resumed_run_goes_on_with_it(call: Call) -> None:
+    assert call("--epochs", 1, *HALF, "--out", "run", engine="gpu").code == 0
+    again = call("--epochs", 2, "--resume", "run", engine="gpu")
+    assert again.code == 0, again.errors
+    assert tomllib.loads(Path("run/config.toml").read_text())["train"]["precision"] == "f16-storage"
+    whole = call("--epochs", 2, *HALF, "--out", "whole", engine="gpu")
+    assert whole.code == 0, whole.errors
+    losses = [
+        [json.loads(line)["soft_loss"] for line in Path(name, "metrics.jsonl").read_text().splitlines()]
+        for name in ("run", "whole")
+    ]
+    assert losses[0] == losses[1]
+    assert len(losses[0]) == 2
+
+
+def test_it_is_not_changed_on_the_way(call: Call) -> None:
+    assert call("--epochs", 1, "--out", "run").code == 0
+    refused = call("--epochs", 2, "--resume", "run", *HALF)
+    assert refused.code == 2
+    assert "--resume continues a run as it was configured: drop --precision." in refused.errors
+
+
+def test_the_cpu_engine_refuses(call: Call) -> None:
+    refused = call("--epochs", 1, *HALF, engine="cpu")
+    assert refused.code == 2
+    assert "but the cpu engine computes them again: ask for --gpu, or leave the precision at float32." in refused.errors
+
+
+def test_plan_shows_half(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = []
+    for options in ((), HALF):
+        assert main(["plan", "--json", *options]) == 0
+        kept.append(json.loads(capsys.readouterr().out)[0]["buffers"]["kept"])
+    assert kept[0] == 2 * kept[1]
