@@ -1,0 +1,50 @@
+"""`difflogic harden`: a run trained on with ever more hard gates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic import checkpoint
+from tests.cli.conftest import Call
+
+CPU = ("--engine", "cpu")
+
+
+@pytest.fixture
+def trained(difflogic: Call) -> None:
+    """A population in the folder `run`."""
+    assert difflogic("train", "tiny", *CPU, "--population", 2, "--epochs", 12, "--out", "run").code == 0
+
+
+@pytest.mark.usefixtures("trained")
+def test_it_starts_where_the_best_of_the_run_ended(difflogic: Call) -> None:
+    files = {path: path.read_bytes() for path in Path("run").iterdir()}
+    code, out, errors = difflogic("harden", "run", *CPU, "--epochs", 5, "--out", "hard")
+    assert (code, errors) == (0, "")
+    assert out.splitlines()[-1] == "Run folder:      hard"
+    before, after = checkpoint.load(Path("run")), checkpoint.load(Path("hard"))
+    assert (after.config.train.lr, after.config.train.hardening) == (before.config.train.lr / 2, 1)
+    assert (after.config.train.harden_from, after.config.train.harden_to) == (0, 4)
+    assert all(map(np.array_equal, before.circuit.wires["update"], after.circuit.wires["update"]))
+    assert np.abs(after.state.logits - before.state.logits).max() <= 5 * 0.5 * before.config.train.lr * 1.1
+    assert {path: path.read_bytes() for path in Path("run").iterdir()} == files
+
+
+@pytest.mark.usefixtures("trained")
+def test_it_takes_a_quarter_of_the_epochs(difflogic: Call) -> None:
+    assert difflogic("harden", "run", *CPU, "--out", "hard").code == 0
+    assert checkpoint.load(Path("hard")).config.train.epochs == 3
+
+
+@pytest.mark.usefixtures("trained")
+def test_without_a_soft_checkpoint_there_is_nothing_to_harden(difflogic: Call) -> None:
+    for name in ("nowhere", "run/circuit.json"):
+        code, out, errors = difflogic("harden", name, *CPU)
+        assert (code, out) == (1, "")
+        assert errors.startswith("Error: ")
+        assert errors.count("\n") == 1
+        assert name in errors
+    assert not Path("runs").exists()
