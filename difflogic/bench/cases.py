@@ -37,6 +37,10 @@ class Case:
     """False: not on the reference, which would take minutes."""
     quick: bool = False
     """Part of --quick."""
+    gpu_only: bool = False
+    """True: what no other engine has, or a question of the GPU's memory."""
+    once: bool = False
+    """True: takes minutes on software, so that the first step is timed and no other, and only if asked for by name."""
 
     @property
     def group(self) -> str:
@@ -71,6 +75,7 @@ def all_cases() -> tuple[Case, ...]:
         Case("logged/checkerboard", "logged", board, every_engine=False),
         Case("judged/checkerboard", "judged", board, every_engine=False),
         Case("hard/checkerboard", "hard", board, quick=True),
+        Case("half/checkerboard", "train", board.with_(train={"precision": "f16-storage"}), gpu_only=True),
         *(
             Case(f"grid/{side}", "train", board.with_(task={"height": side, "width": side}), every_engine=False)
             for side in (16, 32, 64)
@@ -80,13 +85,20 @@ def all_cases() -> tuple[Case, ...]:
             for size in (2, 8, 32)
         ),
         *(Case(f"population/{models}", "train", board, models, every_engine=False) for models in (1, 4, 16)),
+        Case(
+            "huge/1024",
+            "train",
+            board.with_(task={"height": 1024, "width": 1024}, train={"batch": 1, "probes": 1}),
+            gpu_only=True,
+            once=True,
+        ),
     )
 
 
 def select(patterns: Sequence[str], quick: bool) -> tuple[Case, ...]:
-    """Cases whose name or group is, or whose name matches, one of the patterns; without any, all (of --quick).
+    """Cases whose name or group is, or whose name matches, one of the patterns.
 
-    Raises UsageError for a pattern that fits none.
+    Without any, all (of --quick) but what takes minutes. Raises UsageError for a pattern that fits none.
     """
     cases = all_cases()
     for pattern in patterns:
@@ -94,7 +106,7 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case, ...]:
             raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
     if patterns:
         return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
-    return tuple(case for case in cases if case.quick or not quick)
+    return tuple(case for case in cases if case.quick or not (quick or case.once))
 
 
 def _fits(case: Case, pattern: str) -> bool:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from difflogic.bench import verify
+from difflogic.bench import memory, verify
 from difflogic.bench.cases import Case
 from difflogic.bench.profile import Profile, can_profile, profile
 from difflogic.circuit import Circuit
@@ -38,6 +38,8 @@ class Contender:
     """Repetitions of a round."""
     seconds: list[float] = field(default_factory=list)
     """Of one repetition, a value per round."""
+    peak: int | None = None
+    """Bytes that opening the model and its first step took, where that is known: see `Case.once`."""
 
     def repeat(self, count: int) -> float:
         """Seconds per repetition over `count` of them, waited for."""
@@ -69,9 +71,10 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
     circuit = Circuit.initial(case.config.model, case.config.seed)
     job = make_job(case.config, circuit)
     state = TrainState.initial(job)
+    before = memory.forget_own_peak() if case.once else None
     model = engine.open_model(job, state) if case.models == 1 else _open_population(case, engine)
     try:
-        return _verified(case, name, model, job, state)
+        return _verified(case, name, model, job, state, before)
     except BaseException:
         model.close()
         raise
@@ -112,22 +115,31 @@ def _open_population(case: Case, engine: Engine) -> TrainingModel:
     return Together(population.open_models(engine, jobs, states))
 
 
-def _verified(case: Case, name: str, model: TrainingModel, job: Job, state: TrainState) -> Contender:
+def _verified(
+    case: Case, name: str, model: TrainingModel, job: Job, state: TrainState, before: int | None
+) -> Contender:
+    """Trained once or twice; `before`: bytes that were resident at the start."""
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate(), verify.expected_evaluation(job, state)
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
             raise WrongResultError(f"the first hard loss is {got.hard_loss} where it should be {right.hard_loss}")
-    expected = verify.expected_losses(case, job, state)
     begin = time.perf_counter()
     model.train(1)
     losses = [metrics.soft_loss for metrics in model.drain()]
     first_s = time.perf_counter() - begin
+    peak = None if before is None else memory.own_peak_bytes()
+    expected = verify.expected_losses(case, job, state)
     for _ in expected[1:]:
         model.train(1)
         losses += [metrics.soft_loss for metrics in model.drain()]
     if complaint := verify.complaint(case, losses, expected):
         raise WrongResultError(complaint)
-    return Contender(case, name, model, losses[0], first_s)
+    contender = Contender(case, name, model, losses[0], first_s)
+    if case.once:
+        contender.seconds.append(first_s)
+    if before is not None and peak is not None:
+        contender.peak = peak - before
+    return contender
 
 
 def _train(model: TrainingModel, count: int) -> None:

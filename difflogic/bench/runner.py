@@ -49,10 +49,8 @@ def measure(
     for case in cases:
         say(f"{case.name}: {case.unit}")
         contenders = _open(case, benches, skipped)
-        slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
-        for _ in range(effort.rounds_for(slowest)):
-            for each in contenders:
-                each.seconds.append(each.repeat(each.per_round))
+        if not case.once:
+            _take_turns(contenders, effort)
         for each in contenders:
             bench = next(bench for bench in benches if bench.name == each.name)
             lines.append(_line(each, bench))
@@ -64,10 +62,18 @@ def measure(
     return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
 
 
+def _take_turns(contenders: Sequence[Contender], effort: Effort) -> None:
+    slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
+    for _ in range(effort.rounds_for(slowest)):
+        for each in contenders:
+            each.seconds.append(each.repeat(each.per_round))
+
+
 def _open(case: Case, benches: Sequence[Bench], skipped: list[dict[str, str]]) -> list[Contender]:
     contenders = []
     for bench in benches:
-        if bench.engine.info.engine == "reference" and not case.every_engine:
+        kind = bench.engine.info.engine
+        if (kind == "reference" and not case.every_engine) or (kind != "gpu" and case.gpu_only):
             continue
         try:
             contenders.append(open_contender(case, bench.name, bench.engine))
@@ -96,12 +102,12 @@ def _line(each: Contender, bench: Bench) -> Line:
         "first_loss": each.first_loss,
         "gate_evaluations": case.evaluations,
         "gate_evaluations_per_s": case.evaluations / (1e-3 * median),
-        "peak_mb": None,
-        **_transfers(each),
+        "peak_mb": None if each.peak is None else each.peak / 1e6,
+        **({} if case.once else _transfers(each)),
     }
     if case.kind == "train":
         line |= _train_figures(each, bench, 1e-3 * median)
-    profile = each.take_apart() if case.kind == "train" else None
+    profile = each.take_apart() if case.kind == "train" and not case.once else None
     return line | (_profile_figures(profile, each, bench, 1e-3 * median) if profile else {})
 
 

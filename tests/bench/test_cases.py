@@ -13,7 +13,13 @@ def names(*patterns: str, quick: bool = False) -> list[str]:
 
 
 def test_names_are_unique() -> None:
-    assert len(set(names())) == len(all_cases()) == len(names())
+    every = [case.name for case in all_cases()]
+    assert len(set(every)) == len(every)
+
+
+def test_what_takes_minutes_is_asked_for_by_name() -> None:
+    assert {case.name for case in all_cases()} - set(names()) == {"huge/1024"}
+    assert names("huge") == ["huge/1024"]
 
 
 def test_by_name_group_and_pattern() -> None:
@@ -28,5 +34,5 @@ def test_quick_is_fewer_unless_asked_for() -> None:
 
 
 def test_unknown() -> None:
-    with pytest.raises(UsageError, match=r"^No case 'no/such': expected one of train/checkerboard, .*population/16\.$"):
+    with pytest.raises(UsageError, match=r"^No case 'no/such': expected one of train/checkerboard, .*huge/1024\.$"):
         select(["train", "no/such"], quick=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,17 @@ def test_every_case_on_every_engine(measured: Results) -> None:
     }
     assert measured.skipped == []
     assert not measured.wrong
+
+
+def test_a_step_of_minutes_is_timed_once(benches: list[Bench]) -> None:
+    """The first, on the GPU alone, with the memory that it took."""
+    found = measure([replace(TINY[0], name="huge/tiny", once=True, gpu_only=True)], benches, EFFORT)
+    assert found.skipped == []
+    (line,) = found.cases
+    assert (line["engine"], line["rounds"]) == ("gpu", 1)
+    assert line["median_ms"] == line["first_step_ms"]
+    assert line["peak_mb"] is None or line["peak_mb"] >= 0
+    assert "profile" not in line
 
 
 def test_lines_are_plain_and_finite(measured: Results) -> None:
