@@ -193,8 +193,8 @@ def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outco
         judged, state = model.evaluate(), model.to_cpu()
         circuit = member.job.circuit.with_logits(state.logits)
         chosen = chosen_by_probes(judge, circuit, member.job.probes, judged)
-        over = len(rows) >= config.train.epochs or (budget and restarts.is_stalled(rows, budget))
-        if chosen or over:
+        over = len(rows) >= config.train.epochs
+        if chosen or over or (budget and restarts.is_stalled(rows, config.train.epochs, budget)):
             model.close()
             return Outcome(circuit, judged, state, rows, chosen)
 
@@ -206,10 +206,9 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
     for number in range(most + 1):
         left = config.train.epochs - used
         own = config.with_(seed=restarts.seed_of(case.seed, number), train={"epochs": left})
-        last = number == most or restarts.is_last(left, config.train.epochs)
-        outcome = attempt(own, engine, interval, 0 if last else config.train.epochs)
+        outcome = attempt(own, engine, interval, 0 if number == most else config.train.epochs)
         used += len(outcome.rows)
-        if outcome.chosen or last:
+        if outcome.chosen or used == config.train.epochs:
             break
     result = verdict(Judge(engine, own), outcome.circuit, outcome.verdict)
     return {

@@ -41,20 +41,18 @@ def seed_of(seed: int, attempt: int) -> int:
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
-def is_stalled(rows: Sequence[Row], epochs: int) -> bool:
-    """True where an attempt's soft loss is flat or it is late, `epochs` being those of all attempts."""
+def is_stalled(rows: Sequence[Row], left: int, epochs: int) -> bool:
+    """True where an attempt's soft loss is flat or it is late, and another attempt could still be of use.
+
+    `epochs` are those of all attempts, `left` those that were left to this one when it began.
+    """
     done = len(rows)
-    if done < EARLIEST * epochs:
+    if done < EARLIEST * epochs or left - done < EARLIEST * epochs:
         return False
     window = max(MEAN_OF, round(WINDOW * epochs))
     now, before = _mean(rows[-MEAN_OF:]), _mean(rows[-window - MEAN_OF : -window])
     flat = now >= before and now > SMALL * _mean(rows[:MEAN_OF])
     return flat or not math.isfinite(now) or done >= LATEST * epochs
-
-
-def is_last(left: int, epochs: int) -> bool:
-    """Whether an attempt with so many of all epochs had better use them up: after it no other could."""
-    return left <= 2 * EARLIEST * epochs
 
 
 def _mean(rows: Sequence[Row]) -> float:
@@ -107,18 +105,18 @@ def train(config: Config, restarts: int, population: int, out: Path | None, atte
         left = (budget - Attempts(tuple(runs)).epochs) // population
         own = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
         folder = None if out is None else out / f"attempt-{number + 1}"
-        last = number == restarts or is_last(left, budget // population)
-        runs.append(attempt(own, folder, None if last else _hopeless(budget // population)))
+        last = number == restarts
+        runs.append(attempt(own, folder, None if last else _hopeless(left, budget // population)))
         if out is not None:
             _write(out, config, runs)
-        if last or runs[-1].solved or runs[-1].interrupted is not None:
+        if runs[-1].solved or runs[-1].interrupted is not None or runs[-1].state.epoch == left:
             break
     return Attempts(tuple(runs))
 
 
-def _hopeless(epochs: int) -> Callable[[Sequence[Member]], bool]:
+def _hopeless(left: int, epochs: int) -> Callable[[Sequence[Member]], bool]:
     """Whether all members are stalled."""
-    return lambda members: all(is_stalled(member.metrics, epochs) for member in members)
+    return lambda members: all(is_stalled(member.metrics, left, epochs) for member in members)
 
 
 def _write(out: Path, config: Config, runs: Sequence[Run]) -> None:

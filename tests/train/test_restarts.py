@@ -30,24 +30,29 @@ def falling(epochs: int, by: float = 0.999) -> list[float]:
 
 @pytest.mark.parametrize("epochs", [1, 50, 99])
 def test_nothing_stalls_before_a_fifth_of_the_epochs(epochs: int) -> None:
-    assert not restarts.is_stalled(rows(*[64.0] * epochs), EPOCHS)
+    assert not restarts.is_stalled(rows(*[64.0] * epochs), EPOCHS, EPOCHS)
 
 
 def test_a_flat_loss_stalls_and_a_falling_one_does_not() -> None:
-    assert restarts.is_stalled(rows(*[64.0] * 100), EPOCHS)
-    assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS)
-    assert not restarts.is_stalled(rows(*falling(100)), EPOCHS)
-    assert not restarts.is_stalled(rows(*falling(299)), EPOCHS)
+    assert restarts.is_stalled(rows(*[64.0] * 100), EPOCHS, EPOCHS)
+    assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS)
+    assert not restarts.is_stalled(rows(*falling(100)), EPOCHS, EPOCHS)
+    assert not restarts.is_stalled(rows(*falling(299)), EPOCHS, EPOCHS)
 
 
 def test_a_small_loss_may_rise_again() -> None:
     """Hardening does that."""
-    assert not restarts.is_stalled(rows(*falling(150, 0.95), *[0.1] * 60, *[1.0] * 60), EPOCHS)
+    assert not restarts.is_stalled(rows(*falling(150, 0.95), *[0.1] * 60, *[1.0] * 60), EPOCHS, EPOCHS)
 
 
 def test_what_is_late_or_not_finite_is_given_up() -> None:
-    assert restarts.is_stalled(rows(*falling(300)), EPOCHS)
-    assert restarts.is_stalled(rows(*falling(100), math.nan), EPOCHS)
+    assert restarts.is_stalled(rows(*falling(300)), EPOCHS, EPOCHS)
+    assert restarts.is_stalled(rows(*falling(100), math.nan), EPOCHS, EPOCHS)
+
+
+@pytest.mark.parametrize(("left", "stalled"), [(200, True), (199, False), (100, False)])
+def test_nothing_is_given_up_where_no_other_attempt_could_be_of_use(left: int, stalled: bool) -> None:
+    assert restarts.is_stalled(rows(*[64.0] * 100), left, EPOCHS) == stalled
 
 
 def test_every_attempt_has_a_seed_of_its_own() -> None:
