@@ -37,8 +37,8 @@ def test_colours(bits: list[int], rgb: list[int]) -> None:
 
 def test_a_picture_in_its_colours() -> None:
     cells = cells_of(presets.colored_g())
-    assert cells[0, 5].tolist() == [255, 0, 0]
-    assert cells[7, 0].tolist() == [255, 255, 0]
+    assert cells[1, 5].tolist() == [255, 0, 0]
+    assert cells[7, 2].tolist() == [255, 255, 0]
     assert cells[:, :, 2].sum() == 27 * 255
 
 
