@@ -1,4 +1,4 @@
-"""Circuits to export: made by hand, trained by the paper's authors, degenerate, random."""
+"""Circuits to export: learned, made by hand, printed by the paper, degenerate, random."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from difflogic import presets
 from difflogic.circuits import tools
 from difflogic.netlist import Netlist
+from tests.learned import learned
 from tests.random_netlists import random_netlist
 
 
@@ -80,16 +82,19 @@ def published_small() -> Netlist:
     return Netlist.build(3, False, gate.gates, gate.wires, [board, 6, 0], visible=1, origin=[0, 2, 3])
 
 
-def tangled(count: int, channels: int = 2, seed: int = 1) -> Netlist:
-    """A random circuit none of whose gates is idle: each reads the one before it."""
-    rng = np.random.default_rng(seed)
+def tangled(count: int, channels: int = 2, width: int = 1) -> Netlist:
+    """A random circuit with few idle gates, some 2 * count / width deep: each reads one of the `width` before it."""
+    rng = np.random.default_rng(1)
     ends = 9 * channels + np.arange(count)
-    wires = np.stack([ends - 1, rng.integers(np.maximum(0, ends - 60), ends)], axis=1)
+    near = np.maximum(0, ends - 1 - rng.integers(0, width, count))
+    wires = np.stack([near, rng.integers(np.maximum(0, ends - 60 * width), ends)], axis=1)
     gates = rng.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], count, p=[0.05] * 3 + [0.3] + [0.05] * 2 + [0.3] + [0.05] * 3)
     return Netlist.build(channels, True, gates, wires, ends[-channels:])
 
 
 CASES = {
+    "learned checkerboard": Netlist.from_circuit(learned(presets.checkerboard()), visible=1),
+    "learned life": Netlist.from_circuit(learned(presets.game_of_life())),
     "life": life(),
     "life on a plane": life(periodic=False),
     "published": published(),

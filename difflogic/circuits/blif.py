@@ -21,7 +21,11 @@ def to_blif(netlist: Netlist, inputs: Sequence[str], channels: Sequence[int], mo
 
 
 def _table(gate: int, a: str, b: str, result: str) -> list[str]:
-    """The lines of one gate. ABC rejects a constant with inputs, and a table that reads one name twice."""
+    """The lines of one gate. ABC rejects a constant with inputs, and a table that reads one name twice.
+
+    As few rows as possible, the zeros where they are fewer: what ABC makes of three rows is three times as large, and
+    slower to compare.
+    """
     truth = gates.TRUTH[gate]
     rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
     if a == b:
@@ -30,7 +34,18 @@ def _table(gate: int, a: str, b: str, result: str) -> list[str]:
         )  # fmt: skip
     if len(rows) in (0, 4):
         return _constant(result, bool(rows))
-    return [f".names {a} {b} {result}", *(f"{row >> 1}{row & 1} 1" for row in sorted(rows))]
+    return [f".names {a} {b} {result}", *_cover(rows)]
+
+
+def _cover(rows: set[int]) -> list[str]:
+    """One to three of the rows 00, 01, 10, 11."""
+    for name, half in {"0-": {0, 1}, "1-": {2, 3}, "-0": {0, 2}, "-1": {1, 3}}.items():
+        if rows == half:
+            return [f"{name} 1"]
+    if len(rows) == 3:
+        (zero,) = {0, 1, 2, 3} - rows
+        return [f"{zero >> 1}{zero & 1} 0"]
+    return [f"{row >> 1}{row & 1} 1" for row in sorted(rows)]
 
 
 def _constant(result: str, value: bool) -> list[str]:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from difflogic import presets
 from difflogic.circuit import Circuit
 from difflogic.circuits import tools
-from difflogic.config import Config
 from tests.export_cases import needs
-
-LEARNED = json.loads((Path(__file__).parents[1] / "data" / "hard_seed23.json").read_text())
-
-
-def learned(config: Config) -> Circuit:
-    """The circuit that training by `config` at seed 23 ends with, each gate decided."""
-    circuit = Circuit.initial(config.model, config.seed)
-    ids = np.array([int(digit, 16) for digit in LEARNED[config.name]])
-    return circuit.with_logits(10 * np.eye(16, dtype=np.float32)[ids])
+from tests.learned import learned
 
 
 @pytest.fixture(scope="session")

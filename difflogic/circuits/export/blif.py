@@ -27,9 +27,10 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Line, names: list[str]) -> list[str]:
-    """ABC refuses a constant that has inputs, which `reads` leaves out."""
+    """The rows that are 1 or, where it is a single one, the row that is 0. ABC refuses a constant that has inputs."""
     reads = READS[line.gate]
-    rows = {0: ("",), 1: ("0", "", "1", ""), 2: ("00", "01", "10", "11")}[reads]
-    ones = [row for index, row in enumerate(rows) if line.gate >> (3 - index) & 1 and len(row) == reads]
+    rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
+    values = {row: line.gate >> shift & 1 for row, shift in rows.items()}
+    wanted = 0 if sum(values.values()) == 3 else 1
     head = " ".join([".names", *(names[bit] for bit in line.reads), names[line.bit]])
-    return [head, *(f"{row} 1".strip() for row in ones)]
+    return [head, *(f"{row} {wanted}".strip() for row, value in values.items() if value == wanted)]

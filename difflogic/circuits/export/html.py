@@ -10,7 +10,7 @@ from difflogic.circuits.export.text import Files, about, fill, statements, templ
 from difflogic.circuits.export.wgsl import shader
 from difflogic.errors import CircuitError
 from difflogic.netlist import Netlist
-from difflogic.straight_line import lines
+from difflogic.straight_line import Line, lines
 
 _MOST_STATEMENTS = 20_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
@@ -29,7 +29,7 @@ def export(netlist: Netlist, name: str) -> Files:
         "periodic": netlist.periodic,
         "origin": list(netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
-        "lines": [list(line) for line in code] if drawn else None,
+        "lines": [_row(line) for line in code] if drawn else None,
         "most": MAX_GATES,
     }
     cell = statements(netlist, "const {name} = {value};", "result[{name}] = {value};", "0", "-1")
@@ -45,3 +45,9 @@ def export(netlist: Netlist, name: str) -> Files:
         script=template("page.js"),
     )
     return {f"{name}.html": page}
+
+
+def _row(line: Line) -> list[int]:
+    """Bit, gate, a, b, of which the page finds all computed: what is not read is a bit that is there anyway."""
+    a, b = (*line.reads, *line.reads, 0, 0)[:2]
+    return [line.bit, line.gate, a, b]
