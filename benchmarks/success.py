@@ -249,7 +249,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("preset", nargs="?", choices=SEEDS)
     parser.add_argument("recipe", nargs="?", choices=recipes.NAMES)
-    parser.add_argument("--seeds", type=int, help="so many, from 0 on, instead of the protocol's")
+    parser.add_argument("--first", type=int, default=0, help="the first seed, where several processes share them")
+    parser.add_argument("--seeds", type=int, help="the seed after the last, instead of the protocol's")
     parser.add_argument("--engine", default="cpu")
     parser.add_argument("--folder", type=Path, default=RESULTS)
     parser.add_argument("--report", action="store_true", help="print the table of what is there")
@@ -272,7 +273,7 @@ def main() -> None:
 def study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Every seed that is not done."""
     path, engine = options.folder / FILE, open_engine(options.engine)
-    for seed in range(options.seeds or SEEDS[options.preset]):
+    for seed in range(options.first, options.seeds or SEEDS[options.preset]):
         case = Case(options.preset, options.recipe, seed)
         if missing(case, load(path)):
             line = run(case, engine)

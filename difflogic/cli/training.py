@@ -143,7 +143,7 @@ def start(options: dict[str, Any], make: Callable[[], Config]) -> int:
         if options["restarts"] is None:
             run = attempt(config, out)
         else:
-            run = restarts.train(config, options["restarts"], options["population"] or 1, out, attempt).last
+            run = restarts.train(config, options["restarts"], options["population"] or 1, out, attempt, reporter).last
         reporter.ended(run)
     keep_last(run.config, len(run.members), run.engine)
     return 0 if run.interrupted is None else SIGNAL_BASE + run.interrupted

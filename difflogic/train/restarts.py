@@ -18,6 +18,7 @@ from difflogic.errors import UsageError
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run
 from difflogic.train.member import Member
+from difflogic.train.observer import Observer
 
 NAME = "restarts.json"
 STREAM = 0x72657374
@@ -93,16 +94,23 @@ class Attempts:
         return sum(len(run.members) * run.state.epoch for run in self.runs)
 
 
-def train(config: Config, restarts: int, population: int, out: Path | None, attempt: Attempt) -> Attempts:
+def train(
+    config: Config, restarts: int, population: int, out: Path | None, attempt: Attempt, observer: Observer
+) -> Attempts:
     """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over members, are used up.
 
-    Raises what `check` and the attempts raise.
+    `observer` is told where a new one begins. Raises what `check` and the attempts raise.
     """
     budget = config.train.epochs
     check(budget, restarts, population)
     runs: list[Run] = []
     for number in range(restarts + 1):
         left = (budget - Attempts(tuple(runs)).epochs) // population
+        if runs:
+            observer.noticed(
+                f"Attempt {number} stalled at epoch {runs[-1].state.epoch}: it begins again with other wiring, "
+                f"{left} epochs are left."
+            )
         own = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
         folder = None if out is None else out / f"attempt-{number + 1}"
         last = number == restarts

@@ -14,6 +14,7 @@ from difflogic.errors import UsageError
 from difflogic.train import restarts
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run, Trainer
+from difflogic.train.observer import Observer
 from difflogic.train.placement import open_engine
 from difflogic.train.session import GiveUp
 
@@ -77,7 +78,7 @@ def attempts(config: Config, engine: Engine, number: int, population: int, out: 
     def attempt(own: Config, folder: Path | None, give_up: GiveUp | None) -> Run:
         return Trainer(own, engine).run(out=folder, population=population, stop_when_solved=1, give_up=give_up)
 
-    return restarts.train(config, number, population, out, attempt)
+    return restarts.train(config, number, population, out, attempt, Observer())
 
 
 @pytest.mark.parametrize("population", [1, 2])
