@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,18 +92,24 @@ def megabytes(text: str) -> int:
 
 def picture_size(text: str) -> tuple[int, int]:
     """WIDTHxHEIGHT in cells: a type for click."""
-    sides = text.lower().split("x")
-    if len(sides) != 2 or not all(side.isascii() and side.isdigit() and 1 <= int(side) <= MAX_SIDE for side in sides):
+    sides = _sides(text)
+    if sides is None or not all(1 <= side <= MAX_SIDE for side in sides):
         raise click.BadParameter(f"{text!r} is not WIDTHxHEIGHT of 1 to {MAX_SIDE} cells each, say 32x32.")
-    return int(sides[0]), int(sides[1])
+    return sides
 
 
 def grid_size(text: str) -> tuple[int, int]:
-    """HEIGHTxWIDTH in cells: a type for click."""
-    sides = text.lower().split("x")
-    if len(sides) != 2 or not all(side.isascii() and side.isdigit() and len(side) < 6 for side in sides):
-        raise click.BadParameter(f"{text!r} is not HEIGHTxWIDTH, say 64x64.")
-    return int(sides[0]), int(sides[1])
+    """WIDTHxHEIGHT in cells, as `(height, width)`: a type for click."""
+    sides = _sides(text)
+    if sides is None:
+        raise click.BadParameter(f"{text!r} is not WIDTHxHEIGHT, say 64x64.")
+    return sides[1], sides[0]
+
+
+def _sides(text: str) -> tuple[int, int] | None:
+    """Width and height."""
+    found = re.fullmatch(r"([0-9]{1,9})[xX]([0-9]{1,9})", text)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:

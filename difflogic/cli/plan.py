@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option, megabytes, precision_option
-from difflogic.errors import UsageError
+from difflogic.cli.options import grid_size, json_option, megabytes, precision_option
 
 if TYPE_CHECKING:
     from difflogic.config import Config
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("plan")
 @click.option("--adapter", metavar="INDEX|NAME", help="Plan for this adapter (default: the first).")
 @click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
-@click.option("--size", metavar="HEIGHTxWIDTH", help="Another grid, say 256x256 [16x16].")
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid, say 256x256 [16x16].")
 @click.option("--batch", type=int, help="Start grids per epoch [2].")
 @click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
 @precision_option
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 def command(
     adapter: str | None,
     small: bool,
-    size: str | None,
+    size: tuple[int, int] | None,
     batch: int | None,
     population: int,
     precision: str | None,
@@ -55,7 +54,7 @@ def command(
     if precision is not None:
         config = config.with_(train={"precision": precision})
     if size is not None:
-        height, width = _sides(size)
+        height, width = size
         config = config.with_(task={"height": height, "width": width})
     device = Device(select_adapter(adapter))
     device.max_memory = max_memory
@@ -119,10 +118,3 @@ def _line(row: dict[str, Any]) -> str:
     each = f" for each of {row['groups']} groups of {row['models_per_group']}" if row["groups"] > 1 else ""
     name = row["strategy"] + (f"/{row['states_apart']}" if row["states_apart"] > 1 else "")
     return f"{name:12} {mark}  {row['total_bytes'] / 1e6:9.1f} MB{each}   ({parts}, ...)"
-
-
-def _sides(size: str) -> tuple[int, int]:
-    sides = size.lower().split("x")
-    if len(sides) != 2 or not all(side.isdigit() for side in sides):
-        raise UsageError(f"--size must be HEIGHTxWIDTH, say 256x256, got {size!r}.")
-    return int(sides[0]), int(sides[1])

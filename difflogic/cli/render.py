@@ -68,7 +68,7 @@ def channel(text: str) -> Any:
     help="The circuit at work; how many gates of each layer are which; the loss curves.",
 )
 @click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
-@click.option("--size", type=grid_size, metavar="HEIGHTxWIDTH", help="Another grid [the run's].")
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid [the run's].")
 @click.option("--steps", type=click.IntRange(min=1), help="CA steps [the run's].")
 @click.option("--start", metavar="random|seed|zeros|FILE", help="Another start; FILE is .npy or a picture.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of random start, masks and damage [the run's].")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import json_option
-from difflogic.errors import UsageError
+from difflogic.cli.options import grid_size, json_option
 
 if TYPE_CHECKING:
     from difflogic.circuits.source import Source
@@ -25,7 +23,9 @@ FILE = click.Path(path_type=Path)
 
 @click.command("simulate")
 @click.argument("circuit", type=FILE)
-@click.option("--size", metavar="WIDTHxHEIGHT", help="Cells of the grid [those of --start's file, else 256x256].")
+@click.option(
+    "--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Cells of the grid [those of --start's file, else 256x256]."
+)
 @click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
 @click.option(
     "--engine",
@@ -50,7 +50,7 @@ FILE = click.Path(path_type=Path)
 @json_option
 def command(
     circuit: Path,
-    size: str | None,
+    size: tuple[int, int] | None,
     steps: int,
     engine: str,
     boundary: str | None,
@@ -102,7 +102,7 @@ def _start_of(source: Source) -> str:
     return own if own in ("seed", "zeros") else "random"
 
 
-def _scene(source: Source, start: str, size: str | None, fire_rate: float | None, seed: int) -> Scene:
+def _scene(source: Source, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> Scene:
     """The circuit, cleared of what costs time and changes nothing, on its grid."""
     from difflogic import coins
     from difflogic.circuits.convert import to_graph, to_netlist
@@ -112,7 +112,7 @@ def _scene(source: Source, start: str, size: str | None, fire_rate: float | None
 
     file = starts.file_of(start)
     if size is not None:
-        width, height = _sides(size)
+        height, width = size
     elif file is not None:
         height, width = starts.size_of(file)
     else:
@@ -121,11 +121,3 @@ def _scene(source: Source, start: str, size: str | None, fire_rate: float | None
         fire_rate = 1.0 if source.config is None else source.config.train.fire_rate
     scene = Scene(source.netlist, height, width, coins.probability("--fire-rate", fire_rate), seed)
     return replace(scene, netlist=to_netlist(rebuilt(to_graph(source.netlist)), source.netlist))
-
-
-def _sides(size: str) -> tuple[int, int]:
-    """Width and height."""
-    found = re.fullmatch(r"(\d{1,9})[xX](\d{1,9})", size)
-    if found is None:
-        raise UsageError(f"--size must be WIDTHxHEIGHT, say 4096x4096, got {size!r}.")
-    return int(found[1]), int(found[2])

@@ -65,8 +65,8 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--size", "big"], "--size must be HEIGHTxWIDTH, say 256x256, got 'big'."),
-        (["--size", "2x9"], "height must be a whole number of at least 3, got 2."),
+        (["--size", "big"], "Invalid value for '--size': 'big' is not WIDTHxHEIGHT, say 64x64."),
+        (["--size", "9x2"], "height must be a whole number of at least 3, got 2."),
         (["--population", "0"], "population must be a whole number of at least 1, got 0."),
         (["--batch", "0"], "batch must be a whole number of at least 1, got 0."),
         (["--max-memory", "none"], "'none' is not a positive number of MB."),

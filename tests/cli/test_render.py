@@ -58,7 +58,7 @@ def render(*arguments: object) -> int:
 
 
 def test_a_film_is_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert render(run, "-o", "film.gif", "--size", "9x7", "--steps", 5, "--seed", 3, "--scale", 2) == 0
+    assert render(run, "-o", "film.gif", "--size", "7x9", "--steps", 5, "--seed", 3, "--scale", 2) == 0
     assert capsys.readouterr().out == f"Written: film.gif, {Path('film.gif').stat().st_size / 1000:.1f} kB\n"
     found = checkpoint.load(run)
     config = worlds.resized(found.config.with_(seed=3), 9, 7)
@@ -149,7 +149,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates shows no rollout: drop --steps."),
         (["-o", "no/film.gif"], "There is no folder no to write film.gif to."),
         (["-o", "film.gif", "--size", "2x9"], "2"),
-        (["-o", "film.gif", "--size", "9"], "'9' is not HEIGHTxWIDTH, say 64x64."),
+        (["-o", "film.gif", "--size", "9"], "'9' is not WIDTHxHEIGHT, say 64x64."),
         (["-o", "film.gif", "--channels", "2"], "There is no channel 2: a cell has channels 0 to 1."),
         (["-o", "film.gif", "--channels", "red"], "'red' is no channel: expected loss, all, or a number."),
         (["-o", "film.gif", "--at", "9"], "The rollout has steps 0 to 3, but step 9 should be shown."),

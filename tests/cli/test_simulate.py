@@ -149,7 +149,7 @@ def test_half_blocks() -> None:
     ("options", "complaint"),
     [
         (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
-        (["--size", "9"], "--size must be WIDTHxHEIGHT, say 4096x4096, got '9'."),
+        (["--size", "9"], "'9' is not WIDTHxHEIGHT, say 64x64."),
         (["--size", "9999999x9999999"], "9999999x9999999 cells with 1 channel need"),
         (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, c, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
