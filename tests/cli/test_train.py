@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from PIL import Image
 
 from difflogic import checkpoint, presets, recipes
 from difflogic.cli import settings
-from difflogic.config import Config
+from difflogic.config import Config, TrainConfig
 from difflogic.errors import UsageError
 from tests import tolerances
 from tests.cli.conftest import Call
@@ -166,10 +167,8 @@ BAD_INPUT = [
     (["train", "tiny", "--set", "train.lr"], "--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got 'train.lr'."),
     (["train", "tiny", "--set", "train.lr=fast"], "train.lr must be a finite number of at least 0, got 'fast'."),
     (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
-    (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected epochs, "
-        "batch, lr, weight_decay, beta1, beta2, epsilon, clip, initial_logit, narrow_drop, "
-        "hardening, harden_from, harden_to, fire_rate, eval_interval, probes, pool, "
-        "pool_reset."),
+    (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected "
+        + ", ".join(field.name for field in dataclasses.fields(TrainConfig)) + "."),
     (["train", "tiny", "--set", "train=9"], "train must be a table, got 9."),
     (["train", "tiny", "--set", "train.lr.x=9"], "train.lr must be a finite number of at least 0, got {'x': 9}."),
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
