@@ -2,7 +2,7 @@
 // An epoch whose loss or gradient is not finite is counted as skipped and takes no optimiser step.
 // Twin: difflogic/reference/commit.py
 // Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
-// Shapes, per model: loss_partials [chunks]; control [8]. history [ring, models] of (loss bits, skipped).
+// Shapes, per model: loss_partials [J, chunks]; control [8]. history [ring, models] of (loss bits, skipped).
 #import common/shape.wgsl
 #import common/finite.wgsl
 #import common/threefry.wgsl
@@ -31,8 +31,10 @@ fn main(
 ) {
     let model = workgroup.y;
     var sum = 0.0;
-    for (var chunk = thread; chunk < shape.chunks; chunk += SHARERS) {
-        sum += loss_partials[model * shape.chunks + chunk];
+    for (var chunk = thread; chunk < shape.chunks; chunk += SHARERS) {  // however many chunks fill up the last ones
+        for (var judged = 0u; judged < shape.judged; judged++) {
+            sum += loss_partials[(model * shape.judged + judged) * shape.chunks + chunk];
+        }
     }
     sums[thread] = sum;
     for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {

@@ -1,8 +1,7 @@
-// Wrong values of the last hard state, per group of 32 samples: whole numbers, so atomics are exact.
+// Wrong values of a judged hard state are counted, per group of 32 samples: whole numbers, so atomics are exact.
 // Twin: difflogic/reference/hard_loss.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: words [chunks, C, 16]; hard_targets [H*W, loss_channels], all bits set or none, for all
-//     models; counts [groups] of (wrong values, bits of the samples with any), flat.
+// Shapes, per model: words [chunks, C, 16]; hard_targets [groups*H*W, loss_channels]; counts [groups] of (wrong values, bits of the samples with any), flat.
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/linear.wgsl
@@ -21,13 +20,13 @@ fn present(group: u32) -> u32 {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    let grid = shape.height * shape.width;
-    for (var item = id.x; item < shape.cells * shape.loss_channels; item += workgroups.x * WG) {
+    let values = shape.cells * shape.loss_channels;
+    for (var item = id.x; item < values; item += workgroups.x * WG) {
         let channel = item % shape.loss_channels;
         let cell = item / shape.loss_channels;
-        let group = cell / grid;
+        let group = cell / (shape.height * shape.width);
         let word = words[state_index(id.y, cell, channel)];
-        let wrong = (word ^ hard_targets[cell % grid * shape.loss_channels + channel]) & present(group);
+        let wrong = (word ^ hard_targets[id.y * values + item]) & present(group);
         let at = (id.y * shape.batch + group) * 2u;
         atomicAdd(&counts[at], countOneBits(wrong));
         atomicOr(&counts[at + 1u], wrong);

@@ -7,7 +7,7 @@
 // Twin: difflogic/reference/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16];
-//     d_rows [chunks, 3*C, window]; loss_partials [chunks]; control [8].
+//     d_rows [chunks, 3*C, window]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/control.wgsl
@@ -54,7 +54,7 @@ fn main(
                 let error = difference(model, cell + item % CELLS_PER_CHUNK, item / CELLS_PER_CHUNK);
                 sum += error * error;
             }
-            loss_partials[model * shape.chunks + chunk] = sum;
+            loss_partials[(model * shape.judged + shape.judged - 1u) * shape.chunks + chunk] = sum;
         }
     }
 }

@@ -13,6 +13,9 @@ from difflogic.engine import Job
 from difflogic.train import tasks
 
 C = 3
+SEED = 31
+"""With it the losses of a batch lie clearly apart, in the first epochs of every task with a pool: which sample is the
+worst is then no matter of rounding."""
 
 TASKS: dict[str, dict[str, dict[str, Any]]] = {
     "boards and a rule, torus": {
@@ -41,13 +44,13 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
         "model": {"periodic": True},
         "train": {"batch": 1},
     },
-    "a pool": {"task": {"start": "seed"}, "train": {"batch": 4, "pool": 16}},
+    "a pool": {"task": {"start": "seed", "steps": 2}, "train": {"batch": 4, "pool": 16, "fire_rate": 0.4}},
     "a pool of noise, no resets": {"train": {"batch": 3, "pool": 6, "pool_reset": 0, "fire_rate": 0.3}},
     "a pool of one grid": {"task": {"start": "zeros"}, "train": {"batch": 1, "pool": 1}},
     "a pool of boards": {
         "model": {"channels": 1},
-        "task": {"start": "boards", "height": 4, "width": 3},
-        "train": {"batch": 17, "pool": 34, "pool_reset": 5, "fire_rate": 0.6},
+        "task": {"start": "boards", "height": 4, "width": 3, "steps": 2},
+        "train": {"batch": 17, "pool": 34, "pool_reset": 5, "fire_rate": 0.3},
     },
     "everything": {
         "model": {"periodic": True},
@@ -68,7 +71,7 @@ def picture(height: int, width: int, bits: int, seed: int = 5) -> tuple[str, ...
     return raster.encode(drawn.astype(np.uint8))
 
 
-def task_config(name: str, seed: int = 23, **train: Any) -> Config:
+def task_config(name: str, seed: int = SEED, **train: Any) -> Config:
     """One of TASKS."""
     own = TASKS[name]
     model = {"channels": C, "periodic": False, **own.get("model", {})}
@@ -90,7 +93,7 @@ def task_config(name: str, seed: int = 23, **train: Any) -> Config:
     )
 
 
-def task_job(name: str, seed: int = 23, **train: Any) -> Job:
+def task_job(name: str, seed: int = SEED, **train: Any) -> Job:
     """One of TASKS, ready for an engine."""
     config = task_config(name, seed, **train)
     return tasks.make_job(config, Circuit.initial(config.model, config.seed, config.train.initial_logit))

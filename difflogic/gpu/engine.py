@@ -19,14 +19,15 @@ from difflogic.engine import (
     Mode,
     OptimizerState,
     TrainState,
+    check_course,
     check_grids,
     check_target,
 )
-from difflogic.gpu import scope, tuned
+from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.groups import GpuGroups
-from difflogic.gpu.model import GpuModel, most_at_once, plan_for
+from difflogic.gpu.model import GpuModel, corner_words, most_at_once, plan_for
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.layout import flat_layout
@@ -62,12 +63,15 @@ class GpuEngine:
         masks: npt.ArrayLike | None = None,
         damage: Damage | None = None,
     ) -> Floats:
-        scope.check_course(steps, (), damage)
         grid, fire = check_grids(circuit, x, steps, masks, mode)
-        return self._hard(circuit, grid, steps, fire) if mode == "hard" else self._soft(circuit, grid, steps, fire)
+        check_course(grid, steps, (), damage)
+        shape = Shape.of(circuit, grid.shape, steps, damage=damage)
+        run = self._hard if mode == "hard" else self._soft
+        return run(circuit, shape, grid, fire, damage)
 
-    def _soft(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
-        work = self._workspace(circuit, Shape.of(circuit, grid.shape, steps), masks, training=False)
+    def _soft(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
+        steps = shape.steps
+        work = self._workspace(circuit, shape, masks, damage, training=False)
         self._upload_start(work, circuit, grid)
         work.submit([*work.coefficients, *work.forward])
         states = work.download_all("states", np.float32, "states")
@@ -75,9 +79,9 @@ class GpuEngine:
         chunked = states.reshape(steps + 1, work.plan.chunks, circuit.channels, 16)
         return from_chunks(chunked, work.plan.shape.cells).reshape(steps + 1, *grid.shape)
 
-    def _hard(self, circuit: Circuit, grid: Array, steps: int, masks: Array | None) -> Floats:
-        shape = Shape.of(circuit, grid.shape, steps)
-        work = self._workspace(circuit, shape, masks, training=False, probes=len(grid))
+    def _hard(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
+        steps = shape.steps
+        work = self._workspace(circuit, shape, masks, damage, training=False, probes=len(grid))
         work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
         work.upload(work.words(0), to_chunks(bits.pack(grid).T, work.plan.hard_chunks), "states")
         work.submit([*work.coefficients, *work.hard_forward])
@@ -98,8 +102,7 @@ class GpuEngine:
         loss_steps: Sequence[int] = (),
         damage: Damage | None = None,
     ) -> tuple[float, ArraysByNetwork]:
-        scope.check_course(steps, loss_steps, damage)
-        work = self._prepare(circuit, x, y, steps, loss_channels, masks, Hyper())
+        work = self._prepare(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper())
         self._upload_optimizer(work, OptimizerState.fresh(circuit))
         work.submit([*work.coefficients, *work.forward, *work.backward])
         loss, _ = self._outcome(work)
@@ -120,8 +123,7 @@ class GpuEngine:
         loss_steps: Sequence[int] = (),
         damage: Damage | None = None,
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        scope.check_course(steps, loss_steps, damage)
-        work = self._prepare(circuit, x, y, steps, loss_channels, masks, Hyper(lr=lr))
+        work = self._prepare(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper(lr=lr))
         self._upload_optimizer(work, state or OptimizerState.fresh(circuit))
         work.submit([*work.coefficients, *work.forward, *work.backward, *work.update])
         loss, skipped = self._outcome(work)
@@ -159,12 +161,16 @@ class GpuEngine:
         steps: int,
         loss_channels: int,
         masks: npt.ArrayLike | None,
+        loss_steps: Sequence[int],
+        damage: Damage | None,
         hyper: Hyper,
     ) -> Workspace:
         """A workspace with circuit, start and target uploaded."""
         grid, fire = check_grids(circuit, x, steps, masks)
         target = check_target(grid, y, loss_channels)[..., :loss_channels]
-        work = self._workspace(circuit, Shape.of(circuit, grid.shape, steps, loss_channels), fire, hyper=hyper)
+        judged = check_course(grid, steps, loss_steps, damage)
+        shape = Shape.of(circuit, grid.shape, steps, loss_channels, judged, damage)
+        work = self._workspace(circuit, shape, fire, damage, hyper=hyper)
         self._upload_start(work, circuit, grid)
         work.upload("targets", to_chunks(target.reshape(-1, loss_channels), work.plan.chunks), "task")
         return work
@@ -174,6 +180,7 @@ class GpuEngine:
         circuit: Circuit,
         shape: Shape,
         masks: Array | None,
+        damage: Damage | None,
         training: bool = True,
         probes: int = 0,
         hyper: Hyper | None = None,
@@ -195,6 +202,8 @@ class GpuEngine:
         work = Workspace(device, plan, hyper or Hyper(), 0.5 if asynchronous else 1.0)
         if masks is not None:
             work.upload("hard_masks" if probes else "masks", masks, "task")
+        if damage is not None:
+            work.upload("corners", corner_words(damage.corners[None], plan), "task")
         return work
 
     def _upload_start(self, work: Workspace, circuit: Circuit, grid: Array) -> None:

@@ -49,6 +49,15 @@ _SPECS = (
     KernelSpec("coefficients", (uniform("shape"), read("logits"), read_write("coefficients"), read_write("gate_ids"))),
     KernelSpec("harden", (uniform("shape"), read("control"), read("logits"), read_write("coefficients"))),
     KernelSpec("seed_grid", (uniform("shape"), read("control"), read_write("state"))),
+    KernelSpec("seed_boards", (uniform("shape"), read("control"), read_write("state"))),
+    KernelSpec("same_start", (uniform("shape"), read("same"), read_write("state"))),
+    KernelSpec(
+        "draw_pool",
+        (uniform("shape"), read("control"), read("pool"), read_write("state"), read_write("places")),
+    ),
+    KernelSpec("rule_target", (uniform("shape"), read("state"), read("rule"), read_write("targets"))),
+    KernelSpec("draw_corners", (uniform("shape"), read("control"), read_write("corners"))),
+    KernelSpec("damage", (uniform("shape"), uniform("mark"), read("corners"), read_write("state"))),
     KernelSpec("fire_mask", (uniform("shape"), read("control"), read_write("masks"))),
     KernelSpec(
         "gate_forward",
@@ -64,6 +73,17 @@ _SPECS = (
             read_write("kept"),
         ),
         overrides=("WG", "LANES", "KEEP", "HALF"),
+    ),
+    KernelSpec(
+        "judge",
+        (
+            uniform("shape"),
+            uniform("mark"),
+            read("state"),
+            read("targets"),
+            read_write("d_judged"),
+            read_write("loss_partials"),
+        ),
     ),
     KernelSpec(
         "loss",
@@ -92,6 +112,8 @@ _SPECS = (
         ),
         overrides=("WG", "LANES", "KEEP", "HALF"),
     ),
+    KernelSpec("d_damage", (uniform("shape"), uniform("mark"), read("corners"), read_write("d_rows"))),
+    KernelSpec("d_judge", (uniform("shape"), uniform("mark"), read("d_judged"), read_write("d_rows"))),
     KernelSpec(
         "gradients",
         (uniform("shape"), read("partials"), read("logits"), read_write("gradients"), read_write("control")),
@@ -117,9 +139,36 @@ _SPECS = (
         ),
     ),
     KernelSpec(
-        "pack",
-        (uniform("shape"), uniform("hard_shape"), read("state"), read_write("words"), read_write("counts")),
+        "sample_losses",
+        (uniform("shape"), read("state"), read("targets"), read_write("sample_losses")),
+        overrides=(),
+        workgroup_bytes_per_invocation=4,
     ),
+    KernelSpec(
+        "write_back",
+        (
+            uniform("shape"),
+            read("control"),
+            read("state"),
+            read("fresh"),
+            read("sample_losses"),
+            read("places"),
+            read_write("pool"),
+        ),
+    ),
+    KernelSpec(
+        "pack",
+        (
+            uniform("shape"),
+            uniform("hard_shape"),
+            read("state"),
+            read("targets"),
+            read_write("words"),
+            read_write("hard_targets"),
+            read_write("counts"),
+        ),
+    ),
+    KernelSpec("hard_damage", (uniform("shape"), uniform("mark"), read("corners"), read_write("words"))),
     KernelSpec(
         "hard_forward",
         (

@@ -36,10 +36,28 @@ def loop_trips(plan: Plan) -> dict[str, int]:
     shape, layout = plan.shape, plan.layout
     half = -(-shape.cells_per_grid // 2)
     hard_items = plan.groups * shape.cells_per_grid
+    pool_words = shape.batch * plan.grid_words
+    side = min(shape.damage_side, max(shape.height, shape.width))
+    damaged = shape.batch * side * side * shape.channels
     return {
         "coefficients": 4 * _SIXTEEN + _SIXTEEN,
         "harden": _SPLIT + 2 * _THREEFRY + 5 * _SIXTEEN,
         "seed_grid": 2 * _SPLIT + _linear(-(-shape.cells * shape.channels // 2), _THREEFRY),
+        "seed_boards": 2 * _SPLIT + _linear(shape.cells, _THREEFRY),
+        "same_start": _linear(shape.cells * shape.channels),
+        "draw_pool": 3 * _SPLIT + _linear(pool_words, _THREEFRY + loop(32)),
+        "rule_target": _linear(shape.cells, loop(9)),
+        "draw_corners": _SPLIT + _THREEFRY + _linear(len(shape.damage_steps) * shape.batch, _THREEFRY),
+        "damage": _linear(damaged),
+        "d_damage": _linear(damaged, loop(3)),
+        "hard_damage": _linear(hard_items, loop(32) + loop(shape.channels)),
+        "judge": _linear(plan.chunks, loop(shape.loss_channels * 16)),
+        "d_judge": _linear(plan.chunks * shape.loss_channels * 16),
+        "sample_losses": loop(
+            _rounds(shape.batch, 1, MOST_GROUPS),
+            loop(-(-shape.cells_per_grid * shape.loss_channels // 64)) + loop(6),
+        ),
+        "write_back": _linear(pool_words, loop(shape.batch) + loop(32)),
         "fire_mask": _SPLIT + loop(shape.steps, _SPLIT) + _linear(half * shape.steps, 1 + _SPLIT + _THREEFRY),
         "gate_forward": _tiled(plan, "gate_forward", _forward(plan, "gate_forward")),
         "hard_forward": _tiled(plan, "hard_forward", _forward(plan, "hard_forward")),
@@ -59,9 +77,9 @@ def loop_trips(plan: Plan) -> dict[str, int]:
         + loop(-(-plan.blocks // 8), loop(max(level.replicas for level in layout.levels)))
         + loop(3)
         + 6 * _SIXTEEN,
-        "commit": loop(-(-plan.chunks // 64)) + loop(6) + 2 * _SPLIT,
+        "commit": loop(-(-plan.chunks // 64), loop(len(shape.judged_steps))) + loop(6) + 2 * _SPLIT,
         "adamw": 2 * loop(32) + 6 * _SIXTEEN,
-        "pack": _linear(hard_items * shape.channels, loop(32)) + _linear(plan.groups),
+        "pack": _linear(hard_items * (shape.channels + shape.loss_channels), loop(32)) + _linear(plan.groups),
         "hard_loss": _linear(hard_items * shape.loss_channels),
     }
 

@@ -16,11 +16,10 @@ from difflogic import bits
 from difflogic import control as c
 from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.errors import DataError, LimitError
-from difflogic.gpu import scope
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch, encode
 from difflogic.gpu.pacing import SUBMIT_SECONDS
-from difflogic.gpu.plan import HISTORY, Plan, Schedule, make_plan
+from difflogic.gpu.plan import HISTORY, Plan, Schedule, Supply, make_plan
 from difflogic.gpu.workspace import Workspace, to_chunks
 from difflogic.hardening import Hardening
 from difflogic.layout import Layout, flat_layout
@@ -51,7 +50,7 @@ class GpuModel:
         self.info = device.info(plan.schedule)
         train = config.train
         self.workspace = Workspace(device, plan, Hyper.of(train), train.fire_rate, Hardening.of(train))
-        self._upload_targets_and_probes()
+        self._upload_task()
         entry = len(jobs) * 8
         self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
         self._counts_staging = device.staging("counts staging", self.workspace.buffers["counts"].size)
@@ -94,22 +93,34 @@ class GpuModel:
         workspace.upload("mu", np.stack([state.optimizer.mu for state in states]), "state")
         workspace.upload("nu", np.stack([state.optimizer.nu for state in states]), "state")
         workspace.upload("control", np.stack([_control_words(state) for state in states]), "state")
+        if self.plan.supply.pool:
+            workspace.upload("pool", np.stack([pool_words(state.pool) for state in states]), "state")
         workspace.submit(workspace.coefficients)
         self._epoch = states[0].epoch
 
-    def _upload_targets_and_probes(self) -> None:
+    def _upload_task(self) -> None:
+        """What does not change: targets, probes and what happens to them, the one start, a rule."""
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
-        loss_channels = plan.shape.loss_channels
-        targets = [np.tile(job.fixed_target.reshape(-1, loss_channels), (plan.shape.batch, 1)) for job in jobs]
-        chunked = to_chunks(np.stack(targets).astype(np.float32), plan.chunks)
-        workspace.upload("targets", chunked, "task")
-        hard_target = np.where(jobs[0].fixed_target.reshape(-1) > 0.5, np.uint32(0xFFFFFFFF), np.uint32(0))
-        workspace.upload("hard_targets", hard_target, "task")
+        targets = to_chunks(np.stack([_first_targets(job, plan.shape) for job in jobs]), plan.chunks)
+        workspace.upload("targets", targets, "task")
+        cells = plan.groups * plan.shape.cells_per_grid
+        hard_targets = np.zeros((plan.models, cells, plan.shape.loss_channels), dtype=np.uint32)
+        for model, job in enumerate(jobs):
+            of_probes = bits.pack(job.targets(job.probes)).T
+            hard_targets[model, : len(of_probes)] = of_probes
+        workspace.upload("hard_targets", hard_targets, "task")
         words = [to_chunks(bits.pack(job.probes).T, plan.hard_chunks) for job in jobs]
         workspace.upload(workspace.words(0), np.stack(words), "task")
         masks = [job.probe_masks for job in jobs if job.probe_masks is not None]
         if masks:
             workspace.upload("hard_masks", np.stack(masks), "task")
+        corners = [job.probe_damage for job in jobs if job.probe_damage is not None]
+        if corners:
+            workspace.upload("corners", corner_words(np.stack(corners), plan), "task")
+        if jobs[0].start is not None:
+            workspace.upload("same", jobs[0].start.astype(np.float32), "task")
+        if jobs[0].rule is not None:
+            workspace.upload("rule", jobs[0].rule.astype(np.uint32), "task")
 
     # training -----------------------------------------------------------------------------------------
 
@@ -119,7 +130,8 @@ class GpuModel:
         workspace, train = self.workspace, self._jobs[0].config.train
         fire = workspace.fire if train.asynchronous else []
         harden = workspace.harden if train.hardening else []
-        return [*harden, *workspace.seed, *fire, *workspace.forward, *workspace.backward, *workspace.update]
+        drawn = [*harden, *workspace.seed, *fire, *workspace.corners]
+        return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
     def train(self, epochs: int) -> None:
         """Queue `epochs` train steps, several to a submit or several submits to a step.
@@ -201,7 +213,7 @@ class GpuModel:
         )
 
     def _counts(self) -> Array:
-        """`[M, groups, 2]`: wrong values, and the bits of the samples with any. One submit, T + 2 dispatches."""
+        """`[M, groups, 2]`: wrong values, and the bits of the samples with any."""
         counts = self.workspace.buffers["counts"]
         pacer = self.workspace.pacer
         *before, last = pacer.pieces(self.workspace.evaluation)
@@ -223,7 +235,19 @@ class GpuModel:
         shape = (self.plan.models, self.plan.layout.gates, 16)
         floats = [download(name, np.float32, "checkpoint").reshape(shape) for name in ("logits", "mu", "nu")]
         words = download("control", np.uint32, "checkpoint").reshape(-1, c.WORDS)
-        return [_train_state(*each) for each in zip(*floats, words, strict=True)]
+        return [_train_state(*each) for each in zip(*floats, words, self._pools(), strict=True)]
+
+    def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
+        """Each model's, or None."""
+        plan = self.plan
+        if not plan.supply.pool:
+            return [None] * plan.models
+        shape = plan.shape
+        words = self.workspace.download("pool", np.uint32, "checkpoint").reshape(plan.models, plan.supply.pool, -1)
+        values = np.unpackbits(
+            words.astype("<u4").view(np.uint8), axis=2, count=shape.cells_per_grid * shape.channels, bitorder="little"
+        )
+        return list(values.reshape(plan.models, plan.supply.pool, shape.height, shape.width, shape.channels))
 
     def close(self) -> None:
         self._collect()
@@ -260,8 +284,7 @@ def _most(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
 
 
 def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> Plan:
-    scope.check_task(job.config)
-    train = job.config.train
+    task, train = job.config.task, job.config.train
     return make_plan(
         device.adapter,
         device.limits,
@@ -272,6 +295,7 @@ def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
         schedule=schedule,
         max_memory=device.max_memory,
         asynchronous=train.asynchronous,
+        supply=Supply(task.start, job.rule is not None, train.pool, train.pool_reset),
     )
 
 
@@ -283,7 +307,7 @@ def _refused(device: Device, job: Job, layouts: Sequence[Layout], schedule: Sche
     return False
 
 
-def _train_state(logits: Array, mu: Array, nu: Array, words: Array) -> TrainState:
+def _train_state(logits: Array, mu: Array, nu: Array, words: Array, pool: npt.NDArray[np.uint8] | None) -> TrainState:
     return TrainState(
         logits=logits,
         optimizer=OptimizerState(mu, nu, int(words[c.STEP])),
@@ -291,6 +315,7 @@ def _train_state(logits: Array, mu: Array, nu: Array, words: Array) -> TrainStat
         train_key=words[c.TRAIN_KEY],
         epoch=int(words[c.EPOCH]),
         skipped=int(words[c.SKIPPED]),
+        pool=pool,
     )
 
 
@@ -299,3 +324,25 @@ def _control_words(state: TrainState) -> Array:
     words[c.DATA_KEY], words[c.TRAIN_KEY] = state.data_key, state.train_key
     words[c.STEP], words[c.EPOCH], words[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
     return words
+
+
+def _first_targets(job: Job, shape: Shape) -> npt.NDArray[np.float32]:
+    """`[cells, loss_channels]`: the task's, or what a rule makes of the grids before any epoch, which are empty."""
+    grids = np.zeros((shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8)
+    target = job.targets(grids) if job.target is None else np.broadcast_to(job.target, (shape.batch, *job.target.shape))
+    return target.reshape(-1, shape.loss_channels).astype(np.float32)
+
+
+def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.uint32]:
+    """`[M, D, samples, 2]` of the first samples' `corners`; the others' are 0."""
+    words = np.zeros((*corners.shape[:2], plan.corner_samples, 2), dtype=np.uint32)
+    words[:, :, : corners.shape[2]] = corners
+    return words
+
+
+def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
+    """`[pool, H, W, C]` of 0 and 1 as words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
+    assert pool is not None
+    packed = np.packbits(pool.reshape(len(pool), -1), axis=1, bitorder="little")
+    padded = np.pad(packed, [(0, 0), (0, -packed.shape[1] % 4)])
+    return np.ascontiguousarray(padded).view("<u4").astype(np.uint32)

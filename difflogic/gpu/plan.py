@@ -16,6 +16,7 @@ from difflogic.gpu.kernels import KERNELS, TILED, KernelSpec
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.gpu.spans import Span, spans
 from difflogic.layout import Layout
+from difflogic.rules import ENTRIES as RULE_ENTRIES
 from difflogic.shape import Shape
 
 CHUNK = 16
@@ -94,6 +95,20 @@ SOFTWARE = (Schedule(8, 8), Schedule(8, 1), Schedule(32, 1), Schedule(64, 1))
 
 
 @dataclass(frozen=True)
+class Supply:
+    """Where start grids and targets come from."""
+
+    start: str = "random"
+    """As in TaskConfig."""
+    ruled: bool = False
+    """Whether a rule makes the targets."""
+    pool: int = 0
+    """Grids of the sample pool; 0 where there is none."""
+    resets: int = 0
+    """As TrainConfig's `pool_reset`."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """Sizes of the buffers of some models, under a schedule."""
 
@@ -111,6 +126,7 @@ class Plan:
     """Whether there are fire masks."""
     most_work: int = HARDWARE_WORK
     """Gate evaluations of one dispatch at most."""
+    supply: Supply = Supply()
 
     @property
     def models(self) -> int:
@@ -144,6 +160,16 @@ class Plan:
     def groups(self) -> int:
         """Groups of 32 samples in hard evaluation: the probes', then the batch's."""
         return self.probe_groups + -(-self.hard_batch // 32)
+
+    @property
+    def corner_samples(self) -> int:
+        """Samples that have squares: the probes in groups of 32, then the batch likewise."""
+        return 32 * (self.probe_groups + -(-self.shape.batch // 32))
+
+    @property
+    def grid_words(self) -> int:
+        """Words of 32 values that a grid of the sample pool takes."""
+        return -(-self.shape.cells_per_grid * self.shape.channels // 32)
 
     @property
     def hard_chunks(self) -> int:
@@ -221,6 +247,8 @@ class Plan:
     def state_slot(self, step: int) -> int:
         """Which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
         whole, rest = divmod(step, self.spacing)
+        if rest and step == self.shape.steps and self.supply.pool:
+            return self.shape.steps // self.spacing + self.spacing  # the last goes into the pool at the end
         return whole if rest == 0 else self.shape.steps // self.spacing + rest
 
     def word_slot(self, step: int) -> int:
@@ -230,7 +258,8 @@ class Plan:
     def buffer_counts(self) -> dict[str, int]:
         """How many buffers of a name there are, where not one."""
         steps = self.shape.steps
-        counts = {"states": steps // self.spacing + self.spacing}
+        last = self.state_slot(steps) + 1
+        counts = {"states": max(last, steps // self.spacing + self.spacing)}
         if self.training:
             counts["d_rows"] = 2
         if self.schedule.keep:
@@ -266,7 +295,7 @@ class Plan:
                 "control": each * 32,
                 "history": each * HISTORY * 8,
                 "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
-                "loss_partials": each * self.chunks * 4,
+                "loss_partials": each * len(shape.judged_steps) * self.chunks * 4,
                 "d_rows": each * self.chunks * 3 * shape.channels * self.window * 4,
                 "partials": each * self.blocks * layout.instances * 16,
             }
@@ -274,8 +303,29 @@ class Plan:
             sizes |= {
                 "hard_masks": masks,
                 "words": each * self.hard_chunks * shape.channels * chunk_bytes,
-                "hard_targets": shape.cells_per_grid * shape.loss_channels * 4,
+                "hard_targets": each * self.groups * shape.cells_per_grid * shape.loss_channels * 4,
                 "counts": each * self.groups * 8,
+            }
+        if shape.damage_steps:
+            sizes["corners"] = each * len(shape.damage_steps) * self.corner_samples * 8
+        return sizes | (self._supply_bytes() if self.training else {})
+
+    def _supply_bytes(self) -> dict[str, int]:
+        """Buffers of what not every task asks for."""
+        shape, each, sizes = self.shape, self.models, {}
+        chunk_bytes = CHUNK * 4
+        if (judged := len(shape.judged_steps)) > 1:
+            sizes["d_judged"] = each * (judged - 1) * self.chunks * shape.loss_channels * chunk_bytes
+        if self.supply.start not in ("random", "boards"):
+            sizes["same"] = shape.cells_per_grid * shape.channels * 4
+        if self.supply.ruled:
+            sizes["rule"] = RULE_ENTRIES * 4
+        if self.supply.pool:
+            sizes |= {
+                "pool": each * self.supply.pool * self.grid_words * 4,
+                "fresh": each * self.chunks * shape.channels * chunk_bytes,
+                "places": each * shape.batch * 4,
+                "sample_losses": each * shape.batch * 4,
             }
         return sizes
 
@@ -376,6 +426,7 @@ def make_plan(
     training: bool = True,
     max_memory: int | None = None,
     asynchronous: bool = True,
+    supply: Supply | None = None,
 ) -> Plan:
     """The first schedule of the adapter's kind that the device can run within `max_memory` bytes.
 
@@ -386,7 +437,9 @@ def make_plan(
     smallest: Plan | None = None
     work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
     for candidate in _candidates(adapter, schedule, training, shape.steps):
-        plan = Plan(tuple(layouts), shape, candidate, probes, hard_batch, training, asynchronous, work)
+        plan = Plan(
+            tuple(layouts), shape, candidate, probes, hard_batch, training, asynchronous, work, supply or Supply()
+        )
         plan = _within_loops(plan) if adapter.limits_loops else plan
         try:
             plan.check(limits, adapter.limits_loops)

@@ -17,7 +17,7 @@ from difflogic.gpu.kernels import TILED
 from difflogic.gpu.loops import LINEAR_WG
 from difflogic.gpu.pacing import Pacer
 from difflogic.gpu.plan import CHUNK, Plan, Schedule
-from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, at_bytes, shape_bytes
+from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, MARK_BYTES, at_bytes, mark_bytes, shape_bytes
 from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.layout import Layout
 from difflogic.shape import Hyper
@@ -25,7 +25,7 @@ from difflogic.shape import Hyper
 Array = npt.NDArray[Any]
 
 
-_OWN = ("device", "plan", "buffers", "several", "pacer", "_at")
+_OWN = ("device", "plan", "buffers", "several", "pacer", "_at", "_marks")
 """Attributes of a workspace that are not derived from its schedule."""
 
 
@@ -61,6 +61,10 @@ class Workspace:
         device.upload(self.buffers["at"], blocks, "shape")
         places = ((self.buffers["at"], AT_STRIDE * row, AT_BYTES) for row in range(len(rows)))
         self._at = dict(zip(rows, places, strict=True))
+        marks = mark_bytes(plan.shape)
+        self.buffers["mark"] = device.buffer("mark", len(marks), uniform=True)
+        device.upload(self.buffers["mark"], marks, "shape")
+        self._marks = [(self.buffers["mark"], AT_STRIDE * step, MARK_BYTES) for step in range(plan.shape.steps + 1)]
 
     def _upload_wiring(self) -> None:
         layouts = self.plan.layouts
@@ -90,8 +94,11 @@ class Workspace:
 
     @cached_property
     def forward(self) -> list[Dispatch]:
-        """T CA steps of the soft circuit, from the first state."""
-        return [dispatch for step in range(self.plan.shape.steps) for dispatch in self.forward_step(step)]
+        """T CA steps of the soft circuit, from the first state, with earlier losses and damage on the way."""
+        steps = range(self.plan.shape.steps)
+        made = [self._damage(0)]
+        made += [[*self.forward_step(step), *self._judge(step + 1), *self._damage(step + 1)] for step in steps]
+        return [dispatch for each in made for dispatch in each]
 
     def forward_step(self, step: int) -> list[Dispatch]:
         """One CA step of the soft circuit."""
@@ -103,6 +110,25 @@ class Workspace:
             "kept": self.several["kept"][step] if plan.schedule.keep and plan.shape.half else self.buffers["nothing"],
         }
         return self._tiled("gate_forward", step, bound)
+
+    def _judge(self, step: int) -> list[Dispatch]:
+        """The loss of a state, where one is taken there that is not the last."""
+        shape = self.plan.shape
+        if step not in shape.judged_steps[:-1] or not self.plan.training:
+            return []
+        return [self._linear("judge", self.plan.chunks, {"state": self.state(step), "mark": self._marks[step]})]
+
+    def _damage(self, step: int) -> list[Dispatch]:
+        """The damage of a state, which may have been done before, where there is any."""
+        if step not in self.plan.shape.damage_steps:
+            return []
+        return [self._linear("damage", self._damaged_values, {"state": self.state(step), "mark": self._marks[step]})]
+
+    @property
+    def _damaged_values(self) -> int:
+        shape = self.plan.shape
+        side = min(shape.damage_side, max(shape.height, shape.width))
+        return shape.batch * side * side * shape.channels
 
     @cached_property
     def backward(self) -> list[Dispatch]:
@@ -117,25 +143,50 @@ class Workspace:
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
-        """One CA step backward; before it, the forward steps whose states were not kept, where it needs them first."""
+        """One CA step backward, and what happened to its state before it.
+
+        Before it, the forward steps whose states were not kept, where it needs them first.
+        """
         bound = {
             "kept": self.several["kept"][step] if self.plan.schedule.keep else self.state(step),
             "d_next": self._d_rows(step + 1),
             "values": self.buffers["scratch"],
             "d_rows": self._d_rows(step),
         }
-        return [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
+        fused = [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
+        return [*fused, *(self._d_events(step) if step > 0 else [])]
+
+    def _d_events(self, step: int) -> list[Dispatch]:
+        """The adjoints of a state's damage and of its loss."""
+        shape, made = self.plan.shape, []
+        bound = {"d_rows": self._d_rows(step), "mark": self._marks[step]}
+        if step in shape.damage_steps:
+            made.append(self._linear("d_damage", self._damaged_values, bound))
+        if step in shape.judged_steps:
+            made.append(self._linear("d_judge", self.plan.chunks * CHUNK * shape.loss_channels, bound))
+        return made
 
     def _forward_again(self, step: int) -> list[Dispatch]:
         """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
         spacing = self.plan.spacing
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []
-        return [dispatch for again in range(step - spacing + 1, step) for dispatch in self.forward_step(again)]
+        steps = range(step - spacing + 1, step)
+        return [dispatch for again in steps for dispatch in (*self.forward_step(again), *self._damage(again + 1))]
 
     @cached_property
     def update(self) -> list[Dispatch]:
-        return [self._linear("adamw", self.plan.layout.gates)]
+        """New logits; and the batch goes back into the pool, where it came from one."""
+        plan = self.plan
+        adamw = self._linear("adamw", plan.layout.gates)
+        if not plan.supply.pool:
+            return [adamw]
+        last = {"state": self.state(plan.shape.steps)}
+        return [
+            self._dispatch("sample_losses", min(plan.shape.batch, 65535), last),
+            adamw,
+            self._linear("write_back", plan.shape.batch * plan.grid_words, last),
+        ]
 
     @cached_property
     def harden(self) -> list[Dispatch]:
@@ -144,9 +195,25 @@ class Workspace:
 
     @cached_property
     def seed(self) -> list[Dispatch]:
-        """Fresh start grids from the control block's key."""
-        pairs = -(-self.plan.shape.cells * self.plan.shape.channels // 2)
-        return [self._linear("seed_grid", pairs, {"state": self.state(0)})]
+        """Start grids by the control block's key, fresh or from the pool, and a rule's targets."""
+        plan, shape, first = self.plan, self.plan.shape, {"state": self.state(0)}
+        kernel, items = {
+            "random": ("seed_grid", -(-shape.cells * shape.channels // 2)),
+            "boards": ("seed_boards", shape.cells),
+        }.get(plan.supply.start, ("same_start", shape.cells * shape.channels))
+        made = [self._linear(kernel, items, {"state": self.buffers["fresh"]} if plan.supply.pool else first)]
+        if plan.supply.pool:
+            made.append(self._linear("draw_pool", shape.batch * plan.grid_words, first))
+        if plan.supply.ruled:
+            made.append(self._linear("rule_target", shape.cells, first))
+        return made
+
+    @cached_property
+    def corners(self) -> list[Dispatch]:
+        """Fresh squares for every damage step, from the control block's key."""
+        shape = self.plan.shape
+        steps = len(shape.damage_steps)
+        return [self._linear("draw_corners", steps * shape.batch)] if steps else []
 
     @cached_property
     def fire(self) -> list[Dispatch]:
@@ -156,8 +223,23 @@ class Workspace:
 
     @cached_property
     def hard_forward(self) -> list[Dispatch]:
-        """T CA steps of the hard circuit, from the first words."""
-        return [dispatch for step in range(self.plan.shape.steps) for dispatch in self._hard_step(step)]
+        """T CA steps of the hard circuit, from the first words, with damage on the way."""
+        steps = range(self.plan.shape.steps)
+        made = [self._hard_damage(0), *([*self._hard_step(step), *self._hard_damage(step + 1)] for step in steps)]
+        return [dispatch for each in made for dispatch in each]
+
+    def _hard_damage(self, step: int) -> list[Dispatch]:
+        if step not in self.plan.shape.damage_steps:
+            return []
+        bound = {"shape": self.buffers["hard_shape"], "words": self.words(step), "mark": self._marks[step]}
+        return [self._linear("hard_damage", self.plan.groups * self.plan.shape.cells_per_grid, bound)]
+
+    def _hard_judge(self, step: int) -> list[Dispatch]:
+        shape = self.plan.shape
+        if step not in shape.judged_steps:
+            return []
+        values = self.plan.groups * shape.cells_per_grid * shape.loss_channels
+        return [self._linear("hard_loss", values, {"shape": self.buffers["hard_shape"], "words": self.words(step)})]
 
     def _hard_step(self, step: int) -> list[Dispatch]:
         bound = {
@@ -171,15 +253,16 @@ class Workspace:
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
-        """The training batch joins the probes, T hard steps, and the count of wrong values."""
+        """The training batch joins the probes, T hard steps, and after the judged ones the count of wrong values."""
         shape = self.plan.shape
-        values = self.plan.groups * shape.cells_per_grid
-        last = {"shape": self.buffers["hard_shape"], "words": self.words(shape.steps)}
-        return [
-            self._linear("pack", values * shape.channels, {"state": self.state(0), "words": self.words(0)}),
-            *self.hard_forward,
-            self._linear("hard_loss", values * shape.loss_channels, last),
+        values = self.plan.groups * shape.cells_per_grid * (shape.channels + shape.loss_channels)
+        made = [
+            [self._linear("pack", values, {"state": self.state(0), "words": self.words(0)})],
+            self._hard_damage(0),
         ]
+        for step in range(shape.steps):
+            made.append([*self._hard_step(step), *self._hard_judge(step + 1), *self._hard_damage(step + 1)])
+        return [dispatch for each in made for dispatch in each]
 
     def state(self, step: int) -> Any:
         """The buffer of a step's soft state."""

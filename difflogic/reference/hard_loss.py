@@ -1,4 +1,4 @@
-"""Wrong values of the last hard state. Twin of `hard_loss.wgsl`."""
+"""Wrong values of a judged hard state are counted. Twin of `hard_loss.wgsl`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = npt.NDArray[Any]
 def hard_loss(shape: Shape, samples: int, words: Array, hard_targets: Array, counts: Array) -> None:
     """`counts [groups, 2]`: wrong values, and the bits of the samples with any; `samples` in all groups together.
 
-    `words [C, groups*H*W]`; `hard_targets [loss_channels, H*W]`, all bits set or none, or one per group like the
-    words; `shape.batch` counts groups of 32 samples.
+    Added to what earlier states of the rollout had. `words [C, groups*H*W]`, `hard_targets [loss_channels,
+    groups*H*W]`; `shape.batch` counts groups of 32 samples.
     """
     last = words[: shape.loss_channels].reshape(shape.loss_channels, shape.batch, shape.cells_per_grid)
     present = np.clip(samples - WORD * np.arange(shape.batch), 0, WORD).astype(np.uint64)
     mask = ((np.uint64(1) << present) - np.uint64(1)).astype(np.uint32)
-    wrong = (last ^ hard_targets.reshape(shape.loss_channels, -1, shape.cells_per_grid)) & mask[:, None]
-    counts[:, 0] = np.bitwise_count(wrong).sum(axis=(0, 2))
-    counts[:, 1] = np.bitwise_or.reduce(wrong, axis=(0, 2))
+    wrong = (last ^ hard_targets.reshape(last.shape)) & mask[:, None]
+    counts[:, 0] += np.bitwise_count(wrong).sum(axis=(0, 2), dtype=np.uint32)
+    counts[:, 1] |= np.bitwise_or.reduce(wrong, axis=(0, 2))

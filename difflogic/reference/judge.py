@@ -1,4 +1,4 @@
-"""The loss of a state before the last, and how its adjoint joins those that come from later steps."""
+"""The loss of a state before the last. Twin of `judge.wgsl`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from difflogic.shape import Shape
 Array = npt.NDArray[Any]
 
 
-def judge(shape: Shape, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
-    """A `state [C, cells]` as `loss` judges the last, before it is damaged.
+def judge(shape: Shape, mark: int, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
+    """The `state [C, cells]` of the `mark`-th judged step, as `loss` judges the last: before it is damaged.
 
-    `d_judged [loss_channels, cells]` keeps its adjoint, `loss_partials [cells]` its loss.
+    `d_judged [J-1, loss_channels, cells]` keeps its adjoint, `loss_partials [J, cells]` its loss.
     """
     difference = state[: shape.loss_channels] - targets
-    d_judged[:] = 2 * difference
-    loss_partials[:] = np.sum(difference**2, axis=0)
-
-
-def d_judge(shape: Shape, d_judged: Array, d_rows: Array) -> None:
-    """Added in the middle row of a cell's own patch, as `loss` writes it."""
-    d_rows[1 : 3 * shape.loss_channels : 3] += d_judged
+    d_judged[mark] = 2 * difference
+    loss_partials[mark] = np.sum(difference**2, axis=0)

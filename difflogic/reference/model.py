@@ -9,20 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic import control as c
-from difflogic import prng
 from difflogic.bits import WORD, pack
-from difflogic.damage import draw_corners
 from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
 from difflogic.hardening import Hardening
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
 from difflogic.reference.commit import commit
+from difflogic.reference.draw_corners import draw_corners
+from difflogic.reference.draw_pool import draw_pool
 from difflogic.reference.fire_mask import fire_mask
 from difflogic.reference.hard_loss import hard_loss
 from difflogic.reference.harden import harden
-from difflogic.reference.pool import draw_pool, write_back
 from difflogic.reference.rollout import Course, hard_rollout, soft_gradients
+from difflogic.reference.rule_target import rule_target
+from difflogic.reference.same_start import same_start
+from difflogic.reference.sample_losses import sample_losses
+from difflogic.reference.seed_boards import seed_boards
 from difflogic.reference.seed_grid import seed_grid
+from difflogic.reference.write_back import write_back
 from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
@@ -48,7 +52,10 @@ class ReferenceModel:
         self._control[c.STEP], self._control[c.EPOCH] = state.optimizer.step, state.epoch
         self._control[c.SKIPPED] = state.skipped
         self._start = np.zeros((shape.channels, shape.cells), dtype=np.float32)
+        self._fresh = np.zeros_like(self._start)
+        self._places = np.zeros(shape.batch, dtype=np.int64)
         self._corners = np.zeros((len(shape.damage_steps), shape.batch, 2), dtype=np.int64)
+        self._targets = self._first_targets()
         self._history = np.empty((1, 2), dtype=np.float32)
         self._waiting: list[EpochMetrics] = []
 
@@ -58,30 +65,34 @@ class ReferenceModel:
 
     def _train_step(self) -> None:
         shape, control = self._shape, self._control
-        fresh, places = self._draw_starts()
+        self._draw_starts()
         course = self._draw_course()
-        targets = self._targets()
-        done = soft_gradients(course, self._logits, self._start, targets, control)
+        done = soft_gradients(course, self._logits, self._start, self._targets, control)
         commit(done.loss_partials, control, self._history)
         adamw(self._hyper, control, done.gradients, self._logits, self._mu, self._nu)
         if self._pool is not None:
+            losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
+            with np.errstate(over="ignore", invalid="ignore"):  # of a skipped epoch
+                sample_losses(shape, last, self._targets, losses)
             resets = self._job.config.train.pool_reset
-            write_back(shape, resets, control, done.states[-1], targets, fresh, places, self._pool)
+            write_back(shape, resets, control, last, self._fresh, losses, self._places, self._pool)
         loss, skipped = self._history[0]
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
-    def _draw_starts(self) -> tuple[Array, Array]:
-        """This epoch's start grids; returned are fresh ones `[B, H, W, C]` and the batch's places in the pool."""
-        shape, control = self._shape, self._control
-        if self._job.config.task.start == "random":
-            seed_grid(shape, control, self._start)
+    def _draw_starts(self) -> None:
+        """This epoch's start grids, from the pool where there is one, and the rule's targets."""
+        shape, control, job = self._shape, self._control, self._job
+        into = self._start if self._pool is None else self._fresh
+        if job.start is not None:
+            same_start(shape, job.start.reshape(-1, shape.channels), into)
+        elif job.config.task.start == "boards":
+            seed_boards(shape, control, into)
         else:
-            fresh = self._job.fresh(prng.split(control[c.DATA_KEY])[1], shape.batch)
-            self._start[:] = fresh.reshape(-1, shape.channels).T
-        fresh, places = self._batch(), np.zeros(shape.batch, dtype=np.int64)
+            seed_grid(shape, control, into)
         if self._pool is not None:
-            draw_pool(shape, control, self._pool, self._start, places)
-        return fresh, places
+            draw_pool(shape, control, self._pool, self._start, self._places)
+        if job.rule is not None:
+            rule_target(shape, self._start, job.rule, self._targets)
 
     def _draw_course(self) -> Course:
         """This epoch's fire masks, damage and hardened gates."""
@@ -90,8 +101,7 @@ class ReferenceModel:
         if train.asynchronous:
             masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
             fire_mask(shape, train.fire_rate, control, masks)
-        key = prng.split(control[c.TRAIN_KEY])[1]
-        self._corners = draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)
+        draw_corners(shape, control, self._corners)
         hardened = None
         if train.hardening:
             hardened = np.empty((self._layout.gates, 4), dtype=np.float32)
@@ -104,12 +114,12 @@ class ReferenceModel:
         grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         return np.asarray(grids, dtype=np.uint8)
 
-    def _targets(self) -> npt.NDArray[np.float32]:
-        """`[loss_channels, cells]`: what this epoch's starts should become."""
+    def _first_targets(self) -> npt.NDArray[np.float32]:
+        """`[loss_channels, cells]`: the task's, or what a rule makes of the grids before any epoch, which are empty."""
         job, channels = self._job, self._shape.loss_channels
-        if job.target is not None:  # as it is given: the loss may be made infinite by it
-            return np.tile(job.target.reshape(-1, channels).T, (1, self._shape.batch)).astype(np.float32)
-        return job.targets(self._batch()).reshape(-1, channels).T.astype(np.float32)
+        if job.target is None:
+            return job.targets(self._batch()).reshape(-1, channels).T.astype(np.float32)
+        return np.tile(job.target.reshape(-1, channels).T, (1, self._shape.batch)).astype(np.float32)
 
     def drain(self) -> list[EpochMetrics]:
         drained, self._waiting = self._waiting, []
@@ -131,11 +141,11 @@ class ReferenceModel:
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
         _, judged = hard_rollout(Course(shape, self._layout, masks, corners), self._logits, pack(grids))
         targets = pack(self._job.targets(grids))
-        counts = np.zeros((len(judged), -(-len(grids) // WORD), 2), dtype=np.uint32)
-        packed = dataclasses.replace(shape, batch=counts.shape[1])
-        for words, count in zip(judged, counts, strict=True):
-            hard_loss(packed, len(grids), words, targets, count)
-        return np.stack([counts[..., 0].sum(axis=0), np.bitwise_or.reduce(counts[..., 1], axis=0)], axis=1)
+        counts = np.zeros((-(-len(grids) // WORD), 2), dtype=np.uint32)
+        packed = dataclasses.replace(shape, batch=len(counts))
+        for words in judged:
+            hard_loss(packed, len(grids), words, targets, counts)
+        return counts
 
     def to_cpu(self) -> TrainState:
         control = self._control

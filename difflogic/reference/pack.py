@@ -12,9 +12,13 @@ from difflogic.shape import Shape
 Array = npt.NDArray[Any]
 
 
-def pack(shape: Shape, state: Array, words: Array, counts: Array) -> None:
-    """`state [C, cells]` of 0 and 1 -> the last groups of `words [C, groups*H*W]`; clears the counts."""
-    grids = state.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
-    packed = bits.pack(grids)
-    words[:, -packed.shape[1] :] = packed
+def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets: Array, counts: Array) -> None:
+    """`state [C, cells]` of 0 and 1 -> the last groups of `words [C, groups*H*W]`; clears the counts.
+
+    `targets [loss_channels, cells]` -> those of `hard_targets [loss_channels, groups*H*W]`.
+    """
+    for values, packed in ((state, words), (targets, hard_targets)):
+        grids = (values.T > 0.5).reshape(shape.batch, shape.height, shape.width, len(values))
+        last = bits.pack(grids)
+        packed[:, -last.shape[1] :] = last
     counts[:] = 0

@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from difflogic.layout import Layout
 from difflogic.reference.coefficients import coefficients as soft_coefficients
-from difflogic.reference.damage import d_damage, damage, hard_damage
+from difflogic.reference.d_damage import d_damage
+from difflogic.reference.d_judge import d_judge
+from difflogic.reference.damage import damage
 from difflogic.reference.gate_backward import gate_backward
 from difflogic.reference.gate_forward import gate_forward
 from difflogic.reference.gradients import gradients as logit_gradients
+from difflogic.reference.hard_damage import hard_damage
 from difflogic.reference.hard_forward import hard_forward
-from difflogic.reference.judge import d_judge, judge
+from difflogic.reference.judge import judge
 from difflogic.reference.loss import loss as squared_error
 from difflogic.shape import Shape
 
@@ -69,8 +72,7 @@ def _soft_rollout(
     scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
-            index = shape.judged_steps.index(step)
-            judge(shape, states[step], targets, d_judged[index], loss_partials[index])
+            judge(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
         if step in shape.damage_steps:
             assert course.corners is not None
             damage(shape, shape.damage_steps.index(step), course.corners, states[step])
@@ -127,7 +129,7 @@ def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array,
             assert course.corners is not None
             d_damage(shape, shape.damage_steps.index(step), course.corners, d_here)
         if step in shape.judged_steps:
-            d_judge(shape, d_judged[shape.judged_steps.index(step)], d_here)
+            d_judge(shape, shape.judged_steps.index(step), d_judged, d_here)
     gradients = np.empty_like(logits)
     logit_gradients(layout, partials, logits, gradients, control)
     return SoftPass(states, loss_partials, gradients)

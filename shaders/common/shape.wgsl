@@ -18,7 +18,9 @@ struct Shape {
     probes: u32, probe_groups: u32, fire_rate: f32, lr: f32,
     weight_decay: f32, beta1: f32, beta2: f32, epsilon: f32,
     clip: f32, models: u32, window: u32, harden_first: u32,
-    harden_length: u32, harden_peak: u32, unused0: u32, unused1: u32,
+    harden_length: u32, harden_peak: u32, judged: u32, damages: u32,
+    damage_side: u32, corner_samples: u32, pool: u32, grid_words: u32,
+    resets: u32, unused0: u32, unused1: u32, unused2: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 

@@ -33,3 +33,14 @@ fn random_pair(key: vec2<u32>, i: u32, count: u32) -> vec2<u32> {
     let second = i + (count + 1u) / 2u;
     return threefry(key, vec2<u32>(i, select(0u, second, second < count)));
 }
+
+// Word i of random_bits(key, count).
+fn random_word(key: vec2<u32>, i: u32, count: u32) -> u32 {
+    let half = (count + 1u) / 2u;
+    let words = random_pair(key, i % half, count);
+    return select(words.y, words.x, i < half);
+}
+
+fn fold_in(key: vec2<u32>, data: u32) -> vec2<u32> {
+    return threefry(key, vec2<u32>(0u, data));
+}

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from difflogic.circuit import Circuit
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
-from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule
+from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule, Supply
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.layout import flat_layout
@@ -42,12 +42,15 @@ class Rig:
     hardening: Hardening = NO_HARDENING
     probes: int = 0
     hard_batch: int = 0
+    supply: Supply = field(default_factory=Supply)
 
     def __post_init__(self) -> None:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
-        self.plan = Plan(tuple(self.layouts), self.shape, self.schedule, self.probes, self.hard_batch)
+        self.plan = Plan(
+            tuple(self.layouts), self.shape, self.schedule, self.probes, self.hard_batch, supply=self.supply
+        )
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
-        given = {"wires", "edges", "shape", "hard_shape", "at"}
+        given = {"wires", "edges", "shape", "hard_shape", "at", "mark"}
         single = (buffer for name, buffer in self.work.buffers.items() if name not in given)
         for buffer in (*single, *(each for buffers in self.work.several.values() for each in buffers)):
             self.put(buffer, np.full(buffer.size // 4, POISON))

@@ -13,6 +13,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
 from tests.gpu.jobs import make_job, start
+from tests.tasks import task_job
 
 
 class Calls(Counter[str]):
@@ -80,6 +81,28 @@ def test_a_train_step_is_few_dispatches(device: Device, steps: int, fire_rate: f
     assert core == {"gate_forward": steps, "loss": 1, "gate_backward": steps}
     assert kernels.total() == (5 if fire_rate < 1 else 4)
     assert len(model.workspace.evaluation) == steps + 2
+    model.close()
+
+
+def test_what_a_task_asks_for_costs_its_own_dispatches(device: Device) -> None:
+    """As the table of shaders/README.md tells: nothing for what is not asked for."""
+    job = task_job("everything")
+    assert (job.config.task.judged_steps, job.config.task.damage_steps) == ((2, 3, 4), (0, 3))
+    model = GpuModel.from_cpu(device, [job], [start(job)])
+    once = ("same_start", "draw_pool", "fire_mask", "draw_corners", "loss", "gradients", "commit", "sample_losses")
+    kernels = Counter(dispatch.kernel for dispatch in model.train_step)
+    assert kernels == {
+        **dict.fromkeys((*once, "adamw", "write_back"), 1),
+        **dict.fromkeys(("gate_forward", "gate_backward"), 4),
+        **dict.fromkeys(("judge", "d_judge", "damage"), 2),
+        "d_damage": 1,
+    }
+    judging = Counter(dispatch.kernel for dispatch in model.workspace.evaluation)
+    assert judging == {"pack": 1, "hard_forward": 4, "hard_loss": 3, "hard_damage": 2}
+    model.close()
+    ruled = task_job("boards and a rule, torus")
+    model = GpuModel.from_cpu(device, [ruled], [start(ruled)])
+    assert [dispatch.kernel for dispatch in model.train_step][:3] == ["seed_boards", "rule_target", "gate_forward"]
     model.close()
 
 

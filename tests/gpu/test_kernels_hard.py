@@ -17,7 +17,6 @@ from tests.gpu.rig import POISON, SCHEDULES, rig
 from tests.random_circuits import bits, random_circuit
 
 M = 2
-ALL_ONES = np.uint32(0xFFFFFFFF)
 
 SHAPES = {
     "zero": (Shape(3, 5, 7, 2, steps=3), 1.0, 40),
@@ -62,34 +61,41 @@ def test_pack(device: Device, batch: int, probes: int) -> None:
     drawn = [random_circuit(rng)] * M
     with rig(device, drawn, shape, probes=probes, hard_batch=batch) as r:
         state = grids.reshape(M, -1, 2).swapaxes(1, 2).astype(np.float32)
+        targets = bits(rng, M, 1, shape.cells)
         r.put_cells(r.work.state(0), state)
+        r.put_cells("targets", targets)
         r.run(r.work.evaluation[0])
         words = r.get_cells(r.work.words(0), 2, r.hard_shape.cells, dtype=np.uint32)
+        hard_targets = r.get("hard_targets", r.hard_shape.cells, dtype=np.uint32)
         assert not r.get("counts", r.plan.groups, 2, dtype=np.uint32).any()
     for m in range(M):
         expected = np.full_like(words[m], POISON)
-        pack(shape, state[m], expected, np.empty((len(expected), 2)))
+        of_targets = np.full_like(hard_targets[m], POISON)[None]
+        pack(shape, state[m], targets[m], expected, of_targets, np.empty((len(expected), 2)))
         np.testing.assert_array_equal(words[m], expected)
+        np.testing.assert_array_equal(hard_targets[m], of_targets[0])
 
 
 @pytest.mark.parametrize("loss_channels", [1, 3])
 @pytest.mark.parametrize(("probes", "batch"), [(1, 1), (32, 2), (40, 17), (64, 33), (5, 64)])
 def test_hard_loss(device: Device, probes: int, batch: int, loss_channels: int) -> None:
-    """Wrong values of probes and batch apart; bits beyond the samples do not count."""
+    """Wrong values of probes and batch apart, added to earlier ones; bits beyond the samples do not count."""
     shape = Shape(batch, 3, 4, 3, steps=1, loss_channels=loss_channels)
     rng = np.random.default_rng(8)
-    target = np.where(bits(rng, 12, loss_channels) > 0, ALL_ONES, np.uint32(0))
     with rig(device, [random_circuit(rng, 3)] * M, shape, probes=probes, hard_batch=batch) as r:
         groups, first = r.plan.groups, r.plan.probe_groups
         words = rng.integers(0, 2**32, (M, 3, r.hard_shape.cells), dtype=np.uint32)
         r.put_cells(r.work.words(shape.steps), words)
-        r.put("hard_targets", target)
-        r.put("counts", np.zeros((M, groups, 2), dtype=np.uint32))
+        targets = rng.integers(0, 2**32, (M, r.hard_shape.cells, loss_channels), dtype=np.uint32)
+        before = rng.integers(0, 1000, (M, groups, 2), dtype=np.uint32)
+        r.put("hard_targets", targets)
+        r.put("counts", before)
         r.run(r.work.evaluation[-1])
         counts = r.get("counts", groups, 2, dtype=np.uint32)
     for m in range(M):
         for part, samples in ((slice(0, first), probes), (slice(first, groups), batch)):
-            of_part = words[m][..., 12 * part.start : 12 * part.stop]
-            expected = np.empty_like(counts[m, part])
-            hard_loss(dataclasses.replace(shape, batch=len(expected)), samples, of_part, target.T, expected)
+            cells = slice(12 * part.start, 12 * part.stop)
+            expected = before[m, part].copy()
+            packed = dataclasses.replace(shape, batch=len(expected))
+            hard_loss(packed, samples, words[m][:, cells], targets[m, cells].T, expected)
             np.testing.assert_array_equal(counts[m, part], expected)

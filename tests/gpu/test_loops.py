@@ -19,7 +19,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.loops import loop_trips
-from difflogic.gpu.plan import LOOP_BUDGET, SOFTWARE, Schedule, constants_of, make_plan
+from difflogic.gpu.plan import LOOP_BUDGET, SOFTWARE, Schedule, Supply, constants_of, make_plan
 from difflogic.gpu.shaders import load_source
 from difflogic.layout import flat_layout
 from difflogic.shape import Shape
@@ -95,8 +95,8 @@ class Counter:
 
 def every_dispatch(r: Rig) -> Iterator[Dispatch]:
     work = r.work
-    yield from (*work.coefficients, *work.harden, *work.seed, *work.fire, *work.forward, *work.backward, *work.update)
-    yield from work.evaluation
+    yield from (*work.coefficients, *work.harden, *work.seed, *work.fire, *work.corners, *work.forward)
+    yield from (*work.backward, *work.update, *work.evaluation)
 
 
 def unlike_the_others(shape: Shape) -> Circuit:
@@ -119,25 +119,34 @@ def test_the_estimate_bounds_the_trips(
     for name, value in limits.items():
         monkeypatch.setattr(planning, name, value)
     device, schedule = counter.device, counter.schedule
-    for shape, circuits in shapes_and_circuits():
-        with rig(device, circuits, shape, schedule=schedule, fire_rate=0.5, probes=70, hard_batch=shape.batch) as r:
+    seen: set[str] = set()
+    for shape, circuits, supply in work_for_every_kernel():
+        options = {"schedule": schedule, "fire_rate": 0.5, "probes": 70, "hard_batch": shape.batch, "supply": supply}
+        with rig(device, circuits, shape, **options) as r:
             estimate = loop_trips(r.plan)
             most: dict[str, int] = {}
+            for name in ("corners", "places", "rule"):
+                if name in r.work.buffers:
+                    r.put(name, np.zeros(r.work.buffers[name].size // 4, dtype=np.uint32))
+            r.put(r.work.state(0), np.zeros(r.work.state(0).size // 4, dtype=np.float32))
             for dispatch in every_dispatch(r):
                 r.put("control", np.tile(LONGEST, len(circuits)))
                 most[dispatch.kernel] = max(most.get(dispatch.kernel, 0), counter.count(dispatch))
-        assert set(most) == set(estimate) == set(KERNELS)
+        seen |= set(most)
         for kernel, trips in most.items():
             assert 0 < trips <= estimate[kernel], kernel
         for kernel in ("gate_forward", "gate_backward", "hard_forward"):
             assert estimate[kernel] < 3 * most[kernel], f"{kernel}: {estimate[kernel]} is far above {most[kernel]}"
+    assert seen == set(estimate) == set(KERNELS)
 
 
-def shapes_and_circuits() -> Sequence[tuple[Shape, list[Circuit]]]:
+def work_for_every_kernel() -> Sequence[tuple[Shape, list[Circuit], Supply]]:
     odd = Shape(3, 5, 7, 2, steps=3)
+    rich = replace(odd, loss_steps=(1, 3), damage_side=4, damage_steps=(0, 2))
     return [
-        (odd, [random_circuit(np.random.default_rng(m), per_kernel=True) for m in range(2)]),
-        (odd, [unlike_the_others(odd)]),
+        (odd, [random_circuit(np.random.default_rng(m), per_kernel=True) for m in range(2)], Supply()),
+        (odd, [unlike_the_others(odd)], Supply("boards", ruled=True)),
+        (rich, [random_circuit(np.random.default_rng(2))], Supply("seed", pool=6, resets=1)),
     ]
 
 

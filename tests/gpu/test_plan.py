@@ -15,7 +15,7 @@ from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel, plan_for
-from difflogic.gpu.plan import HARDWARE, Plan, Schedule, make_plan
+from difflogic.gpu.plan import HARDWARE, Plan, Schedule, Supply, make_plan
 from difflogic.layout import Layout, Level, flat_layout
 from difflogic.shape import Shape
 from tests.gpu.jobs import assert_same, make_job, start, train_alone
@@ -23,15 +23,22 @@ from tests.gpu.rig import RECOMPUTING, SCHEDULES, rig
 from tests.random_circuits import random_circuit
 
 SHAPE = Shape(17, 5, 7, 2, steps=3, loss_channels=2)
+RICH = replace(SHAPE, loss_steps=(2, 3), damage_side=2, damage_steps=(0, 2))
+"""With everything that has buffers of its own; as has this:"""
+POOL = Supply("seed", ruled=True, pool=34, resets=2)
 CIRCUIT = random_circuit(np.random.default_rng(0))
 LAYOUT = flat_layout(CIRCUIT)
 
 
 @pytest.mark.parametrize("schedule", [*SCHEDULES[:2], *RECOMPUTING], ids=str)
 @pytest.mark.parametrize("models", [1, 2])
-def test_predicted_bytes_are_the_buffers(device: Device, schedule: Schedule, models: int) -> None:
-    with rig(device, [CIRCUIT] * models, SHAPE, schedule=schedule, probes=40, hard_batch=17) as r:
-        uniforms = {"shape", "hard_shape", "at"}
+@pytest.mark.parametrize(("shape", "supply"), [(SHAPE, Supply()), (RICH, POOL)], ids=["plain", "rich"])
+def test_predicted_bytes_are_the_buffers(
+    device: Device, schedule: Schedule, models: int, shape: Shape, supply: Supply
+) -> None:
+    options = {"schedule": schedule, "probes": 40, "hard_batch": 17, "supply": supply}
+    with rig(device, [CIRCUIT] * models, shape, **options) as r:
+        uniforms = {"shape", "hard_shape", "at", "mark"}
         real = {name: [buffer.size] for name, buffer in r.work.buffers.items() if name not in uniforms}
         real |= {name: [buffer.size for buffer in buffers] for name, buffers in r.work.several.items()}
         counts = r.plan.buffer_counts()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from difflogic.circuit import Circuit
+from difflogic.damage import Damage
 from difflogic.gpu import plan
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
@@ -28,7 +29,16 @@ STEPS = 3
 def given() -> dict[str, Any]:
     rng = np.random.default_rng(1)
     x, y = (bits(rng, *GRID, 3) for _ in range(2))
-    return {"x": x, "y": y, "steps": STEPS, "loss_channels": 2, "masks": bits(rng, STEPS, *GRID[1:], 1)}
+    corners = rng.integers(0, (9, 11), (3, GRID[0], 2))
+    return {
+        "x": x,
+        "y": y,
+        "steps": STEPS,
+        "loss_channels": 2,
+        "masks": bits(rng, STEPS, *GRID[1:], 1),
+        "loss_steps": (1, 2, 3),
+        "damage": Damage(4, (0, 1, 2), corners),
+    }
 
 
 def everything(device: Device, schedule: Schedule, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
@@ -39,8 +49,8 @@ def everything(device: Device, schedule: Schedule, circuit: Circuit = CIRCUIT) -
     after, state, metrics = engine.train_step(circuit, None, **work)
     layers = [layer.reshape(-1, 16) for network in gradients.values() for layer in network]
     return {
-        "states": engine.rollout(circuit, work["x"], STEPS, masks=work["masks"]),
-        "hard": engine.rollout(circuit, work["x"], STEPS, "hard", work["masks"]),
+        "states": engine.rollout(circuit, work["x"], STEPS, masks=work["masks"], damage=work["damage"]),
+        "hard": engine.rollout(circuit, work["x"], STEPS, "hard", work["masks"], work["damage"]),
         "loss": np.array([loss, metrics["soft_loss"]]),
         "gradients": np.concatenate(layers),
         "logits": after.flat_logits(),

@@ -73,10 +73,12 @@ def test_a_soft_batch_becomes_words(batch: int, grid: tuple[int, int, int], seed
     """From the layout of soft states, cells last, to the same words as from grids."""
     shape = Shape(batch, *grid, steps=1)
     grids = bits(np.random.default_rng(seed), batch, *grid)
-    words = np.zeros_like(pack(grids))
+    words, targets = (np.full_like(pack(grids), 7) for _ in range(2))
     counts = np.ones((1, 2), dtype=np.uint32)
-    pack_states(shape, grids.reshape(-1, grid[2]).T, words, counts)
+    flat = grids.reshape(-1, grid[2]).T
+    pack_states(shape, flat, 1 - flat, words, targets, counts)
     np.testing.assert_array_equal(words, pack(grids))
+    np.testing.assert_array_equal(targets, pack(1 - grids))
     assert not counts.any()
 
 
@@ -91,10 +93,11 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     grids[..., :loss_channels][flips] = 1 - grids[..., :loss_channels][flips]
     words = pack(grids) | ~pack(np.ones_like(grids))  # what lies beyond the batch must not count
     shape = Shape(-(-batch // 32), 3, 4, 3, steps=1, loss_channels=loss_channels)
-    hard_target = np.where(target.reshape(12, -1).T > 0, np.uint32(0xFFFFFFFF), np.uint32(0))
-    counts = np.empty((shape.batch, 2), dtype=np.uint32)
-    hard_loss(shape, batch, words, hard_target, counts)
-    assert counts[:, 0].tolist() == [flips[first : first + 32].sum() for first in range(0, batch, 32)]
+    hard_targets = pack(np.broadcast_to(target, (batch, *target.shape)))
+    counts = np.zeros((shape.batch, 2), dtype=np.uint32)
+    counts[:, 0] = 5  # of a state that was judged before
+    hard_loss(shape, batch, words, hard_targets, counts)
+    assert counts[:, 0].tolist() == [5 + flips[first : first + 32].sum() for first in range(0, batch, 32)]
     wrong = flips.any(axis=(1, 2, 3))
     bits_of_wrong = [sum(1 << i for i in np.flatnonzero(wrong[first : first + 32])) for first in range(0, batch, 32)]
     assert counts[:, 1].tolist() == bits_of_wrong

@@ -1,0 +1,20 @@
+"""No adjoint reaches a zeroed cell. Twin of `d_damage.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from difflogic.reference.damage import squares
+from difflogic.reference.grid import shifted
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def d_damage(shape: Shape, mark: int, corners: Array, d_rows: Array) -> None:
+    """Row `3*c + dy` of `d_rows [3*C, cells]` is meant for the cell `dy - 1` rows on; `corners [D, B, 2]`."""
+    zeroed = squares(shape, corners[mark]).reshape(-1)
+    for dy in range(3):
+        d_rows[dy::3, shifted(shape, zeroed, 3 * dy + 1)] = 0

@@ -1,0 +1,19 @@
+"""Where squares are zeroed in an epoch. Twin of `draw_corners.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from difflogic import control as c
+from difflogic import damage, prng
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def draw_corners(shape: Shape, control: Array, corners: Array) -> None:
+    """`corners [D, B, 2]` of row and column, from the epoch's training subkey."""
+    key = prng.split(control[c.TRAIN_KEY])[1]
+    corners[:] = damage.draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)

@@ -1,0 +1,24 @@
+"""A hard state's squares are zeroed, each sample's bits by its own. Twin of `hard_damage.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.bits import WORD
+from difflogic.reference.damage import squares
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def hard_damage(shape: Shape, mark: int, corners: Array, words: Array) -> None:
+    """`words [C, groups*H*W]` of the `mark`-th damage step, in place; `corners [D, samples, 2]`."""
+    zeroed = squares(shape, corners[mark])
+    samples = np.zeros((-(-len(zeroed) // WORD) * WORD, shape.cells_per_grid), dtype=np.uint32)
+    samples[: len(zeroed)] = zeroed
+    shifts = np.arange(WORD, dtype=np.uint32)[:, None]
+    hit = np.bitwise_or.reduce(samples.reshape(-1, WORD, shape.cells_per_grid) << shifts, axis=1)
+    words &= ~hit.reshape(-1)

@@ -1,0 +1,19 @@
+"""What a rule makes of the start. Twin of `rule_target.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import rules
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def rule_target(shape: Shape, state: Array, rule: Array, targets: Array) -> None:
+    """`targets [1, cells]`: one generation of `rule [512]` from channel 0 of `state [C, cells]`."""
+    grids = state[0].reshape(shape.batch, shape.height, shape.width).astype(np.uint8)
+    targets[0] = rules.apply(rule, grids, shape.periodic).reshape(-1)

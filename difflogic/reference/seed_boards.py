@@ -1,0 +1,19 @@
+"""Fresh start grids that are boards drawn from all. Twin of `seed_boards.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from difflogic import control as c
+from difflogic import prng, starts
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def seed_boards(shape: Shape, control: Array, state: Array) -> None:
+    """`state [1, cells]`, from the epoch's data subkey."""
+    grid = (shape.batch, shape.height, shape.width, 1)
+    state[:] = starts.draw("boards", prng.split(control[c.DATA_KEY])[1], grid, None).reshape(1, -1)

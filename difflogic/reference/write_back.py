@@ -1,0 +1,35 @@
+"""The batch's last states go back into the sample pool. Twin of `write_back.wgsl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import control as c
+from difflogic.shape import Shape
+
+Array = npt.NDArray[Any]
+
+
+def write_back(
+    shape: Shape,
+    resets: int,
+    control: Array,
+    state: Array,
+    fresh: Array,
+    sample_losses: Array,
+    places: Array,
+    pool: Array,
+) -> None:
+    """`state [C, cells]`, rounded, to the `places` in `pool [pool, H, W, C]`; of the worst samples their `fresh` start.
+
+    Those are the `resets` with the largest loss, the first of equals. A flagged epoch writes nothing.
+    """
+    if control[c.NONFINITE]:
+        return
+    grid = (shape.batch, shape.height, shape.width, shape.channels)
+    worst = np.argsort(-sample_losses, kind="stable")[:resets]
+    pool[places] = (state.T > 0.5).reshape(grid)
+    pool[places[worst]] = (fresh.T > 0.5).reshape(grid)[worst]

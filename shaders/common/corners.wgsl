@@ -1,0 +1,23 @@
+// The squares that are zeroed on the way: corners [models, D, samples] of (row, column), the probes' samples first, in
+// groups of 32, then the training batch's. Needs `shape`.
+
+// Which of the lists of damaged and judged states a state is in, and at which place.
+struct Mark { damage: u32, judged: u32 }
+
+fn corner_index(model: u32, damage: u32, sample: u32) -> u32 {
+    return (model * shape.damages + damage) * shape.corner_samples + sample;
+}
+
+// Behind the probes' groups.
+fn of_batch(sample: u32) -> u32 {
+    return shape.probe_groups * WORD + sample;
+}
+
+// A square's cell; `item` counts cells of squares, row by row, square by square. OUTSIDE beyond the border.
+fn square_cell(corner: vec2<u32>, item: u32) -> u32 {
+    let side = shape.damage_side;
+    let row = corner.x + item / side % side;
+    let col = corner.y + item % side;
+    if row >= shape.height || col >= shape.width { return OUTSIDE; }
+    return (item / (side * side) * shape.height + row) * shape.width + col;
+}

@@ -1,0 +1,27 @@
+// Fresh start grids: boards drawn with replacement from all, in channel 0, from the epoch's data subkey.
+//
+//     sub = split(data_key)[1]    board = random_bits(split(sub)[1]) mod 2^(H*W), most significant bit first
+//
+// Twin: difflogic/reference/seed_boards.py
+// Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
+// Shapes, per model: control [8]; state [chunks, 1, 16].
+#import common/shape.wgsl
+#import common/states.wgsl
+#import common/threefry.wgsl
+#import common/control.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> control: array<u32>;
+@group(0) @binding(2) var<storage, read_write> state: array<f32>;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+    let at = id.y * CONTROL_WORDS + DATA_KEY;
+    let low = split_second(split_second(vec2<u32>(control[at], control[at + 1u])));
+    let grid = shape.height * shape.width;
+    for (var cell = id.x; cell < shape.cells; cell += workgroups.x * WG) {
+        let board = random_word(low, cell / grid, shape.batch);
+        state[state_index(id.y, cell, 0u)] = f32((board >> (grid - 1u - cell % grid)) & 1u);
+    }
+}

@@ -1,0 +1,262 @@
+"""The kernels of what only some tasks ask for, against their twins, two models at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic import control as c
+from difflogic import rules
+from difflogic.circuit import Circuit
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import corner_words, pool_words
+from difflogic.gpu.plan import Supply
+from difflogic.reference.d_damage import d_damage
+from difflogic.reference.d_judge import d_judge
+from difflogic.reference.damage import damage
+from difflogic.reference.draw_corners import draw_corners
+from difflogic.reference.draw_pool import draw_pool
+from difflogic.reference.hard_damage import hard_damage
+from difflogic.reference.judge import judge
+from difflogic.reference.rule_target import rule_target
+from difflogic.reference.same_start import same_start
+from difflogic.reference.sample_losses import sample_losses
+from difflogic.reference.seed_boards import seed_boards
+from difflogic.reference.write_back import write_back
+from difflogic.shape import Shape
+from tests import tolerances
+from tests.gpu.rig import Rig, rig
+from tests.gpu.test_kernels_random import control_words
+from tests.random_circuits import bits, random_circuit
+
+M = 2
+CONTROL = control_words((23, 24))
+
+SHAPES = [
+    Shape(1, 3, 3, 1, steps=4),
+    Shape(3, 5, 7, 2, steps=4, loss_channels=2, periodic=True),
+    Shape(17, 4, 16, 1, steps=4),
+    Shape(33, 3, 5, 3, steps=4, loss_channels=2),
+]
+DAMAGED = [replace(shape, damage_side=side, damage_steps=(0, 2)) for shape in SHAPES for side in (1, 3, 1000)]
+
+
+def circuits(shape: Shape) -> list[Circuit]:
+    return [random_circuit(np.random.default_rng(0), shape.channels, periodic=shape.periodic)] * M
+
+
+def corners_of(shape: Shape, samples: int, seed: int = 1) -> np.ndarray:
+    high = (shape.height, shape.width)
+    return np.random.default_rng(seed).integers(0, high, (M, len(shape.damage_steps), samples, 2))
+
+
+def put_corners(r: Rig, corners: np.ndarray) -> None:
+    """Those of the batch, behind the probes'."""
+    words = corner_words(np.zeros((M, corners.shape[1], 0, 2), dtype=np.int64), r.plan)
+    first = 32 * r.plan.probe_groups
+    words[:, :, first : first + corners.shape[2]] = corners
+    r.put("corners", words)
+
+
+@pytest.mark.parametrize("shape", [Shape(1, 3, 3, 1, 1), Shape(17, 4, 4, 1, 1), Shape(20, 3, 5, 1, 1)], ids=str)
+def test_boards(device: Device, shape: Shape) -> None:
+    with rig(device, circuits(shape), shape, supply=Supply("boards")) as r:
+        r.put("control", CONTROL)
+        r.run(*r.work.seed)
+        got = r.get_cells(r.work.state(0), 1, shape.cells)
+    for m in range(M):
+        expected = np.empty((1, shape.cells), dtype=np.float32)
+        seed_boards(shape, CONTROL[m], expected)
+        np.testing.assert_array_equal(got[m], expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_same_start(device: Device, shape: Shape) -> None:
+    same = bits(np.random.default_rng(2), shape.cells_per_grid, shape.channels)
+    with rig(device, circuits(shape), shape, supply=Supply("picture")) as r:
+        r.put("same", same)
+        r.run(*r.work.seed)
+        got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
+    expected = np.empty((shape.channels, shape.cells), dtype=np.float32)
+    same_start(shape, same, expected)
+    np.testing.assert_array_equal(got, [expected] * M)
+
+
+@pytest.mark.parametrize("shape", [replace(shape, loss_channels=1) for shape in SHAPES], ids=str)
+def test_rule_targets(device: Device, shape: Shape) -> None:
+    rng = np.random.default_rng(3)
+    rule = rng.integers(0, 2, rules.ENTRIES).astype(np.uint32)
+    state = bits(rng, M, shape.channels, shape.cells)
+    with rig(device, circuits(shape), shape, supply=Supply(ruled=True)) as r:
+        r.put_cells(r.work.state(0), state)
+        r.put("rule", rule)
+        r.run(r.work.seed[-1])
+        got = r.get_cells("targets", 1, shape.cells)
+    for m in range(M):
+        expected = np.empty((1, shape.cells), dtype=np.float32)
+        rule_target(shape, state[m], rule, expected)
+        np.testing.assert_array_equal(got[m], expected)
+
+
+@pytest.mark.parametrize("probes", [0, 40])
+@pytest.mark.parametrize("shape", DAMAGED[::3], ids=str)
+def test_corners(device: Device, shape: Shape, probes: int) -> None:
+    """Only the batch's: those of the probes stay."""
+    first, steps = 32 * -(-probes // 32), len(shape.damage_steps)
+    with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
+        before = r.get("corners", steps, r.plan.corner_samples, 2, dtype=np.uint32)
+        r.put("control", CONTROL)
+        r.run(*r.work.corners)
+        got = r.get("corners", steps, r.plan.corner_samples, 2, dtype=np.uint32)
+    for m in range(M):
+        expected = np.empty((steps, shape.batch, 2), dtype=np.int64)
+        draw_corners(shape, CONTROL[m], expected)
+        np.testing.assert_array_equal(got[m, :, first : first + shape.batch], expected)
+    np.testing.assert_array_equal(got[:, :, :first], before[:, :, :first])
+
+
+@pytest.mark.parametrize("shape", DAMAGED, ids=str)
+def test_damage(device: Device, shape: Shape) -> None:
+    rng = np.random.default_rng(4)
+    state = rng.random((M, shape.channels, shape.cells), dtype=np.float32) + np.float32(1)
+    corners = corners_of(shape, shape.batch)
+    with rig(device, circuits(shape), shape, probes=3, hard_batch=shape.batch) as r:
+        put_corners(r, corners)
+        for step in shape.damage_steps:
+            r.put_cells(r.work.state(step), state)
+            r.run(*r.work._damage(step))
+        got = [r.get_cells(r.work.state(step), *state.shape[1:]) for step in shape.damage_steps]
+    for mark, damaged in enumerate(got):
+        for m in range(M):
+            expected = state[m].copy()
+            damage(shape, mark, corners[m], expected)
+            assert (expected == 0).any()
+            np.testing.assert_array_equal(damaged[m], expected)
+
+
+@pytest.mark.parametrize("shape", DAMAGED, ids=str)
+def test_damaged_adjoints(device: Device, shape: Shape) -> None:
+    """Also what stands at the borders of rows and chunks."""
+    rng = np.random.default_rng(5)
+    corners = corners_of(shape, shape.batch)
+    with rig(device, circuits(shape), shape) as r:
+        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.window), dtype=np.float32)
+        put_corners(r, corners)
+        r.put_d_rows(2, windows)
+        r.run(*r.work._d_events(2))
+        got = r.get_d_rows(2)
+        for m in range(M):
+            expected = r.summed_d_rows(windows[m])
+            d_damage(shape, 1, corners[m], expected)
+            assert (expected == 0).any()
+            np.testing.assert_array_equal(r.summed_d_rows(got[m]), expected)
+
+
+@pytest.mark.parametrize("probes", [1, 40])
+@pytest.mark.parametrize("shape", DAMAGED, ids=str)
+def test_hard_damage(device: Device, shape: Shape, probes: int) -> None:
+    """Probes and batch alike."""
+    rng = np.random.default_rng(6)
+    with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
+        words = rng.integers(0, 2**32, (M, shape.channels, r.hard_shape.cells), dtype=np.uint32)
+        corners = corners_of(shape, 32 * r.plan.groups)
+        r.put("corners", corners.astype(np.uint32))
+        r.put_cells(r.work.words(2), words)
+        r.run(*r.work._hard_damage(2))
+        got = r.get_cells(r.work.words(2), *words.shape[1:], dtype=np.uint32)
+        for m in range(M):
+            expected = words[m].copy()
+            hard_damage(r.hard_shape, 1, corners[m], expected)
+            np.testing.assert_array_equal(got[m], expected)
+
+
+@pytest.mark.parametrize("shape", [replace(shape, loss_steps=(1, 3, 4)) for shape in SHAPES], ids=str)
+def test_earlier_losses(device: Device, shape: Shape) -> None:
+    rng = np.random.default_rng(7)
+    states = rng.random((2, M, shape.channels, shape.cells), dtype=np.float32)
+    targets = rng.random((M, shape.loss_channels, shape.cells), dtype=np.float32)
+    with rig(device, circuits(shape), shape) as r:
+        r.put_cells("targets", targets)
+        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.window), dtype=np.float32)
+        for step, state in zip((1, 3), states, strict=True):
+            r.put_cells(r.work.state(step), state)
+            r.put_d_rows(step, windows)
+            r.run(*r.work._judge(step))
+        partials = r.get("loss_partials", 3, r.plan.chunks)
+        r.run(*r.work._d_events(3))
+        got = r.get_d_rows(3)
+        for m in range(M):
+            d_judged = np.empty((2, shape.loss_channels, shape.cells), dtype=np.float32)
+            by_cell = np.empty((3, shape.cells), dtype=np.float32)
+            for mark in range(2):
+                judge(shape, mark, states[mark, m], targets[m], d_judged, by_cell)
+                by_chunk = np.add.reduceat(by_cell[mark], np.arange(0, shape.cells, 16))
+                np.testing.assert_allclose(partials[m, mark, : len(by_chunk)], by_chunk, rtol=tolerances.LOSS_RTOL)
+                assert not partials[m, mark, len(by_chunk) :].any()
+            expected = r.summed_d_rows(windows[m])
+            d_judge(shape, 1, d_judged, expected)
+            np.testing.assert_allclose(r.summed_d_rows(got[m]), expected, rtol=0, atol=tolerances.STATE_ATOL)
+
+
+@pytest.mark.parametrize("part", [1, 8])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_pool_is_drawn_from(device: Device, shape: Shape, part: int) -> None:
+    pool = np.random.default_rng(8).integers(
+        0, 2, (M, part * shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8
+    )
+    with rig(device, circuits(shape), shape, supply=Supply(pool=part * shape.batch)) as r:
+        r.put("control", CONTROL)
+        r.put("pool", np.stack([pool_words(each) for each in pool]))
+        r.run(r.work.seed[-1])
+        got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
+        places = r.get("places", shape.batch, dtype=np.uint32)
+    for m in range(M):
+        expected, at = np.empty_like(got[m]), np.empty(shape.batch, dtype=np.int64)
+        draw_pool(shape, CONTROL[m], pool[m], expected, at)
+        np.testing.assert_array_equal(places[m], at)
+        np.testing.assert_array_equal(got[m], expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_sample_losses(device: Device, shape: Shape) -> None:
+    rng = np.random.default_rng(9)
+    state = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
+    targets = bits(rng, M, shape.loss_channels, shape.cells)
+    with rig(device, circuits(shape), shape, supply=Supply(pool=shape.batch)) as r:
+        r.put_cells(r.work.state(shape.steps), state)
+        r.put_cells("targets", targets)
+        r.run(r.work.update[0])
+        got = r.get("sample_losses", shape.batch)
+    for m in range(M):
+        expected = np.empty(shape.batch, dtype=np.float32)
+        sample_losses(shape, state[m], targets[m], expected)
+        np.testing.assert_allclose(got[m], expected, rtol=tolerances.LOSS_RTOL)
+
+
+@pytest.mark.parametrize("resets", [0, 1, 5])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_batch_goes_back(device: Device, shape: Shape, resets: int) -> None:
+    """Of equal losses the first; the second model's epoch was skipped."""
+    rng = np.random.default_rng(10)
+    size = (shape.channels, shape.cells)
+    state, fresh = rng.random((M, *size), dtype=np.float32), bits(rng, M, *size)
+    losses = rng.integers(0, 3, (M, shape.batch)).astype(np.float32)
+    places = 2 * np.arange(shape.batch) + rng.integers(0, 2, (M, shape.batch))
+    pool = rng.integers(0, 2, (M, 2 * shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8)
+    control = CONTROL.copy()
+    control[:, c.NONFINITE] = 0, 1
+    with rig(device, circuits(shape), shape, supply=Supply(pool=2 * shape.batch, resets=resets)) as r:
+        before = np.stack([pool_words(each) for each in pool])
+        for name, values in (("control", control), ("places", places.astype(np.uint32)), ("sample_losses", losses)):
+            r.put(name, values)
+        r.put("pool", before)
+        r.put_cells(r.work.state(shape.steps), state)
+        r.put_cells("fresh", fresh)
+        r.run(r.work.update[-1])
+        got = r.get("pool", 2 * shape.batch, r.plan.grid_words, dtype=np.uint32)
+    expected = pool[0].copy()
+    write_back(shape, resets, control[0], state[0], fresh[0], losses[0], places[0], expected)
+    np.testing.assert_array_equal(got[0], pool_words(expected))
+    np.testing.assert_array_equal(got[1], before[1])
