@@ -34,14 +34,14 @@ def loss_png(rows: Sequence[Row], title: str) -> bytes:
     epochs = [row.epoch for row in judged]
     batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label="soft", linewidth=1)
     batch.plot(epochs, [row.train_hard_loss for row in judged], "o-", label="hard", markersize=4)
-    losses = [[row.soft_loss for row in judged], [row.train_hard_loss for row in judged]]
-    batch.fill_between(epochs, *losses, color="C1", alpha=0.15, label="gap")
+    ends = [row.train_hard_loss for row in judged if row.train_hard_loss is not None]
+    batch.fill_between(epochs, [row.soft_loss for row in judged], ends, color="C1", alpha=0.15, label="gap")
     probes.plot(epochs, [row.hard_loss for row in judged], "o-", color="C1", label="hard", markersize=4)
     undecided = [math.nan if row.undecided is None else row.undecided for row in judged]
     probes.plot(epochs, undecided, "--", color="C2", label="undecided gates", linewidth=1)
     soft = [row.soft_loss for row in rows if math.isfinite(row.soft_loss)]
     hard = [row.hard_loss for row in rows if row.hard_loss is not None]
-    _label(batch, "loss on the training batch", soft)
+    _label(batch, "loss on the training batch", [*soft, *ends])
     _label(probes, "wrong values on all probes", [*hard, *(each for each in undecided if each == each)])
     return _png(figure)
 
