@@ -25,7 +25,7 @@ def rows(*losses: float) -> list[Row]:
     return [Row.of(EpochMetrics(epoch, loss), 0.0) for epoch, loss in enumerate(losses, 1)]
 
 
-def falling(epochs: int, by: float = 0.999) -> list[float]:
+def falling(epochs: int, by: float = 0.997) -> list[float]:
     return [64 * by**epoch for epoch in range(epochs)]
 
 
@@ -39,6 +39,7 @@ def test_a_flat_loss_stalls_and_a_falling_one_does_not() -> None:
     assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS)
     assert not restarts.is_stalled(rows(*falling(100)), EPOCHS, EPOCHS)
     assert not restarts.is_stalled(rows(*falling(299)), EPOCHS, EPOCHS)
+    assert restarts.is_stalled(rows(*falling(299, 0.998)), EPOCHS, EPOCHS)  # by 8 % in 40 epochs
 
 
 def test_a_small_loss_may_rise_again() -> None:
