@@ -23,10 +23,9 @@ from difflogic.train.observer import Observer
 NAME = "restarts.json"
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
-EARLIEST, WINDOW, LATEST = 0.2, 0.08, 0.6
-"""Shares of all epochs: before the first nothing stalls, flat is what has not fallen by FALL in the second, and what is
-not solved by the third never is in time."""
-FALL = 0.1
+EARLIEST, WINDOW, LATEST = 0.2, 0.1, 0.6
+"""Shares of all epochs: before the first nothing stalls, flat is what has not fallen for the second, and what is not
+solved by the third never is in time."""
 SMALL = 0.03
 """A soft loss below this share of its first value is as good as learned, and hardening may raise it again."""
 MEAN_OF = 10
@@ -49,11 +48,11 @@ def is_stalled(rows: Sequence[Row], left: int, epochs: int) -> bool:
     `epochs` are those of all attempts, `left` those that were left to this one when it began.
     """
     done = len(rows)
-    if done < EARLIEST * epochs or left - done < EARLIEST * epochs:
+    if done < EARLIEST * epochs or left <= 2 * EARLIEST * epochs or left - done < EARLIEST * epochs:
         return False
     window = max(MEAN_OF, round(WINDOW * epochs))
     now, before = _mean(rows[-MEAN_OF:]), _mean(rows[-window - MEAN_OF : -window])
-    flat = now >= (1 - FALL) * before and now > SMALL * _mean(rows[:MEAN_OF])
+    flat = now >= before and now > SMALL * _mean(rows[:MEAN_OF])
     return flat or not math.isfinite(now) or done >= LATEST * epochs
 
 

@@ -39,7 +39,6 @@ def test_a_flat_loss_stalls_and_a_falling_one_does_not() -> None:
     assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS)
     assert not restarts.is_stalled(rows(*falling(100)), EPOCHS, EPOCHS)
     assert not restarts.is_stalled(rows(*falling(299)), EPOCHS, EPOCHS)
-    assert restarts.is_stalled(rows(*falling(299, 0.998)), EPOCHS, EPOCHS)  # by 8 % in 40 epochs
 
 
 def test_a_small_loss_may_rise_again() -> None:
@@ -52,7 +51,7 @@ def test_what_is_late_or_not_finite_is_given_up() -> None:
     assert restarts.is_stalled(rows(*falling(100), math.nan), EPOCHS, EPOCHS)
 
 
-@pytest.mark.parametrize(("left", "stalled"), [(200, True), (199, False), (100, False)])
+@pytest.mark.parametrize(("left", "stalled"), [(201, True), (200, False), (100, False)])
 def test_nothing_is_given_up_where_no_other_attempt_could_be_of_use(left: int, stalled: bool) -> None:
     assert restarts.is_stalled(rows(*[64.0] * 100), left, EPOCHS) == stalled
 
