@@ -12,7 +12,7 @@ from difflogic.errors import CircuitError
 from difflogic.netlist import Netlist
 from difflogic.straight_line import Line, lines
 
-_MOST_STATEMENTS = 20_000
+_MOST_STATEMENTS = 5_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
 
 

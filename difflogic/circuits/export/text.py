@@ -44,9 +44,9 @@ def fill(file: str, **values: object) -> str:
 
 
 def about(netlist: Netlist) -> str:
-    """One line: what made the file, and from what."""
+    """One line: what made the file, and from what; gates are counted that read two inputs, as everywhere."""
     boundary = "wraps around" if netlist.periodic else "is 0 outside"
-    count = len(lines(netlist))
+    count = sum(len(line.reads) == 2 for line in lines(netlist))
     return (
         f"difflogic {difflogic.__version__}: {counted(count, 'gate')}, {counted(netlist.channels, 'channel')}, "
         f"{netlist.visible} visible; the grid {boundary}."

@@ -32,7 +32,7 @@ def folder_of(files: Files) -> Iterator[Path]:
         yield folder
 
 
-def vectors_for(netlist: Netlist, work: float = 1e11) -> Vectors:
+def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
     """All neighbourhoods where they are at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
     most = int(work // max(1, len(lines(netlist))))
     if (vectors := draw_vectors(netlist, min(MOST_VECTORS, most))).exhaustive:

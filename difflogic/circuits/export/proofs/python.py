@@ -12,7 +12,7 @@ from difflogic.circuits.export.text import Files
 from difflogic.netlist import Netlist, pack_bits, unpack_bits
 
 _SIDES, _STEPS = (6, 9), 8
-_WORK = 1e10
+_WORK = 2e9
 """Gates times vectors: every gate's value is kept until the end."""
 
 _PROGRAM = """\

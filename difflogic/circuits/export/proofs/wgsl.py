@@ -8,19 +8,29 @@ import numpy.typing as npt
 from difflogic import planes
 from difflogic.circuits.export.proofs.common import after, check_grid, random_grid
 from difflogic.circuits.export.text import Files
+from difflogic.errors import ToolError
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.any_shader import AnyShader
 from difflogic.gpu.device import Device
 from difflogic.gpu.shaders import make_source
 from difflogic.netlist import Bits, Netlist
+from difflogic.straight_line import lines
 
 _GRIDS = ((3, 5), (4, 32), (9, 33), (5, 130))
 _STEPS = 10
+_MOST_STATEMENTS = {True: 2_000, False: 20_000}
+"""Gates of a shader that a driver compiles within a minute, on software and on hardware."""
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
-    """Raises ExportError; NoAdapterError where there is no adapter; KernelError where it does not compile."""
+    """Raises ExportError, and ToolError or a DeviceError where nothing can be said."""
     device = Device(select_adapter())
+    count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]
+    if count > most:
+        raise ToolError(
+            f"{device.adapter.name} would take minutes to compile a shader of {count} gates, at most {most} are "
+            "tried: simplify the circuit (difflogic simplify)."
+        )
     text = files[f"{name}.wgsl"]
     assert isinstance(text, str)
     for height, width in _GRIDS:

@@ -322,14 +322,15 @@ if (circuit.channels > 1) {
 
 // --- begin
 
+// JavaScript computes until the shader is compiled.
 async function begin() {
     await automaton.resize(automaton.height, automaton.width);
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play();
     try {
         await automaton.use("gpu");
     } catch (error) {
         element("engine").options[0].disabled = true;
         say("WebGPU cannot be used here (" + error.message + "): JavaScript computes.", "js");
     }
-    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play();
 }
 const ready = begin();
