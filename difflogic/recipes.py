@@ -37,7 +37,6 @@ ROBUST = {
     "checkerboard": _BOARD,
     "checkerboard-small": _BOARD,
     "checkerboard-async": Recipe(0.8, (0.1875, 0.8125), {"lr": 0.1, "narrow_drop": 3.0}),
-    "lizard": Recipe(1.0, (0.34, 0.86), {"initial_logit": 10.0}),
     "colored-g": Recipe(0.8, (0.13, 0.66)),
 }
 """By the preset's name."""
