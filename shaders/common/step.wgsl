@@ -56,12 +56,17 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
             let a = from_nodes.x;
             let b = from_nodes.y;
             let out = base + shape.patch_nodes + instance;
-            values[out][0] = gate(c, values[a][0], values[b][0]);
-            values[out][1] = gate(c, values[a][1], values[b][1]);
-            values[out][2] = gate(c, values[a][2], values[b][2]);
-            values[out][3] = gate(c, values[a][3], values[b][3]);
             if KEEP == 1u && HALF == 1u {
-                for (var j = 0u; j < 4u; j++) { keep_half(to_keep + out - base, j, values[out][j]); }
+                for (var j = 0u; j < 4u; j++) {
+                    let value = gate(c, values[a][j], values[b][j]);
+                    values[out][j] = value;
+                    keep_half(to_keep + shape.patch_nodes + instance, j, value);
+                }
+            } else {
+                values[out][0] = gate(c, values[a][0], values[b][0]);
+                values[out][1] = gate(c, values[a][1], values[b][1]);
+                values[out][2] = gate(c, values[a][2], values[b][2]);
+                values[out][3] = gate(c, values[a][3], values[b][3]);
             }
         }
         chunk_barrier();
