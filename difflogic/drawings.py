@@ -1,4 +1,4 @@
-"""The pictures of two presets, in the characters of `difflogic.raster`.
+"""The pictures of the presets, in the characters of `difflogic.raster`.
 
 The paper's own are not here; these have as many ones, so that training costs the same, but not the same pixels.
 """
@@ -51,3 +51,17 @@ LETTER_G = (
 )
 """16x16, with 46, 36 and 27 ones in red, green and blue, as the paper's. Drawn for this project, under its licence;
 learned exactly at seed 23 as well."""
+
+HEART = (
+    "..........",
+    ".11...11..",
+    "1111.1111.",
+    "111111111.",
+    "111111111.",
+    ".1111111..",
+    "..11111...",
+    "...111....",
+    "....1.....",
+    "..........",
+)
+"""10x10, 46 ones: not the paper's."""

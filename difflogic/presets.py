@@ -1,4 +1,4 @@
-"""The paper's experiments as data, and by name.
+"""The paper's experiments as data, and by name; and small ones that show what else a task can ask for.
 
 Values: the authors' notebook (`diffLogic_CA.ipynb`), one hyperparameter dict per experiment.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
-from difflogic.drawings import LETTER_G, LIZARD
+from difflogic.drawings import HEART, LETTER_G, LIZARD
 from difflogic.errors import ConfigError
 from difflogic.fields import hint
 
@@ -106,6 +107,61 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
     )
 
 
+def checkerboard_healing() -> Config:
+    """The small checkerboard, 36 steps, with an 8x8 square zeroed before step 20: sixteen steps are left to heal it.
+
+    The plain one heals such a square too, in 20 to 40 steps, which nothing in its training asks for.
+    """
+    return checkerboard(small=True).with_(
+        name="checkerboard-healing",
+        model={"wiring_per_kernel": True},
+        task={"steps": 36, "damage_side": 8, "damage_steps": [20]},
+        train={
+            "epochs": 1000,
+            "batch": 1,
+            "lr": 0.1,
+            "epsilon": 1e-6,
+            "initial_logit": 6.0,
+            "narrow_drop": 3.0,
+            "hardening": 0.9,
+            "harden_from": 160,
+            "harden_to": 880,
+        },
+    )
+
+
+def _heart(name: str, steps: int, **task: Any) -> Config:
+    """552 gates; wiring and training as the recipe `robust` has them."""
+    channels, kernels = 16, 4
+    return Config(
+        name=name,
+        model=ModelConfig(
+            channels=channels,
+            kernels=kernels,
+            perceive=_perceive(9, 8, 4, 2),
+            update=_update(channels + 2 * channels * kernels, 128, 128, 128, 64, 32, channels),
+            wiring_per_kernel=True,
+        ),
+        task=TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=steps, **task),
+        train=TrainConfig(
+            epochs=2000, batch=1, lr=0.06, initial_logit=6.0, hardening=0.8, harden_from=240, harden_to=1360
+        ),
+    )
+
+
+def heart_persistent() -> Config:
+    """A 10x10 heart from nothing but the border in 12 steps, which stays: later epochs begin with earlier ones' ends.
+
+    Without the sample pool nothing keeps it in shape after step 12, and it frays.
+    """
+    return _heart("heart-persistent", 12).with_(train={"batch": 4, "pool": 16, "pool_reset": 1})
+
+
+def heart_steady() -> Config:
+    """The same heart, judged after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
+    return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
+
+
 @dataclass(frozen=True)
 class Preset:
     """A configuration that has a name."""
@@ -121,6 +177,9 @@ PRESETS = {
     "checkerboard-async": Preset(checkerboard_async, "the same, each step updating a part of the cells"),
     "lizard": Preset(lizard, "a picture, from one cell on a torus"),
     "colored-g": Preset(colored_g, "a letter in colours, from nothing but the border"),
+    "checkerboard-healing": Preset(checkerboard_healing, "the small board, damaged on the way"),
+    "heart-persistent": Preset(heart_persistent, "a picture that stays, by a sample pool"),
+    "heart-steady": Preset(heart_steady, "a picture that stays, by several losses"),
 }
 """By the names that `difflogic train` takes; each is its configuration's own."""
 

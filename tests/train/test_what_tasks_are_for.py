@@ -1,0 +1,73 @@
+"""Stand-ins of a few hundred gates: what a sample pool, several losses and damage are for is what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from difflogic import wiring
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.damage import Damage
+from difflogic.train.loop import Trainer
+from difflogic.train.member import Member
+from difflogic.train.placement import open_engine
+
+PLUS = (".....", "..1..", ".111.", "..1..", ".....")
+SEEDS = 12
+ENGINE = open_engine("cpu")
+LATER = 60
+"""Steps, many times what was trained."""
+
+
+def config(steps: int, batch: int, pool: int = 0, **task: Any) -> Config:
+    """A 5x5 picture from nothing but the border."""
+    perceive = NetworkConfig((wiring.PATCH, 8, 4, 2), ("first_kernel", "unique", "unique"))
+    update = NetworkConfig((72, 64, 64, 32, 16, 8), ("unique",) * 5)
+    growth = {"hardening": 0.8, "harden_from": 50, "harden_to": 266}
+    return Config(
+        name="plus",
+        model=ModelConfig(8, 4, perceive, update, wiring_per_kernel=True),
+        task=TaskConfig("picture", 5, 5, steps, start="zeros", picture=PLUS, **task),
+        train=TrainConfig(400, batch, lr=0.06, initial_logit=6.0, pool=pool, eval_interval=400, **growth),
+        seed=0,
+    )
+
+
+def solved(config: Config) -> Iterator[Member]:
+    """Those of some seeds whose hard circuit is exactly right; wiring is luck."""
+    run = Trainer(config, ENGINE).run(population=SEEDS)
+    return (member for member in run.members if member.solved)
+
+
+def wrong(member: Member, damage: Damage | None = None, samples: int = 1) -> list[int]:
+    """Wrong values after each of many steps."""
+    start = np.zeros((samples, 5, 5, 8), dtype=np.float32)
+    states = ENGINE.rollout(member.circuit, start, LATER, "hard", damage=damage)
+    counts: list[int] = (states[..., 0] != member.job.fixed_target[..., 0]).sum(axis=(1, 2, 3)).tolist()
+    return counts
+
+
+def test_what_was_judged_once_need_not_stay() -> None:
+    """Why the others are needed."""
+    members = [wrong(member) for member in solved(config(steps=6, batch=1))]
+    assert members
+    assert all(counts[6] == 0 for counts in members)
+    assert any(min(counts[30:]) > 0 for counts in members)
+
+
+def test_a_pool_makes_it_stay() -> None:
+    assert any(max(wrong(member)[30:]) == 0 for member in solved(config(steps=6, batch=4, pool=16)))
+
+
+def test_several_losses_make_it_stay() -> None:
+    assert any(max(wrong(member)[10:]) == 0 for member in solved(config(10, batch=1, loss_steps=(6, 8, 10))))
+
+
+def test_damage_makes_it_heal() -> None:
+    """Wherever the square falls, long after the steps that were trained."""
+    rng = np.random.default_rng(0)
+    damage = Damage(2, (30,), rng.integers(0, 5, (1, 16, 2)))
+    healed = [wrong(member, damage, samples=16) for member in solved(config(12, 4, damage_side=2, damage_steps=(6,)))]
+    assert any(counts[30] > 0 and max(counts[45:]) == 0 for counts in healed)
