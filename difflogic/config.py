@@ -284,7 +284,7 @@ class TrainConfig:
         default=32,
         metadata=told(
             "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
-            "judged on all boards, and a start that is always the same on itself, whatever this says",
+            "judged on all boards, and a start that is always the same, without damage, on itself, whatever this says",
             at_least(1),
         ),
     )

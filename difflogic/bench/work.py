@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from difflogic.config import Config
+from difflogic.train.tasks import probe_count
 from difflogic.wiring import PATCH
 
 FLOP_PER_EVALUATION = 6 + 6 + 7 + 2
@@ -61,7 +62,7 @@ def work_of(config: Config) -> Work:
     cells = task.height * task.width * task.steps
     return Work(
         soft_evaluations=instances * cells * train.batch,
-        hard_evaluations=instances * cells * (train.probes + train.batch),
+        hard_evaluations=instances * cells * (probe_count(config) + train.batch),
         states=cells * train.batch * model.channels,
         nodes=cells * train.batch * (instances + PATCH * model.channels),
     )

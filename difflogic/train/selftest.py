@@ -14,15 +14,27 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from difflogic import raster
 from difflogic.circuit import Circuit
-from difflogic.config import ModelConfig, NetworkConfig
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.engine import Engine, Job, TrainState
 from difflogic.errors import DifflogicError
+from difflogic.train.tasks import make_job
 
 TIMEOUT_SECONDS = 180
 STATE_TOLERANCE = 1e-6
 """Soft states: drivers may fuse `a*b + c`, which moves the last bits."""
 GRADIENT_TOLERANCE = 1e-4
 """Relative to the layer's largest gradient: errors of many small terms add up."""
+
+
+MODEL = ModelConfig(
+    channels=2,
+    kernels=3,
+    perceive=NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique")),
+    update=NetworkConfig((14, 16, 8, 4, 2), ("unique", "random", "unique", "unique")),
+)
+"""Every kind of layer."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +116,43 @@ def _parity(engine: object) -> Iterator[Check]:
     yield _told("hard circuit", bool(hard), "hard states are bit-equal to the reference")
     again = engine.loss_and_gradients(circuit, x, y, steps)
     yield _told("determinism", _same(again, (loss, gradients)), "the same sums twice, bit for bit")
+    wrong = _wrong_in_training(engine, reference)
+    yield _told("training", not wrong, wrong or "an epoch with damage, several losses and a pool is the reference's")
+
+
+def _wrong_in_training(engine: Engine, reference: Engine) -> str:
+    """What an epoch with all that a task can ask for leaves otherwise than the reference; empty where nothing."""
+    job, left = _job(), []
+    for each in (engine, reference):
+        model = each.open_model(job, TrainState.initial(job))
+        model.train(1)
+        left.append((model.drain()[0].soft_loss, model.evaluate(), np.asarray(model.to_cpu().pool)))
+        model.close()
+    (loss, verdict, pool), (expected_loss, expected, expected_pool) = left
+    if abs(loss - expected_loss) > 1e-5 * expected_loss:
+        return f"the soft loss is {loss:.6g} where it should be {expected_loss:.6g}"
+    if verdict != expected:
+        return f"the hard circuit is judged {verdict} where it should be {expected}"
+    return "" if np.array_equal(pool, expected_pool) else "the sample pool is another"
+
+
+def _job() -> Job:
+    """Masks, damage, two losses and a sample pool. Logits stay, so that verdicts can be compared exactly."""
+    circuit, x, _ = example()
+    task = TaskConfig(
+        target="picture",
+        height=x.shape[1],
+        width=x.shape[2],
+        steps=4,
+        start="picture",
+        picture=raster.encode(x[0, ..., :1].astype(np.uint8)),
+        start_picture=raster.encode(x[1].astype(np.uint8)),
+        loss_steps=(2, 4),
+        damage_side=3,
+        damage_steps=(0, 2),
+    )
+    train = TrainConfig(epochs=1, batch=4, lr=0.0, fire_rate=0.6, pool=8, probes=3)
+    return make_job(Config("self-test", MODEL, task, train), circuit)
 
 
 def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, dict[str, list[np.ndarray]]]) -> bool:
@@ -113,14 +162,8 @@ def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, di
 
 def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
     """A small circuit with every kind of layer, far from its start, and a 7x6 batch of three."""
-    model = ModelConfig(
-        channels=2,
-        kernels=3,
-        perceive=NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique")),
-        update=NetworkConfig((14, 16, 8, 4, 2), ("unique", "random", "unique", "unique")),
-    )
     random = np.random.default_rng(0)
-    circuit = Circuit.initial(model, seed=0, initial_logit=2.0)
+    circuit = Circuit.initial(MODEL, seed=0, initial_logit=2.0)
     flat = circuit.flat_logits()
     circuit = circuit.with_logits(flat + random.normal(size=flat.shape).astype(np.float32))
     x = random.integers(0, 2, (3, 7, 6, 2)).astype(np.float32)

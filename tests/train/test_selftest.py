@@ -11,6 +11,7 @@ import pytest
 
 from difflogic.gpu import probes
 from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.workspace import Workspace
 from difflogic.train import selftest
 
 
@@ -50,6 +51,19 @@ def test_wrong_states_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GpuEngine, "rollout", lambda *given, **named: right(*given, **named) + np.float32(1e-3))
     assert not outcome("forward").passed
     assert not outcome("hard circuit").passed
+
+
+def test_a_wrong_epoch_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here the pool is not written back."""
+    right = Workspace.update.func
+
+    def without_the_pool(self: Workspace) -> Any:
+        return [dispatch for dispatch in right(self) if dispatch.kernel != "write_back"]
+
+    monkeypatch.setattr(Workspace, "update", property(without_the_pool))
+    check = outcome("training")
+    assert not check.passed
+    assert check.detail.startswith("not so: the sample pool is another; update the driver")
 
 
 def test_wrong_gradients_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
