@@ -63,7 +63,7 @@ def test_doctor_really_tests_the_adapter(capsys: pytest.CaptureFixture[str]) -> 
     names = [check["name"] for check in report["adapters"][0]["checks"]]
     assert names == [
         *("device", "long loops", "NaN test", "workgroup memory"),
-        *("forward", "gradients", "hard circuit", "determinism"),
+        *("forward", "gradients", "hard circuit", "determinism", "training"),
     ]
 
 
