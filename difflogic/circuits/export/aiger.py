@@ -47,7 +47,7 @@ class _Ands:
     def gate(self, gate: int, a: int, b: int) -> int:
         """The literal of one of the sixteen gates: the OR of the rows of its truth table, or of their opposite."""
         rows = [row for row in range(4) if gate >> (3 - row) & 1]
-        inverted = len(rows) > 2
+        inverted = len(rows) > 2 or rows == [0, 3]  # XNOR as XOR inverted, as others write it
         if inverted:
             rows = [row for row in range(4) if row not in rows]
         result = _FALSE

@@ -1,4 +1,4 @@
-"""BLIF: each gate as a table of the input rows that make it 1; read by ABC, yosys, SIS and others.
+"""BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others.
 
 Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`; gates as in circuit.json.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from difflogic.circuits.export.text import Files, about, bit_names
 from difflogic.netlist import Netlist
 from difflogic.straight_line import READS, Line, lines
+
+_XNOR = 9
 
 
 def export(netlist: Netlist, name: str) -> Files:
@@ -27,10 +29,13 @@ def _model(netlist: Netlist, name: str) -> str:
 
 
 def _table(line: Line, names: list[str]) -> list[str]:
-    """The rows that are 1 or, where it is a single one, the row that is 0. ABC refuses a constant that has inputs."""
+    """The rows that are 1, or of OR, NAND and the like the one that is 0; XNOR as XOR inverted.
+
+    ABC refuses a constant that has inputs.
+    """
     reads = READS[line.gate]
     rows = {0: {"": 0}, 1: {"0": 3, "1": 1}, 2: {"00": 3, "01": 2, "10": 1, "11": 0}}[reads]
     values = {row: line.gate >> shift & 1 for row, shift in rows.items()}
-    wanted = 0 if sum(values.values()) == 3 else 1
+    wanted = 0 if sum(values.values()) == 3 or line.gate == _XNOR else 1
     head = " ".join([".names", *(names[bit] for bit in line.reads), names[line.bit]])
     return [head, *(f"{row} {wanted}".strip() for row, value in values.items() if value == wanted)]

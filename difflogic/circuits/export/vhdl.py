@@ -1,4 +1,7 @@
-"""VHDL-2008: the cell, a grid of registers around it, and a test bench that knows the answers."""
+"""VHDL-2008: the cell, a grid of registers around it, and a test bench that knows the answers.
+
+A variable per gate in one process: over ten thousand signals ghdl takes minutes.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ def export(netlist: Netlist, name: str) -> Files:
         last_channel=channels - 1,
         last_input=inputs - 1,
         periodic=str(netlist.periodic).lower(),
-        signals="\n    ".join(f"signal {names[line.bit]} : std_logic;" for line in gates),
-        body="\n    ".join(
-            [f"{names[line.bit]} <= {_expression(line, names.__getitem__)};" for line in gates]
+        variables="\n        ".join(f"variable {names[line.bit]} : std_logic;" for line in gates),
+        body="\n        ".join(
+            [f"{names[line.bit]} := {_expression(line, names.__getitem__)};" for line in gates]
             + [f"result({channel}) <= {names[output]};" for channel, output in enumerate(netlist.outputs.tolist())]
         ),
     )

@@ -10,24 +10,32 @@ from difflogic.circuits.export.text import Files
 from difflogic.circuits.export.vectors import Vectors
 from difflogic.errors import ExportError
 from difflogic.netlist import Netlist
+from difflogic.straight_line import lines
 
-WORK = 2e8
+_WORK = 2e8
 """Gates times vectors that an event simulator gets through in a minute or two."""
+_MOST_SIMULATED = 5_000
+"""Gates beyond which one change of an input may set off more events than memory holds."""
 
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    vectors = vectors_for(netlist, WORK)
+    vectors = vectors_for(netlist, _WORK)
+    count = len(lines(netlist))
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
         warnings = tools.run_in(folder, "iverilog", "-g2005", "-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
         if warnings:
             raise ExportError(f"iverilog warns: {warnings.decode().splitlines()[0]}")
-        said = tools.run_in(folder, "vvp", "-n", "bench").decode().strip()
+        if count > _MOST_SIMULATED:
+            simulated = f"iverilog takes it without a warning ({count} gates are too many to run the bench)"
+        else:
+            simulated = passed(tools.run_in(folder, "vvp", "-n", "bench").decode().strip(), "iverilog", vectors)
         write_circuit(netlist, folder)
-        script = f"read_verilog -defer {name}.v; synth -flatten -top {name}_cell; write_blif {name}_cell.blif"
+        script = (
+            f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
+        )
         tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
-        proved = equivalent(folder, f"{name}_cell.blif", "what yosys synthesises")
-    return [passed(said, "iverilog", vectors), proved]
+        return [simulated, equivalent(folder, "yosys.blif", "what yosys reads")]
 
 
 def passed(said: str, program: str, vectors: Vectors) -> str:

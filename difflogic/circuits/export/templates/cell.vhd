@@ -13,9 +13,12 @@ entity @NAME@_cell is
 end entity;
 
 architecture gates of @NAME@_cell is
-    @SIGNALS@
 begin
-    @BODY@
+    process (patch)
+        @VARIABLES@
+    begin
+        @BODY@
+    end process;
 end architecture;
 
 library ieee;
