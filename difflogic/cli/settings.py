@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from difflogic.config import Config
 from difflogic.errors import UsageError
+from difflogic.train.wanted import merged
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
@@ -32,17 +32,3 @@ def _value(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text.strip()
     return data["value"] if len(data) == 1 else text.strip()
-
-
-def merged(data: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`data` with the fields in `changes` replaced, tables inside tables field by field."""
-    result = dict(data)
-    for name, value in changes.items():
-        inside = isinstance(value, dict) and isinstance(result.get(name), dict)
-        result[name] = merged(result[name], value) if inside else value
-    return result
-
-
-def applied(config: Config, changes: Mapping[str, Any]) -> Config:
-    """A copy with these fields. Raises ConfigError as `Config.from_dict` does."""
-    return Config.from_dict(merged(config.to_dict(), changes))

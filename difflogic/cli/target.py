@@ -77,29 +77,19 @@ def configured(options: Mapping[str, Any]) -> tuple[Config, str]:
     from difflogic import presets
     from difflogic.cli import settings
     from difflogic.config import Config
-    from difflogic.train.retarget import Wishes, changes
+    from difflogic.train import wanted
+    from difflogic.train.retarget import Wishes
 
     file = options["config_file"]
     base = presets.get(options["preset"]) if file is None else Config.load(file)
-    wanted = settings.parse(options["assignments"])
+    fields = settings.parse(options["assignments"])
     colors = options["colors"]
     wishes = Wishes(
         **{name: options[name] for name in ("target", "rule", "rule_table", "start", "size", "threshold", "padding")},
         colors=None if colors is None else int(colors),
     )
-    cells = _asked(wanted, "task", "height"), _asked(wanted, "task", "width")
-    is_fixed = file is not None or cells != (None, None)
-    grid = (cells[0] or base.task.height, cells[1] or base.task.width) if is_fixed else None
-    found = changes(base, wishes, grid, _asked(wanted, "model", "channels") or base.model.channels)
-    config = settings.applied(base, settings.merged(found, wanted))
+    config, found = wanted.configured(base, wishes, fields, keep_grid=file is not None)
     return config, _told(base, config, found)
-
-
-def _asked(wanted: Mapping[str, Any], section: str, field: str) -> int | None:
-    """A whole number that `--set` gives; anything else is refused where the configuration is built."""
-    fields = wanted.get(section)
-    value = fields.get(field) if isinstance(fields, dict) else None
-    return value if type(value) is int else None
 
 
 def _told(base: Config, config: Config, found: Mapping[str, Mapping[str, Any]]) -> str:

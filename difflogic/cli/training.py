@@ -153,12 +153,13 @@ def _configured(config: Config, options: dict[str, Any]) -> Config:
     """By the recipe, where there is one; what else is asked for goes before it."""
     from difflogic import recipes
     from difflogic.cli import settings
+    from difflogic.train.wanted import applied
 
     config = _with_fields(config, options)
     if options["recipe"] is None:
         return config
     asked = settings.parse(options.get("assignments", ()))
-    return _with_fields(settings.applied(recipes.applied(options["recipe"], config), asked), options)
+    return _with_fields(applied(recipes.applied(options["recipe"], config), asked), options)
 
 
 def _with_fields(config: Config, options: dict[str, Any]) -> Config:

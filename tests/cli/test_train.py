@@ -14,6 +14,7 @@ from difflogic import checkpoint, presets, recipes
 from difflogic.cli import settings
 from difflogic.config import Config, TrainConfig
 from difflogic.errors import UsageError
+from difflogic.train.wanted import applied
 from tests import tolerances
 from tests.cli.conftest import Call
 from tests.train.tiny import assert_same_run, tiny_config
@@ -51,8 +52,8 @@ def test_any_field_can_be_set(difflogic: Call) -> None:
 
 def test_a_field_deep_inside() -> None:
     changed = settings.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
-    assert settings.applied(tiny_config(), changed).model.update.connections[:2] == ("random", "unique")
-    assert settings.applied(tiny_config(), changed).model.update.widths == tiny_config().model.update.widths
+    assert applied(tiny_config(), changed).model.update.connections[:2] == ("random", "unique")
+    assert applied(tiny_config(), changed).model.update.widths == tiny_config().model.update.widths
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from difflogic import presets, raster
-from difflogic.cli.settings import applied
 from difflogic.config import Config
 from difflogic.errors import ConfigError, UsageError
 from difflogic.train import tasks
 from difflogic.train.retarget import Wishes, changes
+from difflogic.train.wanted import applied
 
 
 def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] = (255, 255, 255)) -> Path:
