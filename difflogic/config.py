@@ -239,6 +239,7 @@ def _require_ascending(name: str, steps: tuple[int, ...], least: int, most: int)
     )
 
 
+EPOCH = between(0, 2**31)
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""
 
@@ -250,6 +251,12 @@ class TrainConfig:
     epochs: int = field(metadata=told("Optimiser steps in all", at_least(1)))
     batch: int = field(metadata=told("Samples per epoch, B", at_least(1)))
     lr: float = field(default=0.05, metadata=told("Learning rate of AdamW", NOT_NEGATIVE))
+    lr_end: float = field(
+        default=1.0,
+        metadata=told("Share of lr that is left at the end, to which it falls evenly; 1: it stays", UP_TO_ONE),
+    )
+    lr_from: int = field(default=0, metadata=told("Epochs until it begins to fall", EPOCH))
+    lr_to: int = field(default=0, metadata=told("Epochs until it has fallen to that share", EPOCH))
     weight_decay: float = field(default=0.01, metadata=told("Decoupled weight decay of all logits", NOT_NEGATIVE))
     beta1: float = field(default=0.9, metadata=told("Decay of AdamW's first moment", BELOW_ONE))
     beta2: float = field(default=0.99, metadata=told("Decay of AdamW's second moment", BELOW_ONE))
@@ -321,6 +328,10 @@ class TrainConfig:
                 f"harden_to must be 1 to {HARDENING_EPOCHS - 1} epochs after harden_from, {self.harden_from}, "
                 f"got {self.harden_to}.",
             )
+        require(
+            self.lr_end == 1 or self.lr_from < self.lr_to,
+            f"lr_to must be later than lr_from, {self.lr_from}, where lr_end is below 1, got {self.lr_to}.",
+        )
 
     def _check_pool(self) -> None:
         if self.pool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from difflogic.circuit import Circuit
 from difflogic.config import Config, TrainConfig
@@ -83,7 +83,10 @@ class Hyper:
     beta2: float = 0.99
     epsilon: float = 1e-8
     clip: float = 100.0
+    lr_end: float = 1.0
+    lr_from: int = 0
+    lr_to: int = 0
 
     @classmethod
     def of(cls, train: TrainConfig) -> Hyper:
-        return cls(train.lr, train.weight_decay, train.beta1, train.beta2, train.epsilon, train.clip)
+        return cls(**{each.name: getattr(train, each.name) for each in fields(cls)})

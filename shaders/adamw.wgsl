@@ -1,7 +1,8 @@
 // Element-wise clip, AdamW, and the coefficients and hard gates of the new logits.
 //
 //     g = clip(g)    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
-//     p -= lr * (mu/(1-b1^t) / (sqrt(nu/(1-b2^t)) + eps) + decay*p)
+//     p -= lr_e * (mu/(1-b1^t) / (sqrt(nu/(1-b2^t)) + eps) + decay*p)
+//     lr_e = lr * (1 - (1 - lr_end) * min(max(e - from, 0), length) / length), length = to - from
 //
 // Twin: difflogic/reference/adamw.py
 // Dispatch: x = ceil(gates / WG); y = model.
@@ -33,6 +34,13 @@ fn power(base_: f32, exponent_: u32) -> f32 {
     return result;
 }
 
+// Of the epoch that is counted already.
+fn learning_rate(epoch: u32) -> f32 {
+    let length = max(shape.lr_to, shape.lr_from + 1u) - shape.lr_from;
+    let fallen = min(max(epoch, shape.lr_from) - shape.lr_from, length);
+    return shape.lr * (1.0 - (1.0 - shape.lr_end) * (f32(fallen) / f32(length)));
+}
+
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let words = id.y * CONTROL_WORDS;
@@ -40,6 +48,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let gate = id.y * shape.gates + id.x;
     let mu_scale = 1.0 - power(shape.beta1, control[words + STEP]);
     let nu_scale = 1.0 - power(shape.beta2, control[words + STEP]);
+    let lr = learning_rate(control[words + EPOCH]);
     for (var i = 0u; i < GATES; i++) {
         let g = clamp(gradients[gate][i], -shape.clip, shape.clip);
         let p = logits[gate][i];
@@ -48,7 +57,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         mu[gate][i] = m;
         nu[gate][i] = n;
         let direction = (m / mu_scale) / (sqrt(n / nu_scale) + shape.epsilon);
-        logits[gate][i] = p - shape.lr * (direction + shape.weight_decay * p);
+        logits[gate][i] = p - lr * (direction + shape.weight_decay * p);
     }
     coefficients[gate] = mixture(logits[gate]);
     gate_ids[gate] = hard_gate(logits[gate]);

@@ -32,6 +32,7 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
     "a picture to a picture": {"task": {"start": "picture", "target": "picture", "loss_channels": 3}},
     "hardened gates": {"train": {"hardening": 0.6, "harden_from": 1, "harden_to": 4, "fire_rate": 0.6}},
     "every gate hard": {"train": {"hardening": 1.0, "harden_to": 1, "batch": 17}},
+    "a falling learning rate": {"train": {"lr_end": 0.2, "lr_to": 4}},
     "several losses": {"task": {"loss_steps": (1, 2, 4), "loss_channels": 2}},
     "damage": {"task": {"damage_side": 3, "damage_steps": (0, 2)}},
     "damage of one cell, batch of 17": {

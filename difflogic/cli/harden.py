@@ -35,8 +35,8 @@ def command(run: Path, **options: Any) -> int:
     """Settle the undecided gates of RUN: train its circuit on while more and more gates are hard.
 
     A new run that starts from RUN's logits and wiring, of a population from the best one's. The share of gates that
-    are evaluated as their most probable gate grows to all of them, at half the learning rate. It ends at the first
-    evaluation without a wrong value. RUN itself stays as it is.
+    are evaluated as their most probable gate grows to all of them, at half the learning rate that RUN began with. It
+    ends at the first evaluation without a wrong value. RUN itself stays as it is.
 
     Example: difflogic harden runs/NAME
     """
@@ -49,7 +49,8 @@ def command(run: Path, **options: Any) -> int:
         epochs = options["epochs"] or max(1, round(SHARE_OF_EPOCHS * train.epochs))
         growth = {"hardening": 1.0, "harden_from": 0, "harden_to": max(1, round(GROWS_FOR * epochs))}
         interval = options["eval_interval"] or min(10, train.eval_interval)
-        return config.with_(train={**growth, "epochs": epochs, "lr": LR * train.lr, "eval_interval": interval})
+        pace = {"lr": LR * train.lr, "lr_end": 1.0, "epochs": epochs}
+        return config.with_(train={**growth, **pace, "eval_interval": interval})
 
     unasked = dict.fromkeys(("resume", "recipe", "restarts", "population", "seed", "batch", "precision"))
     return training.start({**options, **unasked, "init_from": run, "stop_when_solved": 1}, make)

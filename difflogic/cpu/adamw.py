@@ -1,4 +1,6 @@
-"""Element-wise clip, then AdamW: epsilon outside the root, decoupled decay (Loshchilov & Hutter 2019)."""
+"""Element-wise clip, then AdamW at the epoch's learning rate: epsilon outside the root, decoupled decay (Loshchilov &
+Hutter 2019).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from difflogic import control as c
 from difflogic.cpu.coefficients import KINDS
 from difflogic.cpu.compiled import inner
 from difflogic.cpu.kinds import clip, divide, load_kinds, root, splat_kinds
@@ -15,7 +18,7 @@ from difflogic.shape import Hyper
 
 
 class Optimizer(NamedTuple):
-    """`difflogic.shape.Hyper` in float32."""
+    """`difflogic.shape.Hyper`, its reals in float32."""
 
     lr: np.float32
     weight_decay: np.float32
@@ -23,11 +26,15 @@ class Optimizer(NamedTuple):
     beta2: np.float32
     epsilon: np.float32
     clip: np.float32
+    lr_end: np.float32
+    lr_from: int
+    lr_to: int
 
     @classmethod
     def of(cls, hyper: Hyper) -> Optimizer:
-        numbers = (hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip)
-        return cls(*(np.float32(number) for number in numbers))
+        reals = (hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip, hyper.lr_end)
+        lr, weight_decay, beta1, beta2, epsilon, clip, lr_end = (np.float32(number) for number in reals)
+        return cls(lr, weight_decay, beta1, beta2, epsilon, clip, lr_end, hyper.lr_from, hyper.lr_to)
 
 
 @inner
@@ -43,17 +50,26 @@ def power(base: np.float32, exponent: int) -> np.float32:
 
 
 @inner
+def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
+    """Of an epoch, counted from 1."""
+    one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
+    fallen = min(max(int(epoch) - optimizer.lr_from, 0), length)
+    return optimizer.lr * (one - (one - optimizer.lr_end) * (np.float32(fallen) / np.float32(length)))
+
+
+@inner
 def adamw(
-    first: int, last: int, optimizer: Optimizer, step: int, gradients: Array, logits: Array, mu: Array, nu: Array
+    first: int, last: int, optimizer: Optimizer, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array
 ) -> None:
-    """The `step`-th step, counted from 1, of gates `first` to `last`, in place; all `[16*G]`."""
+    """The step that `control` has counted already, of gates `first` to `last`, in place; all `[16*G]`."""
     one = np.float32(1)
     beta1, beta2 = splat_kinds(optimizer.beta1), splat_kinds(optimizer.beta2)
     rest1, rest2 = splat_kinds(one - optimizer.beta1), splat_kinds(one - optimizer.beta2)
+    step = control[c.STEP]
     scale1 = splat_kinds(one - power(optimizer.beta1, step))
     scale2 = splat_kinds(one - power(optimizer.beta2, step))
     least, most = splat_kinds(-optimizer.clip), splat_kinds(optimizer.clip)
-    lr, epsilon = splat_kinds(-optimizer.lr), splat_kinds(optimizer.epsilon)
+    lr, epsilon = splat_kinds(-learning_rate(optimizer, control[c.EPOCH])), splat_kinds(optimizer.epsilon)
     weight_decay = splat_kinds(optimizer.weight_decay)
     for start in range(first * KINDS, last * KINDS, KINDS):
         g = clip(load_kinds(gradients, start), least, most)

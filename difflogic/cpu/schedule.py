@@ -216,8 +216,8 @@ def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers
             if buffers.pool.size:
                 _rank(program, grid, buffers)
     elif not buffers.control[c.NONFINITE]:
-        step = buffers.control[c.STEP]
-        adamw(first, last, buffers.optimizer, step, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
+        control = buffers.control
+        adamw(first, last, buffers.optimizer, control, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
         if buffers.pool.size:
             _write_back(item, program, grid, buffers)
 

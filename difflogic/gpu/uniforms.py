@@ -35,13 +35,13 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening
     more = (
         *(plan.models, plan.window, *hardening, len(shape.judged_steps)),
         *(len(shape.damage_steps), min(shape.damage_side, max(shape.height, shape.width))),
-        *(plan.corner_samples, plan.supply.pool, plan.grid_words, plan.supply.resets, 0, 0, 0),
+        *(plan.corner_samples, plan.supply.pool, plan.grid_words, plan.supply.resets, hyper.lr_from, hyper.lr_to),
     )
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    layout_of = f"<{len(words)}I{len(reals)}f{len(more)}I"
-    return struct.pack(layout_of, *words, *reals, *more) + table.tobytes()
+    layout_of = f"<{len(words)}I{len(reals)}f{len(more)}If"
+    return struct.pack(layout_of, *words, *reals, *more, hyper.lr_end) + table.tobytes()
 
 
 def at_bytes(rows: Sequence[tuple[int, ...]]) -> bytes:

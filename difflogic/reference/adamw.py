@@ -1,4 +1,4 @@
-"""Element-wise clip, then AdamW. Twin of `adamw.wgsl`.
+"""Element-wise clip, then AdamW at the epoch's learning rate. Twin of `adamw.wgsl`.
 
 Source: Loshchilov & Hutter 2019, as optax computes it: epsilon outside the root, decoupled decay.
 """
@@ -27,6 +27,13 @@ def power(base: Any, exponent: int) -> Any:
     return result
 
 
+def learning_rate(hyper: Hyper, epoch: int, real: type[np.floating[Any]]) -> Any:
+    """Of an epoch, counted from 1, in precision `real`: `lr`, which falls to a share `lr_end` of it."""
+    length = max(1, hyper.lr_to - hyper.lr_from)
+    fallen = min(max(epoch - hyper.lr_from, 0), length)
+    return real(hyper.lr) * (1 - (1 - real(hyper.lr_end)) * (real(fallen) / real(length)))
+
+
 def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array) -> None:
     """One step on logits, mu, nu `[G, 16]` in place; none where the control block says non-finite."""
     if control[c.NONFINITE]:
@@ -41,4 +48,5 @@ def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Arr
         mu_hat = mu / (1 - power(beta1, step))
         nu_hat = nu / (1 - power(beta2, step))
         decay = real(hyper.weight_decay) * logits
-        logits -= real(hyper.lr) * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + decay)
+        lr = learning_rate(hyper, int(control[c.EPOCH]), real)
+        logits -= lr * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + decay)

@@ -27,6 +27,7 @@ def test_it_starts_where_the_best_of_the_run_ended(difflogic: Call) -> None:
     assert out.splitlines()[-1] == "Run folder:      hard"
     before, after = checkpoint.load(Path("run")), checkpoint.load(Path("hard"))
     assert (after.config.train.lr, after.config.train.hardening) == (before.config.train.lr / 2, 1)
+    assert after.config.train.lr_end == 1
     assert (after.config.train.harden_from, after.config.train.harden_to) == (0, 4)
     assert all(map(np.array_equal, before.circuit.wires["update"], after.circuit.wires["update"]))
     assert np.abs(after.state.logits - before.state.logits).max() <= 5 * 0.5 * before.config.train.lr * 1.1

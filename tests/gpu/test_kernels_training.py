@@ -73,7 +73,16 @@ def moments(rng: np.random.Generator, scale: float) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 1000, 100_000])
-@pytest.mark.parametrize("hyper", [Hyper(), Hyper(0.3, 0.2, 0.5, 0.7, 1e-3, 0.25)], ids=["usual", "other"])
+@pytest.mark.parametrize(
+    "hyper",
+    [
+        Hyper(),
+        Hyper(0.3, 0.2, 0.5, 0.7, 1e-3, 0.25),
+        Hyper(lr_end=0.1, lr_from=40, lr_to=140),
+        Hyper(lr_end=0.0, lr_from=69, lr_to=70),
+    ],
+    ids=["usual", "other", "falling", "fallen"],
+)
 def test_adamw(device: Device, step: int, hyper: Hyper) -> None:
     """Gradients on both sides of the clip."""
     rng = np.random.default_rng(3)

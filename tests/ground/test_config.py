@@ -292,7 +292,8 @@ def test_a_fire_rate_below_one_makes_it_asynchronous() -> None:
 
 
 def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
-    train = TrainConfig(1, 1, lr=0.1, weight_decay=0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6)
+    schedule = {"lr_end": 0.7, "lr_from": 8, "lr_to": 9}
+    train = TrainConfig(1, 1, lr=0.1, weight_decay=0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, **schedule)
     assert dataclasses.asdict(Hyper.of(train)) == {
         "lr": 0.1,
         "weight_decay": 0.2,
@@ -300,8 +301,15 @@ def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
         "beta2": 0.4,
         "epsilon": 0.5,
         "clip": 0.6,
+        **schedule,
     }
     assert Hyper() == Hyper.of(TrainConfig(epochs=1, batch=1))
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 0), (5, 5), (6, 5)])
+def test_a_learning_rate_that_cannot_fall_is_refused(begin: int, end: int) -> None:
+    with pytest.raises(ConfigError, match=rf"^lr_to must be later than lr_from, {begin}, .* got {end}\.$"):
+        SMALL.with_(train={"lr_end": 0.5, "lr_from": begin, "lr_to": end})
 
 
 def test_the_checkerboard_is_the_papers() -> None:

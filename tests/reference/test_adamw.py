@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from difflogic import control as c
-from difflogic.reference.adamw import adamw, power
+from difflogic.reference.adamw import adamw, learning_rate, power
 from difflogic.shape import Hyper
 from tests import tolerances
 
@@ -25,12 +25,15 @@ def plain_adamw(hyper: Hyper, step: int, gradient: float, entry: Entry) -> Entry
     nu = hyper.beta2 * nu + (1 - hyper.beta2) * gradient**2
     mu_hat, nu_hat = mu / (1 - hyper.beta1**step), nu / (1 - hyper.beta2**step)
     update = mu_hat / (math.sqrt(nu_hat) + hyper.epsilon) + hyper.weight_decay * logit
-    return logit - hyper.lr * update, mu, nu
+    progress = (step - hyper.lr_from) / max(1, hyper.lr_to - hyper.lr_from)
+    lr = hyper.lr + (hyper.lr_end - 1) * hyper.lr * min(1, max(0, progress))
+    return logit - lr * update, mu, nu
 
 
 def at_step(step: int, nonfinite: bool = False) -> np.ndarray:
+    """Of a run in which no epoch was skipped."""
     control = np.zeros(c.WORDS, dtype=np.uint32)
-    control[c.STEP], control[c.NONFINITE] = step, nonfinite
+    control[c.STEP], control[c.EPOCH], control[c.NONFINITE] = step, step, nonfinite
     return control
 
 
@@ -40,6 +43,7 @@ def at_step(step: int, nonfinite: bool = False) -> np.ndarray:
         Hyper(),
         Hyper(lr=0.3, weight_decay=0.2, beta1=0.5, beta2=0.7, epsilon=1e-3, clip=1.0),
         Hyper(weight_decay=0.0, beta1=0.0, beta2=0.0),
+        Hyper(lr_end=0.1, lr_from=1, lr_to=4),
     ],
 )
 @pytest.mark.parametrize(
@@ -63,6 +67,20 @@ def test_six_steps_entry_by_entry(hyper: Hyper, dtype: npt.DTypeLike, rtol: floa
         np.testing.assert_allclose(logits.reshape(-1), [entry[0] for entry in entries], rtol=rtol, atol=atol)
     np.testing.assert_allclose(mu.reshape(-1), [entry[1] for entry in entries], rtol=1e-5, atol=1e-12)
     np.testing.assert_allclose(nu.reshape(-1), [entry[2] for entry in entries], rtol=1e-5, atol=1e-24)
+
+
+def test_the_learning_rate_falls_evenly_and_stays() -> None:
+    falling = Hyper(lr=0.5, lr_end=0.25, lr_from=10, lr_to=40)
+    rates = [learning_rate(falling, epoch, np.float64) for epoch in range(60)]
+    assert set(rates[:11]) == {0.5}
+    assert rates[25] == 0.3125
+    assert set(rates[40:]) == {0.125}
+    assert np.diff(rates[10:41]) == pytest.approx(np.full(30, -0.0125))
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 7, 2**32 - 1])
+def test_a_learning_rate_that_does_not_fall_is_the_one_given(epoch: int) -> None:
+    assert learning_rate(Hyper(lr=0.07, lr_from=3), epoch, np.float32) == np.float32(0.07)
 
 
 def test_a_gradient_is_clipped_entry_by_entry() -> None:
