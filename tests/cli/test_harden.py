@@ -16,7 +16,8 @@ CPU = ("--engine", "cpu")
 @pytest.fixture
 def trained(difflogic: Call) -> None:
     """A population in the folder `run`."""
-    assert difflogic("train", "tiny", *CPU, "--population", 2, "--epochs", 12, "--out", "run").code == 0
+    falling = ("--set", "train.lr_end=0.5", "--set", "train.lr_to=12")
+    assert difflogic("train", "tiny", *CPU, *falling, "--population", 2, "--epochs", 12, "--out", "run").code == 0
 
 
 @pytest.mark.usefixtures("trained")
