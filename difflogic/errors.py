@@ -13,6 +13,7 @@
     +-- ExportError             an export does not compute what its circuit does
     +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
+    +-- StoreError                  the training service's store, its jobs and leases
 
 Each message says what was expected, what came, and what to do; the command line prints it as one
 sentence without a traceback.
@@ -75,3 +76,7 @@ class CheckpointError(DifflogicError):
 
 class RunFolderError(DifflogicError):
     """A run folder is not empty, in use, or cannot be written."""
+
+
+class StoreError(DifflogicError):
+    """The store of the training service cannot be used, or does not allow what was asked."""

@@ -1,0 +1,126 @@
+"""A job of the training service, as the store keeps it and the API shows it.
+
+    queued -> running -> done | failed | cancelled | paused
+
+A paused job is resumed to the queue and goes on from its checkpoint; a failed or cancelled one is retried so.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from difflogic.errors import StoreError
+
+Kind = Literal["train", "simplify", "export", "evaluate"]
+Status = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
+Wanted = Literal["cancel", "pause", "requeue"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+STATUSES: tuple[Status, ...] = get_args(Status)
+ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
+"""Nothing happens any more to a job that is so, unless someone asks."""
+PRIORITIES = range(-10, 11)
+ID = re.compile(r"[a-z2-7]{16}")
+"""Every path of a job is made of an id that matches whole."""
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+class UnknownJobError(StoreError):
+    """There is no such job, or it is someone else's."""
+
+
+class ConflictError(StoreError):
+    """The job's state, or an earlier request, forbids this."""
+
+
+class LeaseLostError(StoreError):
+    """The job was given to another worker: whoever held it must touch it no more."""
+
+
+def new_id() -> str:
+    """A random job id, 80 bits."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(16))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What someone asks for: a job before it is one."""
+
+    kind: Kind
+    name: str
+    config: dict[str, Any] | None = None
+    """`Config.to_dict()` of what to train; None for follow-ups."""
+    engine: str = "auto"
+    population: int = 1
+    stop_when_solved: int = 0
+    priority: int = 0
+    source: str | None = None
+    """The job whose circuit a follow-up works on."""
+    options: dict[str, Any] = field(default_factory=dict)
+    """Of a follow-up, e.g. `{"formats": ["c"]}`."""
+
+    @property
+    def epochs(self) -> int:
+        return 0 if self.config is None else int(self.config["train"]["epochs"])
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row of the store; the fields are those of the JSON."""
+
+    number: int
+    """Counted up with every submission: lists go by it."""
+    id: str
+    owner: str
+    kind: Kind
+    name: str
+    status: Status
+    wanted: Wanted | None
+    """What someone asked of it while it runs."""
+    priority: int
+    created: str
+    """ISO 8601 in UTC, as are `started` and `ended`."""
+    started: str | None
+    """When a worker first took it."""
+    ended: str | None
+    attempts: int
+    """How often its worker was lost, by a crash or a hang."""
+    reason: str | None
+    """One sentence: why it failed, or waits again."""
+    config: dict[str, Any] | None
+    engine: str
+    """What was asked for."""
+    population: int
+    stop_when_solved: int
+    source: str | None
+    options: dict[str, Any]
+    device: str | None
+    """Of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
+    epoch: int
+    epochs: int
+    soft_loss: float | None
+    """Of the last row, of a population the lowest; None also where it was not finite."""
+    hard_loss: int | None
+    """Of the last evaluation, of a population the lowest."""
+    solved: int
+    """Models without a wrong value at the last evaluation."""
+    active_gates: int | None
+    """Of the best model's circuit, at the last evaluation."""
+    phase: str | None
+    """What a running job does: see `difflogic.serve.phases`."""
+    epochs_per_s: float | None
+    saved_epoch: int
+    """Of the newest checkpoint."""
+    version: int
+    """Of its last change. Changes are counted over the whole store, so that one number says what was seen."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self)
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ENDED

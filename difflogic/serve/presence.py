@@ -1,0 +1,53 @@
+"""Who is alive: a worker holds a lock on a file of its own, and the system lets go of it however the worker ends."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import filelock
+
+from difflogic.serve.folders import WORKERS
+
+NAME = re.compile(r"[a-z0-9-]{1,80}")
+
+
+class Presence:
+    """A worker's lock, for as long as it is open. Raises OSError."""
+
+    def __init__(self, store: Path, name: str) -> None:
+        self._path = path_of(store, name)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = filelock.FileLock(self._path)
+        self._lock.acquire(blocking=False)
+
+    def close(self) -> None:
+        self._lock.release()
+        self._path.unlink(missing_ok=True)
+
+
+def is_gone(store: Path, name: str) -> bool:
+    """True where the worker has ended. Raises OSError."""
+    path = path_of(store, name)
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        return False
+    except FileNotFoundError:  # the whole folder is gone
+        return True
+    lock.release()
+    path.unlink(missing_ok=True)
+    return True
+
+
+def path_of(store: Path, name: str) -> Path:
+    """The lock file of a worker."""
+    assert NAME.fullmatch(name), name
+    return store / WORKERS / f"{name}.lock"
+
+
+def host() -> str:
+    """This machine's name."""
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this machine")

@@ -1,0 +1,69 @@
+"""What everything that reads and writes the store's tables shares."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from difflogic.serve.database import Database
+from difflogic.serve.folders import JobFolder, job_folder
+from difflogic.serve.jobs import Job, UnknownJobError
+
+COLUMNS = tuple(each.name for each in fields(Job))
+
+
+class Records:
+    """A store's folder and database. `clock` gives seconds since 1970."""
+
+    def __init__(self, folder: Path, database: Database, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.database = database
+        self.clock = clock
+
+    def place(self, job: str) -> JobFolder:
+        """Where a job's files are. Raises UnknownJobError where this is no id."""
+        return job_folder(self.folder, job)
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        self.database.close()
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
+
+
+def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
+    """The row of a job. Raises UnknownJobError where there is none, or it is not `owner`'s (None: anybody's)."""
+    row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+    if row is None or owner not in (None, row["owner"]):
+        raise UnknownJobError(f"There is no job {job!r}.")
+    assert isinstance(row, sqlite3.Row)
+    return row
+
+
+def change(connection: sqlite3.Connection, job: str, **values: Any) -> Job:
+    """Set columns of a job, as its next version."""
+    values["version"] = tick(connection)
+    names = ", ".join(f"{name} = :{name}" for name in values)
+    connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", values | {"of": job})
+    return job_of(find(connection, job))
+
+
+def tick(connection: sqlite3.Connection) -> int:
+    """The version of a change that is about to be made."""
+    return int(connection.execute("UPDATE clock SET version = version + 1 RETURNING version").fetchone()[0])
+
+
+def job_of(row: sqlite3.Row) -> Job:
+    """A row of the table `jobs` as a Job."""
+    values = {name: row[name] for name in COLUMNS}
+    config = row["config"]
+    return Job(
+        **values | {"config": None if config is None else json.loads(config), "options": json.loads(row["options"])}
+    )

@@ -1,0 +1,239 @@
+"""The store: every job and its state, in one SQLite file that servers and workers share.
+
+    store = Store.open(Path("difflogic-jobs"))
+    job, created = store.submit("operator", Draft("train", "first", config.to_dict()))
+    job, lease = store.claim("cpu-1", "cpu", {"auto", "cpu"}, lease_s=60)
+    store.beat(job.id, lease, 15, epoch=7)
+    store.finish(job.id, lease, "done")
+
+A worker's claim is a lease: it ends unless a beat prolongs it, and carries a number that grows, so that nobody who
+lost the job can write to it. What `submit` returned is on the disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from difflogic.errors import StoreError
+from difflogic.serve import database
+from difflogic.serve.database import Database
+from difflogic.serve.folders import JOBS, STORE
+from difflogic.serve.jobs import ENDED, PRIORITIES, ConflictError, Draft, Job, Status, Wanted, new_id
+from difflogic.serve.leases import Leases
+from difflogic.serve.records import change, find, job_of, tick
+from difflogic.serve.sessions import Sessions
+
+KEPT_DELETIONS = 1000
+REMEMBER_S = 7 * 24 * 3600.0
+"""An idempotency key is remembered so long."""
+AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
+"""What a job becomes that waits, by what is asked of it."""
+
+
+class Store(Leases, Sessions):
+    """One object serves all threads of a process. Methods raise StoreError where the disk refuses.
+
+    `owner`, where it is given, must be the job's: UnknownJobError for another's.
+    """
+
+    @classmethod
+    def open(cls, folder: Path, durable: bool = True) -> Store:
+        """The store in a folder, made or migrated where it must be. `durable`: see Database."""
+        try:
+            (folder / JOBS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"Cannot use {folder} as a store: {error.strerror or error}.") from error
+        database.migrate(folder / STORE)
+        return cls(folder, Database(folder / STORE, durable))
+
+    @classmethod
+    def existing(cls, folder: Path, durable: bool = True) -> Store:
+        """The same, but StoreError where there is none yet."""
+        if not (folder / STORE).is_file():
+            raise StoreError(f"There is no store in {folder}: expected a folder that `difflogic serve` was started on.")
+        return cls.open(folder, durable)
+
+    # reading ------------------------------------------------------------------------------------------
+
+    def job(self, job: str, owner: str | None = None) -> Job:
+        """Raises UnknownJobError."""
+        with self.database.reading() as connection:
+            return job_of(find(connection, job, owner))
+
+    def jobs(
+        self,
+        owner: str | None = None,
+        status: str | None = None,
+        kind: str | None = None,
+        text: str | None = None,
+        limit: int = 100,
+        before: int | None = None,
+    ) -> list[Job]:
+        """The newest first. `text` is searched in names and ids; `before`: jobs with a smaller number than that."""
+        wanted = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "number < ?": before}
+        terms = {term: value for term, value in wanted.items() if value is not None}
+        if text:
+            terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
+        where = " AND ".join(terms) or "1"
+        with self.database.reading() as connection:
+            query = f"SELECT * FROM jobs WHERE {where} ORDER BY number DESC LIMIT ?"
+            return [job_of(row) for row in connection.execute(query, (*terms.values(), limit))]
+
+    def counts(self, owner: str | None = None) -> dict[str, int]:
+        """How many jobs there are of each status that occurs."""
+        with self.database.reading() as connection:
+            query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
+            return {row["status"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
+
+    def version(self) -> int:
+        """Of the newest change."""
+        with self.database.reading() as connection:
+            return int(connection.execute("SELECT version FROM clock").fetchone()[0])
+
+    def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[Job]:
+        """Jobs with a version above `since`, the oldest change first."""
+        with self.database.reading() as connection:
+            query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
+            return [job_of(row) for row in connection.execute(query, (since, owner, owner, limit))]
+
+    def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str]]:
+        """Versions and ids of the jobs deleted after `since`, the oldest first; the last KEPT_DELETIONS are known."""
+        with self.database.reading() as connection:
+            query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
+            return [(row["version"], row["id"]) for row in connection.execute(query, (since, owner, owner))]
+
+    # writing ------------------------------------------------------------------------------------------
+
+    def submit(
+        self, owner: str, draft: Draft, idempotency_key: str | None = None, job: str | None = None
+    ) -> tuple[Job, bool]:
+        """A new job in the queue, and True; with a key that was used before, the job of then, and False.
+
+        `job`: the id that it is to have, of `new_id`. Raises ConflictError where the key was used for another draft.
+        """
+        _check_priority(draft.priority)
+        request = hashlib.sha256(json.dumps(asdict(draft), sort_keys=True).encode()).hexdigest()
+        with self.database.writing() as connection:
+            if idempotency_key is not None:
+                earlier = self._earlier(connection, owner, idempotency_key, request)
+                if earlier is not None:
+                    return earlier, False
+            made = self._insert(connection, job or new_id(), owner, draft)
+            if idempotency_key is not None:
+                values = (owner, idempotency_key, request, made.id, self.clock())
+                connection.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", values)
+            return made, True
+
+    def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> Job | None:
+        connection.execute("DELETE FROM idempotency WHERE created < ?", (self.clock() - REMEMBER_S,))
+        query = "SELECT * FROM idempotency WHERE owner = ? AND key = ?"
+        row = connection.execute(query, (owner, key)).fetchone()
+        if row is None:
+            return None
+        if row["request"] != request:
+            raise ConflictError("This Idempotency-Key was used for another request: take a new one.")
+        return job_of(find(connection, row["job"]))
+
+    def _insert(self, connection: sqlite3.Connection, job: str, owner: str, draft: Draft) -> Job:
+        values = asdict(draft) | {
+            "id": job,
+            "owner": owner,
+            "config": None if draft.config is None else json.dumps(draft.config),
+            "options": json.dumps(draft.options),
+            "created": self._now(),
+            "epochs": draft.epochs,
+            "version": tick(connection),
+        }
+        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+        connection.execute(f"INSERT INTO jobs ({names}) VALUES ({marks})", values)
+        return job_of(find(connection, job))
+
+    def ask(self, job: str, what: Wanted, owner: str | None = None) -> Job:
+        """Cancel or pause a job: at once where it waits, else its worker will hear of it and save first.
+
+        `requeue`: its worker stops and lets another go on. Raises ConflictError where the job is over.
+        """
+        with self.database.writing() as connection:
+            row = find(connection, job, owner)
+            status = row["status"]
+            if status == "running":
+                asked = "cancel" if row["wanted"] == "cancel" else what
+                return change(connection, job, wanted=asked)
+            if status in ENDED or (status == "paused" and what != "cancel"):
+                raise ConflictError(f"The job {job} is {status}: there is nothing to {what}.")
+            if what == "requeue":
+                return job_of(row)
+            ended = self._now() if what == "cancel" else None
+            return change(connection, job, status=AT_ONCE[what], ended=ended)
+
+    def resume(self, job: str, owner: str | None = None) -> Job:
+        """Queue a paused job; it goes on from its checkpoint. Raises ConflictError for any other."""
+        with self.database.writing() as connection:
+            row = find(connection, job, owner)
+            if row["status"] == "running" and row["wanted"] == "pause":
+                return change(connection, job, wanted=None)
+            if row["status"] != "paused":
+                raise ConflictError(f"The job {job} is {row['status']}: only a paused job can be resumed.")
+            return change(connection, job, **_QUEUED)
+
+    def retry(self, job: str, owner: str | None = None) -> Job:
+        """Queue a failed or cancelled job; it goes on from its checkpoint. Raises ConflictError for any other."""
+        with self.database.writing() as connection:
+            status = find(connection, job, owner)["status"]
+            if status not in ("failed", "cancelled"):
+                advice = " To train it once more, clone it." if status == "done" else ""
+                raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
+            return change(connection, job, **_QUEUED)
+
+    def edit(self, job: str, owner: str | None = None, name: str | None = None, priority: int | None = None) -> Job:
+        """Change what is not None. Raises StoreError for a priority out of range."""
+        if priority is not None:
+            _check_priority(priority)
+        given = {key: value for key, value in (("name", name), ("priority", priority)) if value is not None}
+        with self.database.writing() as connection:
+            row = find(connection, job, owner)
+            return change(connection, job, **given) if given else job_of(row)
+
+    def delete(self, job: str, owner: str | None = None) -> None:
+        """Forget a job and delete its files. Raises ConflictError while it runs."""
+        with self.database.writing() as connection:
+            row = find(connection, job, owner)
+            if row["status"] == "running":
+                raise ConflictError(f"The job {job} is running: cancel it first.")
+            version = tick(connection)
+            connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
+            connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
+            connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, row["owner"]))
+            newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
+            connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
+        try:  # after the row: what a crash leaves here is nobody's, and `gc` finds it
+            self.place(job).remove()
+        except OSError as error:
+            raise StoreError(f"The job {job} is deleted, but not all of its files: {error}.") from error
+
+    def watch(self, job: str, seconds: float) -> None:
+        """Someone looks at this job for so long: its worker makes state frames."""
+        until = self.clock() + seconds
+        with self.database.writing() as connection:
+            connection.execute("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", (until, job))
+
+
+_QUEUED: dict[str, Any] = {
+    "status": "queued",
+    "reason": None,
+    "ended": None,
+    "wanted": None,
+    "tries": 0,
+    "not_before": 0.0,
+}
+"""Of a job that someone sends to the queue again."""
+
+
+def _check_priority(priority: int) -> None:
+    if priority not in PRIORITIES:
+        raise StoreError(f"priority must be {PRIORITIES[0]} to {PRIORITIES[-1]}, got {priority}.")

@@ -1,0 +1,269 @@
+"""The store keeps what it acknowledged, tells every change once, and refuses what a job's state forbids."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from difflogic.errors import StoreError
+from difflogic.serve import database, folders
+from difflogic.serve.jobs import ConflictError, Draft, UnknownJobError, new_id
+from difflogic.serve.store import KEPT_DELETIONS, REMEMBER_S, Store
+
+ENGINES = {"auto", "cpu"}
+
+
+def submit(store, draft, owner="ann", **fields):
+    return store.submit(owner, replace(draft, **fields))[0]
+
+
+def running(store, draft, **fields):
+    submit(store, draft, **fields)
+    return store.claim("w", "cpu", ENGINES, 60)
+
+
+def test_a_job_comes_back_as_it_was_submitted(store, draft):
+    job, created = store.submit("ann", replace(draft, engine="cpu", population=3, stop_when_solved=2, priority=-4))
+    assert created
+    again = Store.open(store.folder).job(job.id)
+    assert again == job
+    assert (job.status, job.owner, job.config, job.epochs) == ("queued", "ann", draft.config, 12)
+    assert (job.engine, job.population, job.stop_when_solved, job.priority) == ("cpu", 3, 2, -4)
+
+
+@pytest.mark.parametrize("priority", [-11, 11])
+def test_priorities_are_bounded(store, draft, priority):
+    with pytest.raises(StoreError, match="-10 to 10"):
+        submit(store, draft, priority=priority)
+    job = submit(store, draft)
+    with pytest.raises(StoreError, match="-10 to 10"):
+        store.edit(job.id, priority=priority)
+    assert store.counts() == {"queued": 1}
+
+
+def test_others_jobs_do_not_exist(store, draft):
+    job = submit(store, draft)
+    for call in (
+        lambda: store.job(job.id, "bob"),
+        lambda: store.ask(job.id, "cancel", "bob"),
+        lambda: store.resume(job.id, "bob"),
+        lambda: store.retry(job.id, "bob"),
+        lambda: store.edit(job.id, "bob", name="mine"),
+        lambda: store.delete(job.id, "bob"),
+        lambda: store.job(new_id()),
+    ):
+        with pytest.raises(UnknownJobError):
+            call()
+    assert store.jobs("bob") == []
+    assert store.counts("bob") == {}
+    assert store.changes(0, "bob") == []
+    assert store.job(job.id, "ann") == job
+
+
+def test_lists_are_filtered_and_paged(store, draft):
+    made = [submit(store, draft, name=f"Job {number}") for number in range(5)]
+    assert [job.id for job in store.jobs(limit=2)] == [made[4].id, made[3].id]
+    assert [job.id for job in store.jobs(limit=9, before=made[3].number)] == [job.id for job in made[2::-1]]
+    assert [job.name for job in store.jobs(text="jOB 3")] == ["Job 3"]
+    assert store.jobs(text="%") == []
+    assert [job.id for job in store.jobs(text=made[1].id[:12])] == [made[1].id]
+    store.ask(made[0].id, "cancel")
+    assert [job.id for job in store.jobs(status="cancelled")] == [made[0].id]
+    assert store.jobs(kind="export") == []
+    assert store.counts("ann") == {"queued": 4, "cancelled": 1}
+
+
+def test_the_same_key_is_the_same_job(store, draft, clock):
+    job, _ = store.submit("ann", draft, "k")
+    assert store.submit("ann", draft, "k") == (job, False)
+    with pytest.raises(ConflictError, match="another request"):
+        store.submit("ann", replace(draft, name="other"), "k")
+    assert store.submit("bob", draft, "k")[1]
+    clock.now += REMEMBER_S + 1
+    assert store.submit("ann", draft, "k")[1]
+
+
+def test_many_threads_submit_and_claim_each_job_once(store, draft):
+    claimed = []
+
+    def work(name):
+        for _ in range(5):
+            store.submit("ann", draft)
+        while (found := store.claim(name, "cpu", ENGINES, 60)) is not None:
+            claimed.append(found[0].id)
+            store.finish(*_held(found), "done")
+        store.close()
+
+    threads = [threading.Thread(target=work, args=(f"w{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(claimed) == len(set(claimed)) == 20
+    assert store.counts() == {"done": 20}
+
+
+def _held(claim):
+    return claim[0].id, claim[1]
+
+
+def test_a_waiting_job_is_cancelled_and_paused_at_once(store, draft):
+    job = submit(store, draft)
+    assert store.ask(job.id, "pause").status == "paused"
+    assert store.claim("w", "cpu", ENGINES, 60) is None
+    assert store.resume(job.id).status == "queued"
+    cancelled = store.ask(job.id, "cancel")
+    assert (cancelled.status, cancelled.ended is not None) == ("cancelled", True)
+    assert store.retry(job.id).status == "queued"
+    store.ask(job.id, "pause")
+    assert store.ask(job.id, "cancel").status == "cancelled"
+
+
+def test_a_running_job_is_asked(store, draft):
+    job, lease = running(store, draft)
+    assert store.beat(job.id, lease, 60).wanted is None
+    assert store.ask(job.id, "pause").status == "running"
+    assert store.beat(job.id, lease, 60).wanted == "pause"
+    assert store.resume(job.id).wanted is None
+    store.ask(job.id, "cancel")
+    assert store.ask(job.id, "pause").wanted == "cancel", "who asked to cancel is not overruled"
+    with pytest.raises(ConflictError, match="running"):
+        store.delete(job.id)
+    assert store.finish(job.id, lease, "cancelled").wanted is None
+
+
+def test_what_is_over_is_over(store, draft):
+    job, lease = running(store, draft)
+    store.finish(job.id, lease, "done")
+    for call in (store.resume, store.retry, lambda job: store.ask(job, "cancel"), lambda job: store.ask(job, "pause")):
+        with pytest.raises(ConflictError, match="is done"):
+            call(job.id)
+
+
+def test_every_change_has_a_version_of_its_own(store, draft):
+    job = submit(store, draft)
+    other = submit(store, draft, owner="bob")
+    seen = store.version()
+    assert store.changes(seen) == []
+    store.edit(job.id, name="new")
+    assert [each.name for each in store.changes(seen)] == ["new"]
+    assert store.changes(seen, "bob") == []
+    assert store.changes(other.version, "ann")[0].version == store.version()
+    store.watch(job.id, 5)
+    assert store.version() == store.job(job.id).version, "who looks changes nothing"
+    store.delete(other.id)
+    assert store.deletions(seen) == [(store.version(), other.id)]
+    assert store.deletions(seen, "ann") == []
+
+
+def test_deletions_are_forgotten_in_time(store, draft):
+    ids = []
+    for _ in range(3):
+        ids.append(submit(store, draft).id)
+        store.delete(ids[-1])
+    with store.database.writing() as connection:
+        rows = [(10_000 + each, "x", "ann") for each in range(KEPT_DELETIONS)]
+        connection.executemany("INSERT INTO deletions VALUES (?, ?, ?)", rows)
+    store.delete(submit(store, draft).id)
+    kept = [job for _, job in store.deletions(0)]
+    assert len(kept) == KEPT_DELETIONS
+    assert ids[0] not in kept
+
+
+def test_deleting_removes_the_files(store, draft):
+    job = submit(store, draft)
+    place = store.place(job.id)
+    place.files.mkdir(parents=True)
+    (place.files / "circuit.json").write_text("{}")
+    store.delete(job.id)
+    assert not place.path.exists()
+    with pytest.raises(UnknownJobError):
+        store.job(job.id)
+
+
+@pytest.mark.parametrize("name", ["../../../etc", "", "a" * 17, "A" * 16, "a" * 15 + "\n", "1" * 16])
+def test_paths_are_made_of_ids_alone(store, name):
+    with pytest.raises(UnknownJobError):
+        store.place(name)
+
+
+def test_sessions_end(store, clock):
+    store.open_session("h1", "ann", 60)
+    store.open_session("h2", "bob", 600)
+    assert (store.session_owner("h1"), store.session_owner("h3")) == ("ann", None)
+    clock.now += 61
+    assert (store.session_owner("h1"), store.session_owner("h2")) == (None, "bob")
+    store.close_session("h2")
+    assert store.session_owner("h2") is None
+
+
+# the file -------------------------------------------------------------------------------------------------
+
+
+def test_a_newer_store_is_refused(tmp_path):
+    store = Store.open(tmp_path)
+    with store.database.writing() as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match="version 99, this difflogic knows 1"):
+        Store.open(tmp_path)
+
+
+def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, draft):
+    job = submit(Store.open(tmp_path), draft)
+    scripts = [*database._scripts(), "ALTER TABLE jobs ADD COLUMN later INTEGER NOT NULL DEFAULT 7;"]
+    monkeypatch.setattr(database, "_scripts", lambda: scripts)
+    store = Store.open(tmp_path)
+    assert store.job(job.id) == job
+    path = tmp_path / folders.STORE
+    with closing(sqlite3.connect(path)) as now, closing(sqlite3.connect(f"{path}.version-1")) as before:
+        assert (database.version_of(now), database.version_of(before)) == (2, 1)
+        assert now.execute("SELECT later FROM jobs").fetchall() == [(7,)]
+        assert before.execute("SELECT id FROM jobs").fetchall() == [(job.id,)]
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, draft):
+    job = submit(Store.open(tmp_path), draft)
+    good = database._scripts()
+    broken = [*good, "ALTER TABLE jobs ADD COLUMN later INTEGER; SELECT nonsense FROM nowhere;"]
+    monkeypatch.setattr(database, "_scripts", lambda: broken)
+    with pytest.raises(StoreError, match="nowhere"):
+        Store.open(tmp_path)
+    monkeypatch.setattr(database, "_scripts", lambda: good)
+    assert Store.open(tmp_path).job(job.id) == job
+
+
+def test_what_is_no_store_is_told(tmp_path):
+    (tmp_path / folders.STORE).write_text("This is a text and no database." * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        Store.open(tmp_path)
+    with pytest.raises(StoreError, match="There is no store"):
+        Store.existing(tmp_path / "elsewhere")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="Cannot use"):
+        Store.open(tmp_path / "file")
+
+
+def test_a_failed_transaction_leaves_nothing(store, draft):
+    def interrupted():
+        with store.database.writing() as connection:
+            connection.execute("UPDATE clock SET version = 1000")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert store.version() == 0
+    assert submit(store, draft).version == 1
+
+
+def test_a_full_disk_is_told(store, draft):
+    with store.database.reading() as connection:
+        connection.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(StoreError, match="full"):
+        store.submit("ann", Draft("train", "n" * 100_000, draft.config))
+    with store.database.reading() as connection:
+        connection.execute("PRAGMA max_page_count = 100000")
+    assert store.submit("ann", draft)[1], "and the store is usable once there is space"
