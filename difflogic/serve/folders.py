@@ -40,6 +40,11 @@ class JobFolder:
         return self.path / "frame.json"
 
     @property
+    def gates(self) -> Path:
+        """A line for each checkpoint: see `difflogic.serve.gate_history`."""
+        return self.path / "gates.jsonl"
+
+    @property
     def files(self) -> Path:
         """Results of a follow-up."""
         return self.path / "files"

@@ -97,6 +97,8 @@ class Job:
     stop_when_solved: int
     source: str | None
     options: dict[str, Any]
+    result: dict[str, Any] | None
+    """What a follow-up found, in short: see `difflogic.serve.follow_ups`."""
     device: str | None
     """Of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
     epoch: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -138,17 +139,26 @@ class Leases(Records):
             )
             return Answer(row["wanted"], row["watched_until"] > now)
 
-    def finish(self, job: str, lease: int, status: Status, reason: str | None = None, **progress: Any) -> Job:
+    def finish(
+        self,
+        job: str,
+        lease: int,
+        status: Status,
+        reason: str | None = None,
+        result: dict[str, Any] | None = None,
+        **progress: Any,
+    ) -> Job:
         """The worker is through with the job, which is `done`, `failed`, `cancelled` or `paused` now.
 
         Raises LeaseLostError as `beat` does.
         """
         assert progress.keys() <= PROGRESS, progress
+        found = {} if result is None else {"result": json.dumps(result)}
         with self.database.writing() as connection:
             row = self._held(connection, job, lease)
             ended = None if status == "paused" else self._now()
             self._hold(connection, row["worker"], None)
-            return change(connection, job, **_FREE, status=status, reason=reason, ended=ended, **progress)
+            return change(connection, job, **_FREE, status=status, reason=reason, ended=ended, **found, **progress)
 
     def release(self, job: str, lease: int, **progress: Any) -> Job:
         """The worker stops in good order; the job waits for the next one. Raises LeaseLostError as `beat` does."""

@@ -16,6 +16,7 @@ from difflogic.serve.folders import JobFolder, job_folder
 from difflogic.serve.jobs import Job, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(Job))
+JSON_COLUMNS = ("config", "options", "result")
 
 
 class Records:
@@ -63,7 +64,4 @@ def tick(connection: sqlite3.Connection) -> int:
 def job_of(row: sqlite3.Row) -> Job:
     """A row of the table `jobs` as a Job."""
     values = {name: row[name] for name in COLUMNS}
-    config = row["config"]
-    return Job(
-        **values | {"config": None if config is None else json.loads(config), "options": json.loads(row["options"])}
-    )
+    return Job(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})

@@ -70,12 +70,19 @@ class Store(Leases, Sessions):
         owner: str | None = None,
         status: str | None = None,
         kind: str | None = None,
+        source: str | None = None,
         text: str | None = None,
         limit: int = 100,
         before: int | None = None,
     ) -> list[Job]:
-        """The newest first. `text` is searched in names and ids; `before`: jobs with a smaller number than that."""
-        wanted = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "number < ?": before}
+        """The newest first. `source`: follow-ups of it; `text` is searched in names and ids; `before`: of a number."""
+        wanted = {
+            "owner = ?": owner,
+            "status = ?": status,
+            "kind = ?": kind,
+            "source = ?": source,
+            "number < ?": before,
+        }
         terms = {term: value for term, value in wanted.items() if value is not None}
         if text:
             terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text

@@ -193,6 +193,7 @@ class Trainer:
 
     def _finish(self, session: Session, signals: StopSignals) -> Run:
         session.bring_home()
+        session.observer.ending()
         members, config = session.members, session.config
         first = leader(members)
         effort = self.engine.info, session.epochs_here, session.seconds_here

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from difflogic.config import Config
 from difflogic.engine import EngineInfo
 from difflogic.train.journal import Row
+from difflogic.train.member import Member
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,19 @@ class Observer:
     def advanced(self, epoch: int) -> None:
         """Epochs up to this one were given to the engine."""
 
+    def wants_states(self) -> bool:
+        """Asked after each `advanced`: True to be `shown` the states of this moment, which costs bringing them home."""
+        return False
+
+    def shown(self, members: Sequence[Member]) -> None:
+        """The models with their states of this moment, to read."""
+
+    def judging(self, epoch: int) -> None:
+        """The models of this epoch are about to be evaluated, then saved."""
+
+    def judged(self, members: Sequence[Member]) -> None:
+        """The models that were evaluated, with their states of that epoch, to read."""
+
     def logged(self, row: Row, accuracy: float) -> None:
         """A row at the log interval, at an evaluation or at the end; `accuracy` is the last one measured."""
 
@@ -73,3 +88,6 @@ class Observer:
 
     def saved(self, epoch: int) -> None:
         """A checkpoint of this epoch is on the disk."""
+
+    def ending(self) -> None:
+        """No more epochs; the results are about to be written."""

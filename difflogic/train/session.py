@@ -105,6 +105,9 @@ class Session:
         self.model.train(epochs)
         self.epoch += epochs
         self.observer.advanced(self.epoch)
+        if self.observer.wants_states():
+            self.bring_home()
+            self.observer.shown(self.members)
 
     def _is_over(self, stop_when_solved: int) -> bool:
         solved = sum(row.hard_loss == 0 for member in self.members for row in member.metrics[-1:])
@@ -113,8 +116,10 @@ class Session:
     def _report(self, judged: bool) -> None:
         """Bring rows home; where this epoch is judged, evaluate and save."""
         metrics = self.model.drain_all()
-        results = self.model.evaluate_all() if judged else []
+        results = []
         if judged:
+            self.observer.judging(self.epoch)
+            results = self.model.evaluate_all()
             self.bring_home()
         seconds = self._seconds()
         rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
@@ -127,6 +132,7 @@ class Session:
             self.folder.append(rows)
         self._tell(rows)
         if judged:
+            self.observer.judged(self.members)
             self._save()
 
     def _leave(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageErro
 from difflogic.train import schedule, tasks
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run, Trainer
+from difflogic.train.member import Member
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.tasks import PROBE_STREAM
 from tests.train.scripted import Scripted
@@ -70,6 +72,51 @@ def test_schedule() -> None:
         epoch = schedule.next_stop(epoch, 23, 10, 4)
         stops.append(epoch)
     assert stops == [1, 4, 8, 10, 12, 16, 20, 23]
+
+
+class Looks(Observer):
+    """Sees all there is to see, and keeps the order."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.seen: dict[int, Any] = {}
+
+    def advanced(self, epoch: int) -> None:
+        self.order.append(f"advanced {epoch}")
+
+    def wants_states(self) -> bool:
+        return True
+
+    def shown(self, members: Sequence[Member]) -> None:
+        self.order.append(f"shown {members[0].state.epoch}")
+        self.seen[members[0].state.epoch] = members[0].state.logits.copy()
+
+    def judging(self, epoch: int) -> None:
+        self.order.append(f"judging {epoch}")
+
+    def judged(self, members: Sequence[Member]) -> None:
+        self.order.append(f"judged {members[0].state.epoch} {members[0].metrics[-1].hard_loss}")
+
+    def saved(self, epoch: int) -> None:
+        self.order.append(f"saved {epoch}")
+
+    def ending(self) -> None:
+        self.order.append("ending")
+
+
+def test_who_looks_sees_every_state_and_changes_no_number(
+    finished: Run, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    looks = Looks()
+    again = Trainer(config, engine).run(observer=looks, out=tmp_path / "run")
+    judged = [row.hard_loss for row in again.metrics if row.hard_loss is not None]
+    first = ["advanced 1", "shown 1", "judging 1", f"judged 1 {judged[0]}", "saved 1", "advanced 2", "shown 2"]
+    assert looks.order[: len(first)] == first
+    assert looks.order[-5:] == ["shown 12", "judging 12", f"judged 12 {judged[-1]}", "saved 12", "ending"]
+    assert again.state.logits.tobytes() == finished.state.logits.tobytes()
+    assert set(looks.seen) == set(range(1, 13))
+    half = Trainer(config.with_(train={"epochs": 6}), engine).run()
+    assert looks.seen[6].tobytes() == half.state.logits.tobytes()
 
 
 def test_chunks_drains_and_logs(config: Config, engine: Engine) -> None:

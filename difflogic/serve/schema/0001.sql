@@ -19,6 +19,7 @@ CREATE TABLE jobs (
     stop_when_solved INTEGER NOT NULL DEFAULT 0,
     source TEXT,
     options TEXT NOT NULL DEFAULT '{}', -- JSON
+    result TEXT, -- JSON: what a follow-up found, in short
     device TEXT,
     epoch INTEGER NOT NULL DEFAULT 0,
     epochs INTEGER NOT NULL DEFAULT 0,
