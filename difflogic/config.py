@@ -384,6 +384,11 @@ class Config:
             "A rule is judged against fresh starts, but a pool keeps later states: set pool to 0, "
             f'or another target than "rule", got pool {self.train.pool}.',
         )
+        if self.task.start_picture:
+            try:
+                raster.decode(self.task.start_picture, min(self.model.channels, raster.MAX_BITS))
+            except DataError as error:
+                raise ConfigError(f"start_picture: {error}") from error
 
     def with_(self, **sections: Any) -> Config:
         """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`.

@@ -21,7 +21,9 @@ import numpy.typing as npt
 from difflogic import gates, wiring
 from difflogic.bit_parallel import BitProgram, Index, Words
 from difflogic.circuit import Circuit
+from difflogic.config import Config
 from difflogic.errors import CircuitError
+from difflogic.habitat import Habitat
 from difflogic.layout import flat_layout
 
 Bits = npt.NDArray[np.uint8]
@@ -50,6 +52,8 @@ class Netlist:
     """The first so many channels are the picture; the others are the automaton's own memory."""
     origin: tuple[int, ...]
     """What each channel was called in the circuit it comes from: `0, 1, ...` unless some were dropped."""
+    habitat: Habitat | None = None
+    """What it was trained on, where that is known."""
 
     @classmethod
     def build(
@@ -61,6 +65,7 @@ class Netlist:
         outputs: npt.ArrayLike,
         visible: int | None = None,
         origin: Sequence[int] | None = None,
+        habitat: Habitat | None = None,
     ) -> Netlist:
         """A validated netlist; all channels visible, named by number, unless told otherwise. Raises CircuitError."""
         netlist = cls(
@@ -71,6 +76,7 @@ class Netlist:
             outputs=np.asarray(outputs, dtype=np.int32).reshape(-1),
             visible=channels if visible is None else visible,
             origin=tuple(range(channels)) if origin is None else tuple(origin),
+            habitat=habitat,
         )
         netlist._validate()
         return netlist
@@ -92,7 +98,7 @@ class Netlist:
             raise CircuitError("An output must be an input or a gate.")
 
     @classmethod
-    def from_circuit(cls, circuit: Circuit, visible: int | None = None) -> Netlist:
+    def from_circuit(cls, circuit: Circuit, visible: int | None = None, habitat: Habitat | None = None) -> Netlist:
         """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
         layout = flat_layout(circuit)
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)
@@ -103,7 +109,13 @@ class Netlist:
             wires=layout.wires,
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
             visible=visible,
+            habitat=habitat,
         )
+
+    @classmethod
+    def of_run(cls, circuit: Circuit, config: Config) -> Netlist:
+        """The hard gates of a run's circuit, which shows its task's loss channels and lives on its task's grid."""
+        return cls.from_circuit(circuit, config.task.loss_channels, Habitat.of(config))
 
     @property
     def inputs(self) -> int:

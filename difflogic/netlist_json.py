@@ -5,6 +5,8 @@ Version 1:
     {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
      "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or wrapped when periodic
      "origin": [0, 3],                                 only where channels were dropped: the names of the others
+     "habitat": {"start": "seed", "height": 20,        only where it is known what it was trained on: the start random,
+      "width": 20, "steps": 12, "fire_rate": 1.0},     seed, zeros or picture, and then its "picture" in rows of text
      "gates": [{"id": "g0", "gate": 1, "name": "AND", "a": "in[0][3]", "b": "in[0][4]"}, ...],
      "outputs": ["g17", ...]}                          one per channel; a gate or an input
 
@@ -18,12 +20,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import difflogic
 from difflogic import gates, wiring
 from difflogic.errors import CircuitError
+from difflogic.habitat import Habitat
 from difflogic.netlist import Netlist
 from difflogic.topology import in_order
 
@@ -42,6 +46,8 @@ def to_json(netlist: Netlist) -> str:
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.origin != tuple(range(netlist.channels)):
         head["origin"] = list(netlist.origin)
+    if netlist.habitat is not None:
+        head["habitat"] = {name: value for name, value in asdict(netlist.habitat).items() if value != ()}
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(
         f'{{"id": "g{index}", "gate": {gate}, "name": "{gates.NAMES[gate]}", "a": "{names[a]}", "b": "{names[b]}"}}'
@@ -107,7 +113,21 @@ def from_data(data: Mapping[str, Any]) -> Netlist:
     ends = [_bit(bits, name, "an output") for name in outputs]
     ids = [row["id"] for row in rows]
     order, wires, ends = in_order(wiring.PATCH * channels, wires, ends, ids)
-    return Netlist.build(channels, periodic, [types[index] for index in order], wires, ends, visible, origin)
+    habitat = _habitat(_typed(data, "habitat", dict)) if "habitat" in data else None
+    return Netlist.build(channels, periodic, [types[index] for index in order], wires, ends, visible, origin, habitat)
+
+
+def _habitat(data: Mapping[str, Any]) -> Habitat:
+    if unknown := sorted(data.keys() - {field.name for field in fields(Habitat)}):
+        raise CircuitError(f"A habitat has no {_shown(unknown[0])}.")
+    rate = data.get("fire_rate", 1.0)
+    if type(rate) not in (int, float):
+        raise CircuitError(f"fire_rate must be a number, got {_shown(rate)}.")
+    rows = _typed(data, "picture", list) if "picture" in data else []
+    if not all(isinstance(row, str) for row in rows):
+        raise CircuitError(f"The picture of a habitat is rows of text, got {_shown(rows)}.")
+    sizes = {name: _whole(data, name, least=1) for name in ("height", "width", "steps")}
+    return Habitat(start=_typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
 
 
 def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str, int]:

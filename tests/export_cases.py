@@ -10,6 +10,7 @@ import pytest
 
 from difflogic import presets
 from difflogic.circuits import tools
+from difflogic.habitat import Habitat
 from difflogic.netlist import Netlist
 from tests.learned import learned
 from tests.random_netlists import random_netlist
@@ -94,11 +95,13 @@ def tangled(count: int, channels: int = 2, width: int = 1) -> Netlist:
 
 CASES = {
     "learned checkerboard": Netlist.from_circuit(learned(presets.checkerboard()), visible=1),
-    "learned life": Netlist.from_circuit(learned(presets.game_of_life())),
+    "learned life": Netlist.from_circuit(learned(presets.game_of_life()), habitat=Habitat("seed", 9, 20, 6, 0.6)),
     "life": life(),
     "life on a plane": life(periodic=False),
     "published": published(),
-    "published, small": published_small(),
+    "published, small": replace(
+        published_small(), habitat=Habitat("picture", 3, 5, 4, picture=("..1..", ".123.", "4...5"))
+    ),
     "no gate": Netlist.build(2, False, [], [], [4, 9]),
     "constants": Netlist.build(2, True, [0, 15, 6], [[0, 1], [2, 3], [5, 5]], [18, 19]),
     "one constant": Netlist.build(1, False, [15], [[0, 0]], [9]),

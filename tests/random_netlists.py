@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from difflogic.habitat import STARTS, Habitat
 from difflogic.netlist import Netlist
+from difflogic.raster import encode
 
 
 def random_netlist(
@@ -23,7 +25,19 @@ def random_netlist(
         outputs=rng.integers(0, inputs + count, channels),
         visible=int(rng.integers(1, channels + 1)),
         origin=np.sort(rng.permutation(3 * channels)[:channels]).tolist(),
+        habitat=random_habitat(rng),
     )
+
+
+def random_habitat(rng: np.random.Generator) -> Habitat | None:
+    """None, or any start on a small grid."""
+    start = rng.choice([*STARTS, "unknown"])
+    if start == "unknown":
+        return None
+    height, width = rng.integers(1, 9, 2).tolist()
+    picture = encode(rng.integers(0, 2, (height, width, 3), dtype=np.uint8)) if start == "picture" else ()
+    rate = float(rng.choice([1.0, 0.6]))
+    return Habitat(str(start), height, width, int(rng.integers(1, 30)), rate, picture)
 
 
 @st.composite
@@ -40,7 +54,7 @@ def netlists(draw: st.DrawFn, most: int = 40) -> Netlist:
 
 def same(one: Netlist, other: Netlist) -> bool:
     """Equal in every field."""
-    scalars = ("channels", "periodic", "visible", "origin")
+    scalars = ("channels", "periodic", "visible", "origin", "habitat")
     arrays = ("gates", "wires", "outputs")
     return all(getattr(one, name) == getattr(other, name) for name in scalars) and all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays

@@ -44,7 +44,7 @@ def to_netlist(graph: Graph, like: Netlist) -> Netlist:
             types.append(15 * (output & 1) if node == 0 else NOT_A)
             wires.append((max(node - 1, 0),) * 2)
         outputs.append(inverted.get(output, node - 1))
-    return Netlist.build(like.channels, like.periodic, types, wires, outputs, like.visible, like.origin)
+    return Netlist.build(like.channels, like.periodic, types, wires, outputs, like.visible, like.origin, like.habitat)
 
 
 def _polarities(graph: Graph) -> list[int]:

@@ -52,8 +52,7 @@ def load(path: Path, periodic: bool | None = None, visible: int | None = None) -
 def _load(path: Path) -> Source:
     if path.is_dir() or path.suffix == ".safetensors":
         member = checkpoint.load(path)
-        netlist = Netlist.from_circuit(member.circuit, member.config.task.loss_channels)
-        return Source(netlist, "run", member.circuit, member.config)
+        return Source(Netlist.of_run(member.circuit, member.config), "run", member.circuit, member.config)
     if path.is_file() and zipfile.is_zipfile(path):
         circuit = notebook.load(path)
         return Source(Netlist.from_circuit(circuit), "the authors' parameters", circuit)

@@ -17,6 +17,7 @@ COMMANDS = {
     "init": ("difflogic.cli.init", "Write a preset as a file to change."),
     "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
     "export": ("difflogic.cli.export", "Write a circuit for other programs, hardware and the web."),
+    "gallery": ("difflogic.cli.gallery", "Write runs as a folder of pages for any web server."),
     "harden": ("difflogic.cli.harden", "Settle the undecided gates of a run."),
     "evaluate": ("difflogic.cli.evaluate", "Test what a run became, far beyond its training."),
     "render": ("difflogic.cli.render", "Draw a run: rollouts, gates, losses."),

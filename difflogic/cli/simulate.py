@@ -35,12 +35,14 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--boundary", type=click.Choice(["zero", "periodic"]), help="What lies outside the grid [the circuit's].")
 @click.option("--visible", type=int, metavar="V", help="So many channels are the picture [the circuit's].")
-@click.option("--fire-rate", type=float, metavar="R", help="The share of cells updated in each step [the run's, or 1].")
+@click.option(
+    "--fire-rate", type=float, metavar="R", help="The share of cells updated in a step [the circuit's, or 1]."
+)
 @click.option(
     "--start",
-    metavar="random|seed|zeros|FILE",
-    help="The first state: random bits, one cell in the middle, nothing, or a .rle, .png or .npy file put into the "
-    "middle [the run's, or random].",
+    metavar="random|seed|zeros|picture|FILE",
+    help="The first state: random bits, one cell in the middle, nothing, the circuit's own picture, or a .rle, .png or "
+    ".npy file, put into the middle [as it was trained, or random].",
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of all random numbers.")
@@ -82,7 +84,8 @@ def command(
 
     units = coins.probability("--density", density, least=0)
     source = sources.load(circuit, None if boundary is None else boundary == "periodic", visible)
-    start = start or _start_of(source)
+    habitat = source.netlist.habitat
+    start = start or ("random" if habitat is None else habitat.start)
     scene = _scene(source, start, size, fire_rate, seed)
     engines.check_fits(scene, free_memory(), engine)
     recording = None if out is None else Recording(out, scene, steps, None if live else every)
@@ -94,12 +97,6 @@ def command(
         watcher.ended(progress, opened.simulation, signals.received)
     opened.simulation.close()
     return 0 if signals.received is None else SIGNAL_BASE + signals.received
-
-
-def _start_of(source: Source) -> str:
-    """A run's own where it has a name here, else random."""
-    own = "random" if source.config is None else source.config.task.start
-    return own if own in ("seed", "zeros") else "random"
 
 
 def _scene(source: Source, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> Scene:
@@ -118,6 +115,6 @@ def _scene(source: Source, start: str, size: tuple[int, int] | None, fire_rate: 
     else:
         height = width = DEFAULT_SIDE
     if fire_rate is None:
-        fire_rate = 1.0 if source.config is None else source.config.train.fire_rate
+        fire_rate = 1.0 if source.netlist.habitat is None else source.netlist.habitat.fire_rate
     scene = Scene(source.netlist, height, width, coins.probability("--fire-rate", fire_rate), seed)
     return replace(scene, netlist=to_netlist(rebuilt(to_graph(source.netlist)), source.netlist))

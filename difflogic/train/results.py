@@ -18,7 +18,7 @@ def write(folder: RunFolder, engine: Engine, members: Sequence[Member], leader: 
     """All four, the quick ones first; circuit and rollout are the leader's. Raises RunFolderError."""
     best = members[leader]
     job, circuit = best.job, best.circuit
-    folder.write("circuit.json", netlist_json.to_json(Netlist.from_circuit(circuit, job.config.task.loss_channels)))
+    folder.write("circuit.json", netlist_json.to_json(Netlist.of_run(circuit, job.config)))
     folder.write("summary.txt", summary)
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)

@@ -9,6 +9,7 @@ from difflogic import damage, prng, raster, rules, starts
 from difflogic.circuit import Circuit
 from difflogic.config import Config, TaskConfig
 from difflogic.engine import Floats, Job
+from difflogic.habitat import Habitat
 
 PROBE_STREAM = 0x70726F62
 """`fold_in` data of the probe grids ("prob"): far from the small counters that `split` and `bits` use."""
@@ -33,13 +34,7 @@ def target(task: TaskConfig) -> Floats | None:
 
 def start(config: Config) -> npt.NDArray[np.uint8] | None:
     """`[H, W, C]` of 0 and 1, where every start is the same; else None."""
-    task, channels = config.task, config.model.channels
-    grid = np.zeros((task.height, task.width, channels), dtype=np.uint8)
-    if task.start == "seed":
-        grid[task.height // 2, task.width // 2] = 1
-    elif task.start == "picture":
-        grid[..., : raster.MAX_BITS] = raster.decode(task.start_picture, min(channels, raster.MAX_BITS))
-    return grid if task.start in ("seed", "zeros", "picture") else None
+    return Habitat.of(config).grid(range(config.model.channels))
 
 
 def probes(config: Config) -> npt.NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from difflogic import coins
 from difflogic.circuits.simulation import pictures, rle, starts
 from difflogic.circuits.simulation.results import Recording
 from difflogic.errors import DataError, DifflogicError, UsageError
+from difflogic.habitat import Habitat
 from difflogic.netlist import Netlist
 from difflogic.planes import pack, unpack
 from difflogic.simulation import Scene
@@ -179,7 +181,7 @@ def test_npy_holds_every_channel(tmp_path: Path) -> None:
         (np.full((3, 3), 2), "has other values than 0 and 1: a cell is a bit."),
         (np.full((3, 3), np.nan), "has other values than 0 and 1: a cell is a bit."),
         (np.array([["a"]]), "must be an array of numbers or truth values, got <U1."),
-        (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: give a larger --size, or leave it out to"),
+        (np.zeros((11, 5)), "has 5x11 cells, more than the grid of 70x10: give a larger --size, or leave it out."),
     ],
 )
 def test_bad_arrays(tmp_path: Path, array: np.ndarray, complaint: str) -> None:
@@ -212,7 +214,11 @@ def test_a_damaged_picture(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("start", "complaint"),
     [
-        ("noise", "'noise' is no start: a start is random, seed, zeros, or a file that ends in .rle, .png or .npy."),
+        (
+            "noise",
+            "'noise' is no start: a start is random, seed, zeros, picture (the circuit's own), or a file that "
+            "ends in .rle, .png or .npy.",
+        ),
         ("a.txt", "'a.txt' is no start: "),
         ("absent.rle", "The start absent.rle is not a file that is here."),
     ],
@@ -220,6 +226,19 @@ def test_a_damaged_picture(tmp_path: Path) -> None:
 def test_starts_that_are_none(start: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=re.escape(complaint)):
         starts.file_of(start)
+
+
+def test_a_circuit_s_own_picture() -> None:
+    home = Habitat("picture", 2, 4, 5, picture=("1.2.", ".3.."))
+    with_picture = replace(scene(3), netlist=replace(scene(3).netlist, habitat=home))
+    grid = unpack(starts.planes_of(with_picture, "picture", 0), with_picture.width)
+    top, left = (with_picture.height - 2) // 2, (with_picture.width - 4) // 2
+    assert grid[top, left : left + 3].tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
+    assert grid.sum() == 4
+    with pytest.raises(DataError, match="own picture has 4x2 cells, more than the grid of 3x3"):
+        starts.planes_of(replace(with_picture, height=3, width=3), "picture", 0)
+    with pytest.raises(UsageError, match="has no start picture of its own"):
+        starts.planes_of(scene(3), "picture", 0)
 
 
 def recorded(tmp_path: Path, name: str, grid: np.ndarray, visible: int = 1, every: int | None = None) -> Recording:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from difflogic import gates, netlist_json
 from difflogic.circuit import Circuit
 from difflogic.errors import CircuitError
+from difflogic.habitat import Habitat
 from difflogic.netlist import Netlist, pack_bits, unpack_bits
 from difflogic.reference.engine import ReferenceEngine
 from tests.random_circuits import bits, circuits, random_circuit
 from tests.random_netlists import netlists, same
+from tests.tasks import task_job
 
 CIRCUIT = random_circuit(np.random.default_rng(1))
 TEXT = netlist_json.to_json(Netlist.from_circuit(CIRCUIT, visible=1))
@@ -137,6 +139,47 @@ HAND = netlist_json.to_json(Netlist.build(2, False, [1, 7], [[0, 1], [18, 2]], [
 def test_what_is_no_circuit_is_one_sentence(text: str) -> None:
     with pytest.raises(CircuitError):
         netlist_json.from_json(text)
+
+
+HOME = '"habitat": {"start": "seed", "height": 4, "width": 5, "steps": 6, "fire_rate": 0.6}'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"seed"', '"moon"', "one of random, seed, zeros, picture, not 'moon'"),
+        ('"seed"', "3", "start must be a str, got 3"),
+        ('"seed"', '"picture"', "has a picture where its start is"),
+        ('"width": 5', '"width": 70000', "1 to 65536 cells a side"),
+        ('"width": 5, ', "", "width must be a whole number of at least 1, got None"),
+        ("0.6", "0", "above 0 and at most 1, got 0.0"),
+        ("0.6", "true", "fire_rate must be a number, got True"),
+        ("0.6", '0.6, "colour": 1', "A habitat has no 'colour'"),
+        ("0.6", '0.6, "picture": [1]', "is rows of text"),
+        ('"seed"', '"picture", "picture": ["1.", "1"]', "cannot be read: a picture is rows of equal length"),
+        ('"seed"', '"picture", "picture": ["1."]', "must have its 5x4 cells"),
+        (HOME, '"habitat": []', "habitat must be a dict"),
+    ],
+)
+def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> None:
+    text = HAND.replace('"periodic": false', f'"periodic": false, {HOME}')
+    assert netlist_json.from_json(text).habitat == Habitat("seed", 4, 5, 6, 0.6)
+    assert netlist_json.from_json(HAND).habitat is None, "as older files are"
+    with pytest.raises(CircuitError, match=message):
+        netlist_json.from_json(text.replace(old, new))
+
+
+@pytest.mark.parametrize("name", ["a seed", "nothing", "a picture to a picture", "a pool of boards"])
+def test_a_run_takes_its_start_along_in_the_channels_that_are_kept(name: str) -> None:
+    job = task_job(name)
+    habitat = Netlist.of_run(job.circuit, job.config).habitat
+    assert habitat == Habitat.of(job.config)
+    if job.start is None:
+        assert habitat.grid(range(9)) is None
+    else:
+        kept = range(job.config.model.channels)[1:]
+        assert np.array_equal(habitat.grid(kept), job.start[..., 1:])
+        assert not habitat.grid([99]).any() or name == "a seed"
 
 
 def test_a_cycle_is_named() -> None:

@@ -1,4 +1,4 @@
-"""Golly: a `.rule` file with the exact transition tree, and a random start on a torus or a bounded plane.
+"""Golly: a `.rule` file with the exact transition tree, and a start on a torus or a bounded plane.
 
 A cell's state is its channels as a number, `sum of bit[channel] << channel`. Golly holds that nothing comes of
 nothing: where the circuit makes something of an empty neighbourhood, state 0 is kept for what is outside the grid
@@ -20,7 +20,7 @@ from difflogic.errors import CircuitError
 from difflogic.netlist import Bits, Netlist
 
 SIDE = 48
-"""Of the grid that the pattern brings."""
+"""Of a random grid that the pattern brings."""
 MAX_CHANNELS = 8
 _MAX_STATES = 256
 _MAX_ENTRIES = 1 << 21
@@ -97,8 +97,9 @@ def _colours(netlist: Netlist, first: int) -> list[str]:
 
 
 def start(netlist: Netlist) -> Bits:
-    """A random grid uint8 `[SIDE, SIDE, C]`, the same each time."""
-    return random_bits(prng.key_from_seed(_SEED), (SIDE, SIDE, netlist.channels))
+    """What it was trained to start from, uint8 `[H, W, C]`; else a random grid of SIDE cells, the same each time."""
+    own = None if netlist.habitat is None else netlist.habitat.grid(netlist.origin)
+    return random_bits(prng.key_from_seed(_SEED), (SIDE, SIDE, netlist.channels)) if own is None else own
 
 
 def pattern(netlist: Netlist, rule: str, grid: Bits) -> str:

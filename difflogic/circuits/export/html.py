@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from difflogic.circuits.export.schematic import MAX_GATES
 from difflogic.circuits.export.svg import drawing
 from difflogic.circuits.export.text import Files, about, fill, statements, template
 from difflogic.circuits.export.wgsl import shader
 from difflogic.errors import CircuitError
+from difflogic.habitat import Habitat
 from difflogic.netlist import Netlist
 from difflogic.straight_line import Line, lines
 
@@ -28,6 +33,7 @@ def export(netlist: Netlist, name: str) -> Files:
         "visible": netlist.visible,
         "periodic": netlist.periodic,
         "origin": list(netlist.origin),
+        "home": None if netlist.habitat is None else _home(netlist.habitat, netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
         "lines": [_row(line) for line in code] if drawn else None,
         "most": MAX_GATES,
@@ -45,6 +51,20 @@ def export(netlist: Netlist, name: str) -> Files:
         script=template("page.js"),
     )
     return {f"{name}.html": page}
+
+
+def _home(habitat: Habitat, origin: Sequence[int]) -> dict[str, Any]:
+    """Where the page begins: `ones` are the cells of a start picture, `[row, column, channel]`."""
+    own = habitat.grid(origin) if habitat.start == "picture" else None
+    ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
+    return {
+        "start": habitat.start,
+        "height": habitat.height,
+        "width": habitat.width,
+        "steps": habitat.steps,
+        "rate": habitat.fire_rate,
+        "ones": ones,
+    }
 
 
 def _row(line: Line) -> list[int]:

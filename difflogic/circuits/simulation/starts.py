@@ -1,4 +1,4 @@
-"""Where a simulation begins: at random, at a seed cell, at nothing, or as a file says."""
+"""Where a simulation begins: at random, at a seed cell, at nothing, at the circuit's own picture, or as a file says."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from difflogic.netlist import Bits
 from difflogic.planes import Planes, pack
 from difflogic.simulation import Scene
 
-NAMES = ("random", "seed", "zeros")
+NAMES = ("random", "seed", "zeros", "picture")
 FILES = (".rle", ".png", ".npy")
-GRAMMAR = "a start is random, seed, zeros, or a file that ends in .rle, .png or .npy"
+GRAMMAR = "a start is random, seed, zeros, picture (the circuit's own), or a file that ends in .rle, .png or .npy"
 
 
 def file_of(start: str) -> Path | None:
@@ -45,7 +45,10 @@ def planes_of(scene: Scene, start: str, units: int) -> Planes:
     """
     path = file_of(start)
     if path is not None:
-        return _placed(scene, path)
+        _check_room(scene, size_of(path), str(path))
+        return _placed(scene, _read(scene, path))
+    if start == "picture":
+        return _placed(scene, _own_picture(scene))
     planes = np.zeros((scene.height, scene.channels, scene.words), dtype=np.uint64)
     if start == "random":
         for channel in range(scene.channels):
@@ -57,14 +60,27 @@ def planes_of(scene: Scene, start: str, units: int) -> Planes:
     return planes
 
 
-def _placed(scene: Scene, path: Path) -> Planes:
-    height, width = size_of(path)
+def _own_picture(scene: Scene) -> Bits:
+    netlist = scene.netlist
+    own = netlist.habitat.grid(netlist.origin) if netlist.habitat and netlist.habitat.start == "picture" else None
+    if own is None:
+        raise UsageError(f"The circuit has no start picture of its own: {GRAMMAR}.")
+    _check_room(scene, own.shape[:2], "The circuit's own picture")
+    return own
+
+
+def _check_room(scene: Scene, size: tuple[int, ...], name: str) -> None:
+    height, width = size
     if height > scene.height or width > scene.width:
         raise DataError(
-            f"{path} has {width}x{height} cells, more than the grid of {scene.width}x{scene.height}: give a larger "
-            "--size, or leave it out to take the file's."
+            f"{name} has {width}x{height} cells, more than the grid of {scene.width}x{scene.height}: give a larger "
+            "--size, or leave it out."
         )
-    cells = _read(scene, path)
+
+
+def _placed(scene: Scene, cells: Bits) -> Planes:
+    """`cells [h, w, c]` in the middle, in the first channels."""
+    height, width = cells.shape[:2]
     grid = np.zeros((scene.height, scene.width, scene.channels), dtype=np.uint8)
     top, left = (scene.height - height) // 2, (scene.width - width) // 2
     grid[top : top + height, left : left + width, : cells.shape[2]] = cells

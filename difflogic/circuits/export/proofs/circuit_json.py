@@ -15,7 +15,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     text = files[f"{name}.json"]
     assert isinstance(text, str)
     read = netlist_json.from_json(text)
-    scalars = ("channels", "periodic", "visible", "origin")
+    scalars = ("channels", "periodic", "visible", "origin", "habitat")
     arrays = ("gates", "wires", "outputs")
     if any(getattr(read, field) != getattr(netlist, field) for field in scalars) or not all(
         np.array_equal(getattr(read, field), getattr(netlist, field)) for field in arrays

@@ -22,17 +22,19 @@ _WORDS = re.compile(r"(\d*)(?:([p-y]?)([A-X])|([.bo$!]))")
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     rule = f"{name}_ca"
-    boundary = f"{'T' if netlist.periodic else 'P'}{golly.SIDE},{golly.SIDE}"
+    start = golly.start(netlist)
+    height, width = start.shape[:2]
+    boundary = f"{'T' if netlist.periodic else 'P'}{width},{height}"
     with folder_of(files) as folder:
         arguments = ["-a", "RuleLoader", "-s", f"{folder}/", "-r", f"{rule}:{boundary}", "-m", str(GENERATIONS)]
         tools.run_in(folder, "bgolly", *arguments, "-o", "after.rle", f"{rule}.rle")
         found = decoded((folder / "after.rle").read_text())
-    state = after(netlist, golly.start(netlist), GENERATIONS)
+    state = after(netlist, start, GENERATIONS)
     expected = golly.first_state(netlist) + (state.astype(np.int64) << np.arange(netlist.channels)).sum(axis=-1)
     if not np.array_equal(found, cut(expected)):
         raise ExportError(f"bgolly shows another grid than the circuit after {GENERATIONS} generations.")
     where = "torus" if netlist.periodic else "bounded plane"
-    return [f"bgolly agrees after {GENERATIONS} generations on a {where} of {golly.SIDE}x{golly.SIDE}"]
+    return [f"bgolly agrees after {GENERATIONS} generations on a {where} of {width}x{height}"]
 
 
 def cut(grid: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -69,7 +69,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     runs = [_Run(netlist, height, width, whole) for height, width in _GRIDS for whole in (True, False)]
     proofs = []
     for window, size in WINDOWS.items():
-        report = drive(page, runs, netlist.outputs.tolist(), size)
+        report = drive(page, runs, netlist, size)
         _check(report, window)
         engines = sorted({run["engine"] for run in report["runs"]}, reverse=True)
         for given, found in zip([run for run in runs for _ in engines], report["runs"], strict=True):
@@ -116,9 +116,11 @@ def _check(report: Report, window: str) -> None:
         raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")
 
 
-def drive(page: str, runs: list[_Run], outputs: list[int], window: tuple[int, int]) -> Report:
+def drive(page: str, runs: list[_Run], netlist: Netlist, window: tuple[int, int]) -> Report:
     """What the driving script reports, and the `requests` that the page should not have made. Raises ToolError."""
-    proof = json.dumps({"runs": [run.data() for run in runs], "outputs": outputs})
+    own = None if netlist.habitat is None else netlist.habitat.grid(netlist.origin)
+    home = None if own is None else words_of(own).tolist()
+    proof = json.dumps({"runs": [run.data() for run in runs], "outputs": netlist.outputs.tolist(), "home": home})
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace(
         "</body>", f"<script>const proof = {proof};\n{template('proof.js')}</script>\n</body>"
     )

@@ -11,6 +11,7 @@ const automaton = {
     steps: 0,
     playing: false,
     turn: 0, // of the loop that plays: an earlier one stops
+    until: Infinity, // the step at which playing pauses
     busy: Promise.resolve(), // the last step under way: one at a time
     engine: new ScriptEngine(),
     coins: new Coins((Math.random() * 0xffffffff) >>> 0),
@@ -50,7 +51,7 @@ const automaton = {
         return automaton.then(() => {
             Object.assign(automaton, { height, width, steps: 0, cursor: { y: height >> 1, x: width >> 1 } });
             automaton.state = new Uint32Array(height * circuit.channels * wordsOf(width));
-            fillRandom();
+            beginAgain();
         });
     },
 
@@ -76,15 +77,29 @@ function failed(error) {
 
 // --- what is on the grid
 
+// As it was trained to start, in the middle of the grid; playing pauses when its picture should be there.
+function beginAgain() {
+    const home = circuit.home;
+    if (home === null || home.start === "random") return fillRandom();
+    if (home.start === "seed") oneCell();
+    else clear();
+    const down = (automaton.height >> 1) - (home.height >> 1), right = (automaton.width >> 1) - (home.width >> 1);
+    for (const [y, x, c] of home.ones) {
+        const v = y + down, u = x + right;
+        if (v >= 0 && u >= 0 && v < automaton.height && u < automaton.width) automaton.set(v, u, c, 1);
+    }
+    automaton.until = home.steps;
+}
+
 function fillRandom() {
     const last = lastWord(automaton.width), words = automaton.words();
     automaton.state = automaton.state.map((_, i) => automaton.coins.word() & (i % words === words - 1 ? last : 0xffffffff));
-    automaton.steps = 0;
+    Object.assign(automaton, { steps: 0, until: Infinity });
 }
 
 function clear() {
     automaton.state = new Uint32Array(automaton.state.length);
-    automaton.steps = 0;
+    Object.assign(automaton, { steps: 0, until: Infinity });
 }
 
 function oneCell() {
@@ -203,6 +218,7 @@ function pause() {
 
 async function play() {
     automaton.playing = true;
+    if (automaton.steps >= automaton.until) automaton.until = Infinity;
     element("play").textContent = "Pause";
     element("play").setAttribute("aria-pressed", "true");
     const turn = ++automaton.turn;
@@ -213,20 +229,23 @@ async function play() {
         due = Math.min(due + (Math.max(0, now - before) / 1000) * SPEEDS[element("speed").value], MOST_AT_ONCE);
         before = now;
         if (due < 1) continue;
-        await automaton.advance(Math.floor(due));
-        due -= Math.floor(due);
+        const count = Math.max(0, Math.min(Math.floor(due), automaton.until - automaton.steps));
+        await automaton.advance(count);
+        due -= count;
+        if (automaton.turn === turn && automaton.steps >= automaton.until) return pause();
     }
 }
 
 const ACTIONS = {
     play: () => (automaton.playing ? pause() : play()),
     step: () => automaton.advance(1),
+    again: () => automaton.then(beginAgain),
     random: () => automaton.then(fillRandom),
     one: () => automaton.then(oneCell),
     clear: () => automaton.then(clear),
     wound: () => automaton.then(woundMiddle),
 };
-const KEYS = { " ": "play", s: "step", r: "random", o: "one", c: "clear", d: "wound" };
+const KEYS = { " ": "play", s: "step", b: "again", r: "random", o: "one", c: "clear", d: "wound" };
 
 for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", action);
 
@@ -266,8 +285,27 @@ canvas.addEventListener("pointermove", pointed);
 canvas.addEventListener("contextmenu", (event) => event.preventDefault());
 window.addEventListener("resize", look);
 
-for (const side of SIZES) element("size").add(new Option(`${side} × ${side}`, side, side === 64, side === 64));
-element("size").addEventListener("change", (event) => automaton.resize(Number(event.target.value), Number(event.target.value)));
+const sizes = SIZES.map((side) => [side, side]);
+if (circuit.home !== null) atHome(circuit.home);
+for (const [height, width] of sizes) {
+    const chosen = height === automaton.height && width === automaton.width;
+    element("size").add(new Option(`${width} × ${height}`, `${height},${width}`, chosen, chosen));
+}
+element("size").addEventListener("change", (event) => automaton.resize(...event.target.value.split(",").map(Number)));
+
+// Size, chance and start as it was trained. What grows from noise does so on any grid: it keeps the large one.
+function atHome(home) {
+    if (!sizes.some(([height, width]) => height === home.height && width === home.width)) {
+        sizes.push([home.height, home.width]);
+        sizes.sort((one, other) => one[0] * one[1] - other[0] * other[1]);
+    }
+    if (home.rate < 1) Object.assign(element("rate"), { value: Math.round(100 * home.rate) });
+    element("update").value = home.rate < 1 ? "async" : "sync";
+    element("again").hidden = home.start === "random";
+    if (home.start === "random") return;
+    Object.assign(automaton, { height: home.height, width: home.width });
+    element("trained").textContent = `Trained to show its picture after ${home.steps} steps: there it pauses, and may go on.`;
+}
 
 element("engine").addEventListener("change", async (event) => {
     try {

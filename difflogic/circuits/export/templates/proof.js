@@ -34,7 +34,23 @@
         for (const run of proof.runs) for (const engine of there ? ["js"] : ["js", "gpu"]) await agrees(engine, run);
     }
 
+    async function beginning() {
+        const home = circuit.home;
+        if (proof.home === null) return check(element("again").hidden, "without a start of its own nothing begins again");
+        check(automaton.height === home.height && automaton.width === home.width, "the grid is that of the training");
+        element("random").click();
+        element("again").click();
+        await settled();
+        check(words().join() === proof.home.join(), "it begins as it was trained to");
+        element("update").value = "sync";
+        element("speed").value = 7;
+        element("play").click();
+        while (automaton.playing) await frames(1);
+        check(automaton.steps === home.steps, "it pauses when its picture should be there");
+    }
+
     async function running() {
+        element("random").click();
         element("speed").value = 7;
         const before = automaton.steps;
         element("play").click();
@@ -91,6 +107,7 @@
         element("update").value = "async";
         element("update").dispatchEvent(new Event("change"));
         check(!element("rate").disabled, "the chance can be set when the update is asynchronous");
+        element("rate").value = 60;
         let ones = 0;
         for (const fire of automaton.fires(20)) for (const word of fire) for (let i = 0; i < 32; i++) ones += (word >>> i) & 1;
         check(Math.abs(ones / (20 * 32 * 64) - 0.6) < 0.02, "six in ten cells fire");
@@ -123,6 +140,7 @@
         await ready;
         pause();
         await settled();
+        await beginning();
         await engines();
         await automaton.resize(24, 40);
         await running();

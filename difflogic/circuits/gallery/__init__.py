@@ -1,0 +1,1 @@
+"""Static pages of runs: what each learned, alive, counted, drawn, and ready to take home."""

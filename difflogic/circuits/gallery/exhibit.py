@@ -1,0 +1,156 @@
+"""One run's pages and files: the living automaton, its film, losses, gates, circuit, and every export that fits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from difflogic import netlist_json
+from difflogic.circuits.convert import gate_count
+from difflogic.circuits.export import formats
+from difflogic.circuits.export.text import Files, identifier
+from difflogic.circuits.gallery.template import page
+from difflogic.circuits.simplify import Simplified, simplified
+from difflogic.errors import CircuitError
+from difflogic.netlist import Netlist
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train import pictures
+from difflogic.train.evaluation import evaluate
+from difflogic.train.evaluation.census import census
+from difflogic.train.evaluation.render import Look, Scene, rollout_picture
+from difflogic.train.evaluation.subject import Subject
+from difflogic.train.evaluation.subject import load as load_subject
+from difflogic.train.journal import CSV
+from difflogic.train.summary import active_gates, verdict
+
+ON_THE_PAGE = {"html": "live.html", "svg": "circuit.svg"}
+"""Formats that the page itself shows, and what their files are called there."""
+RULE_SIDE, RULE_STEPS = 48, 60
+"""A rule is learned on boards of nine cells, where there is little to see: it is shown on so many, for so long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exhibit:
+    """A folder `name` with `files`, by their path in it, and what the gallery says of it."""
+
+    name: str
+    title: str
+    verdict: str
+    counts: str
+    files: Files
+
+
+def exhibit(run: Path, name: str) -> Exhibit:
+    """Of a run, in a population the best. The circuit is simplified, and proved to be the same, before it is shown.
+
+    Raises CheckpointError where there is no trained circuit, RunFolderError where the metrics cannot be read.
+    """
+    subject = load_subject(run)
+    netlist = Netlist.of_run(subject.circuit, subject.config)
+    found = simplified(netlist)
+    scene = Scene((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else Scene()
+    files: Files = {"film.gif": rollout_picture(ReferenceEngine(), subject, scene, Look(), "gif")}
+    files["gates.png"] = pictures.gates_png(census(subject.circuit), "gates by layer")
+    if subject.rows:
+        files["loss.png"] = pictures.loss_png(subject.rows, subject.title)
+    exports, left_out = _exports(found.netlist, name)
+    for form, file in ON_THE_PAGE.items():
+        for content in exports.pop(form, {}).values():
+            files[file] = content
+    downloads = _downloads(subject, netlist, name) | {
+        f"files/{file}": content for each in exports.values() for file, content in each.items()
+    }
+    counts = _counts(subject, netlist, found)
+    heading = verdict(subject.config, list(subject.rows)) if subject.rows else ""
+    files["index.html"] = page(
+        "exhibit.html",
+        title=subject.title,
+        verdict=heading,
+        facts=_facts(subject),
+        counts=counts,
+        proof=f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
+        steps=found.steps,
+        files=set(files),
+        measures=_measures(subject),
+        downloads=[(path.partition("/")[2], path, _size(content)) for path, content in sorted(downloads.items())],
+        left_out=left_out,
+        config=subject.config.to_toml(),
+    )
+    brief = f"{counts[-1][1]} gates, {found.netlist.channels} of {netlist.channels} channels"
+    return Exhibit(name, subject.title, heading, brief, files | downloads)
+
+
+def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
+    """By format; and a sentence for each that cannot hold the circuit."""
+    found, left_out = {}, []
+    for form in formats.FORMATS:
+        try:
+            found[form] = formats.export(netlist, name, form)
+        except CircuitError as error:
+            left_out.append(f"{form}: {error}")
+    return found, left_out
+
+
+def _downloads(subject: Subject, netlist: Netlist, name: str) -> Files:
+    """The run's own: every gate, its configuration, its metrics."""
+    files: Files = {
+        f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
+        "files/config.toml": subject.config.to_toml(),
+    }
+    if subject.folder is not None and (subject.folder / CSV).exists():
+        files[f"files/{CSV}"] = (subject.folder / CSV).read_bytes()
+    return files
+
+
+def _facts(subject: Subject) -> str:
+    config = subject.config
+    task, train, model = config.task, config.train, config.model
+    timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
+    return (
+        f"{model.gates} gates trained for {subject.epoch} epochs; {task.width}x{task.height} cells of {model.channels} "
+        f"channels, {timing}, judged after {task.steps} step{'s' if task.steps > 1 else ''}; the grid "
+        f"{'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
+    )
+
+
+def _counts(subject: Subject, netlist: Netlist, found: Simplified) -> list[tuple[str, int]]:
+    return [
+        ("gates trained", subject.config.model.gates),
+        ("active: neither A nor B, a perception gate once per kernel", active_gates(subject.circuit.flat_logits())),
+        ("gates of two inputs in a cell, as trained", gate_count(netlist)),
+        ("gates of two inputs in a cell, simplified", gate_count(found.netlist)),
+    ]
+
+
+def _measures(subject: Subject) -> list[dict[str, Any]]:
+    """What `difflogic evaluate` found, where it was asked and the run is still the same."""
+    path = None if subject.folder is None else subject.folder / evaluate.NAME
+    if path is None or not path.exists():
+        return []
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    current = (evaluate.FORMAT, evaluate.VERSION, subject.config.seed, subject.epoch)
+    if tuple(kept.get(key) for key in ("format", "version", "seed", "epoch")) != current:
+        return []
+    measures: list[dict[str, Any]] = kept["measures"]
+    return measures
+
+
+def _size(content: str | bytes) -> str:
+    count = len(content if isinstance(content, bytes) else content.encode())
+    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"
+
+
+def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
+    """Each run with a folder's name of its own, a word in every language."""
+    taken: set[str] = set()
+    for run in runs:
+        stem = word = identifier(run.resolve().name)
+        number = 1
+        while word in taken:
+            number += 1
+            word = f"{stem}_{number}"
+        taken.add(word)
+        yield run, word

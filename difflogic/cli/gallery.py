@@ -1,0 +1,48 @@
+"""`difflogic gallery`: runs as a folder of static pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from difflogic.errors import DifflogicError
+
+FOLDER = click.Path(path_type=Path)
+FAILED = 1
+
+
+@click.command("gallery")
+@click.argument("runs", type=FOLDER, nargs=-1, required=True, metavar="RUN...")
+@click.option("--out", "-o", type=FOLDER, default=Path("gallery"), show_default=True, help="The folder to write.")
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty, and replace the pages there.")
+def command(runs: tuple[Path, ...], out: Path, force: bool) -> int:
+    """Write a folder of pages that any web server can host, or that are opened from the disk: a gallery of runs.
+
+    RUN is a run folder, or a folder that holds some. For each: the automaton alive, from the start that it was trained
+    on; its film, losses, gates and circuit; what `difflogic evaluate` found, where it was asked; and the circuit,
+    simplified and proved to be the same, in every format that can hold it. A run that cannot be shown is named and
+    left out, and the exit code is then 1.
+
+    Example: difflogic gallery runs/NAME --out gallery
+    """
+    from difflogic.circuits.gallery import gallery
+    from difflogic.circuits.gallery.exhibit import exhibit, names_of
+
+    gallery.check_out(out, force)
+    found = gallery.runs_in(runs)
+    shown, failed = [], False
+    for run, name in names_of(found):
+        try:
+            made = exhibit(run, name)
+        except DifflogicError as error:
+            click.echo(f"{run}: left out. {error}", err=True)
+            failed = True
+            continue
+        gallery.write_exhibit(out, made)
+        shown.append(made)
+        click.echo(f"{run}: {made.title}: {made.counts}")
+    if shown:
+        gallery.write_index(out, shown)
+        click.echo(f"Written: {out / gallery.INDEX}, {len(shown)} of {len(found)} runs")
+    return FAILED if failed else 0

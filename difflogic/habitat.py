@@ -1,0 +1,78 @@
+"""Where an automaton was trained to live: its grid, what it starts from, how many steps it takes, which share fires.
+
+A netlist is what a cell does; this is what one has to know besides to see it at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import raster
+from difflogic.config import Config
+from difflogic.errors import CircuitError, DataError
+
+STARTS = ("random", "seed", "zeros", "picture")
+MAX_SIDE = 1 << 16
+"""Cells a side, at most."""
+
+
+@dataclass(frozen=True)
+class Habitat:
+    """Of a task, what its circuit takes along. Raises CircuitError for what cannot be."""
+
+    start: str
+    """`random` bits; `seed`, the cell at (H//2, W//2) is 1 in every channel; `zeros`; or the `picture` below."""
+    height: int
+    width: int
+    steps: int
+    """After so many the picture is judged."""
+    fire_rate: float = 1.0
+    """Below 1, a cell takes its new state with this probability in each step."""
+    picture: tuple[str, ...] = ()
+    """Rows of text as in `difflogic.raster`: the first channels of the start."""
+
+    def __post_init__(self) -> None:
+        if self.start not in STARTS:
+            raise CircuitError(f"The start of a habitat is one of {', '.join(STARTS)}, not {self.start!r}.")
+        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE and self.steps >= 1):
+            raise CircuitError(
+                f"A habitat has 1 to {MAX_SIDE} cells a side and at least 1 step, got {self.width}x{self.height} cells "
+                f"and {self.steps} steps."
+            )
+        if not 0 < self.fire_rate <= 1:
+            raise CircuitError(f"The fire rate of a habitat is above 0 and at most 1, got {self.fire_rate}.")
+        if (self.start == "picture") != bool(self.picture):
+            raise CircuitError('A habitat has a picture where its start is "picture", and only there.')
+        if self.picture and self._bits().shape[:2] != (self.height, self.width):
+            raise CircuitError(f"The picture of a habitat must have its {self.width}x{self.height} cells.")
+
+    @classmethod
+    def of(cls, config: Config) -> Habitat:
+        """Of a training job. Boards are random bits: on other grids than their own there is no list of all."""
+        task = config.task
+        start = "random" if task.start == "boards" else task.start
+        return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
+
+    def grid(self, origin: Sequence[int]) -> npt.NDArray[np.uint8] | None:
+        """The start `[H, W, C]`, 0 or 1, in the channels of these names; None where it is drawn at random."""
+        if self.start == "random":
+            return None
+        grid = np.zeros((self.height, self.width, len(origin)), dtype=np.uint8)
+        if self.start == "seed":
+            grid[self.height // 2, self.width // 2] = 1
+        elif self.start == "picture":
+            bits = self._bits()
+            for channel, name in enumerate(origin):
+                if name < raster.MAX_BITS:
+                    grid[..., channel] = bits[..., name]
+        return grid
+
+    def _bits(self) -> npt.NDArray[np.uint8]:
+        try:
+            return raster.decode(self.picture, raster.MAX_BITS)
+        except DataError as error:
+            raise CircuitError(f"The picture of a habitat cannot be read: {error}") from error

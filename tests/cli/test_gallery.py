@@ -1,0 +1,103 @@
+"""`difflogic gallery`: pages that lead somewhere, of all runs that can be shown."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.netlist_json import load
+from difflogic.train.evaluation.evaluate import evaluate
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+from tests.train.tiny import tiny_config
+
+LINK = re.compile(r'(?:href|src)="([^"]+)"')
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was evaluated, and a population of two, one level deeper, with a name that is used already."""
+    folder = tmp_path_factory.mktemp("trained") / "runs"
+    engine = open_engine("reference")
+    Trainer(tiny_config().with_(train={"epochs": 3}), engine).run(out=folder / "a b")
+    Trainer(tiny_config().with_(task={"start": "seed"}), engine).run(out=folder / "group/a_b", population=2)
+    evaluate(folder / "a b", engine, quick=True).save()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(trained: Path) -> Path:
+    out = trained.parent / "pages"
+    assert main(["gallery", str(trained), "--out", str(out)]) == 0
+    return out
+
+
+def test_every_link_leads_to_a_file_and_none_elsewhere(pages: Path) -> None:
+    reached, waiting = set(), [pages / "index.html"]
+    while waiting:
+        page = waiting.pop()
+        assert page.is_file(), page
+        reached.add(page)
+        if page.suffix != ".html":
+            continue
+        links = [link for link in LINK.findall(page.read_text()) if not link.startswith("data:")]
+        assert not [link for link in links if ":" in link or link.startswith("/")]
+        waiting += [path for link in links if (path := (page.parent / link).resolve()) not in reached]
+    assert reached == {path for path in pages.rglob("*") if path.is_file()}, "nothing is there that no page shows"
+
+
+def test_what_is_said_is_what_is_there(pages: Path, trained: Path) -> None:
+    index = (pages / "index.html").read_text()
+    assert [name for name in LINK.findall(index) if name.endswith(".html")] == ["a_b/index.html", "a_b_2/index.html"]
+    page = (pages / "a_b/index.html").read_text()
+    kept = json.loads((trained / "a b/evaluation.json").read_text())
+    for measure in kept["measures"]:
+        assert f"<td>{measure['title']}</td>" in page
+    assert "not evaluated yet" not in page
+    assert "Proved equal: " in page
+    assert "not evaluated yet" in (pages / "a_b_2/index.html").read_text()
+    circuit = load(pages / "a_b_2/files/a_b_2_as_trained.json")
+    assert circuit.habitat is not None
+    assert circuit.habitat.start == "seed"
+    assert '"start": "seed"' in (pages / "a_b_2/live.html").read_text()
+
+
+def test_an_evaluation_of_an_earlier_epoch_is_not_shown(trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained / "a b", tmp_path / "run")
+    kept = tmp_path / "run/evaluation.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"epoch": 2}))
+    assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
+    assert "not evaluated yet" in (tmp_path / "out/run/index.html").read_text()
+
+
+def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(trained, tmp_path / "runs")
+    (tmp_path / "runs/a b/checkpoint.safetensors").write_bytes(b"nothing")
+    out = str(tmp_path / "out")
+    assert main(["gallery", str(tmp_path / "runs"), "--out", out]) == 1
+    said = capsys.readouterr()
+    assert re.match(r".*/runs/a b: left out\. .* is not a difflogic checkpoint", said.err)
+    assert said.err.count("\n") == 1
+    assert "1 of 2 runs" in said.out
+    assert main(["gallery", str(tmp_path / "runs/a b"), "--out", out, "--force"]) == 1
+
+
+def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "empty").mkdir()
+    for arguments, sentence in (
+        ([tmp_path / "empty", "--out", tmp_path / "out"], "There is no run in "),
+        ([tmp_path / "empty", "--out", tmp_path / "file"], "is a file: name a folder."),
+        ([tmp_path / "empty", "--out", pages], "is not empty: --force replaces the pages in it"),
+        ([], "Missing argument 'RUN...'"),
+    ):
+        assert main(["gallery", *map(str, arguments)]) == 2
+        assert sentence in capsys.readouterr().err
+    assert main(["gallery", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 1
+    assert "absent does not exist: expected a folder with runs in it." in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
