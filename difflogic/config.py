@@ -103,6 +103,11 @@ class ModelConfig:
     def gates(self) -> int:
         return self.kernels * self.perceive.gates + self.update.gates
 
+    @property
+    def instances(self) -> int:
+        """Gate evaluations for one cell and step: a perception gate counts once per channel."""
+        return self.channels * self.kernels * self.perceive.gates + self.update.gates
+
 
 TARGETS = ("checkerboard", "picture", "rule")
 STARTS = ("random", "boards", "seed", "zeros", "picture")

@@ -10,6 +10,7 @@
     |   +-- LimitError              the device cannot hold or run what was asked
     |   +-- KernelError             a WGSL file did not compile
     +-- ToolError               another program is missing or fails
+    +-- MissingPackagesError    an extra that is not installed
     +-- ExportError             an export does not compute what its circuit does
     +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
@@ -64,6 +65,10 @@ class KernelError(DeviceError):
 
 class ToolError(DifflogicError):
     """A program of another project that the work needs is missing, or fails."""
+
+
+class MissingPackagesError(DifflogicError):
+    """The command needs packages of an extra that is not installed."""
 
 
 class ExportError(DifflogicError):

@@ -58,7 +58,7 @@ class Work:
 def work_of(config: Config) -> Work:
     """What a train step and a hard evaluation of this configuration are."""
     model, task, train = config.model, config.task, config.train
-    instances = model.channels * model.kernels * model.perceive.gates + model.update.gates
+    instances = model.instances
     cells = task.height * task.width * task.steps
     return Work(
         soft_evaluations=instances * cells * train.batch,

@@ -31,6 +31,7 @@ COMMANDS = {
     "check-grad": ("difflogic.cli.check_grad", "Compare the gradients of the engines on a run's circuit."),
     "simplify": ("difflogic.cli.simplify", "Make a circuit smaller, proved to be the same."),
     "prove": ("difflogic.cli.prove", "Prove that two circuits are the same, or show where they differ."),
+    "serve": ("difflogic.cli.serve", "Serve a queue of trainings, and a page to watch them."),
     "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
     "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
 }

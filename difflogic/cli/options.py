@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from difflogic.errors import UsageError
+from difflogic.errors import MissingPackagesError, UsageError
 
 if TYPE_CHECKING:
     from difflogic.engine import Engine
@@ -127,3 +128,16 @@ def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engin
     if selector is None and not require_hardware:
         return None
     return placement.place(selector or "auto", require_hardware, trusted=True).engine
+
+
+@contextmanager
+def service(command: str) -> Iterator[None]:
+    """For imports of what the extra `serve` brings. Raises MissingPackagesError where it is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "difflogic":
+            raise
+        raise MissingPackagesError(
+            f"`difflogic {command}` needs the packages of `pip install 'difflogic-ca[serve]'`: {error.name} is missing."
+        ) from error

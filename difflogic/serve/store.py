@@ -108,11 +108,18 @@ class Store(Leases, Sessions):
             query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
             return [job_of(row) for row in connection.execute(query, (since, owner, owner, limit))]
 
-    def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str]]:
-        """Versions and ids of the jobs deleted after `since`, the oldest first; the last KEPT_DELETIONS are known."""
+    def deletions(self, since: int, owner: str | None = None) -> list[tuple[int, str, str]]:
+        """Version, id and owner of each job deleted after `since`; the last KEPT_DELETIONS are known."""
         with self.database.reading() as connection:
             query = "SELECT * FROM deletions WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version"
-            return [(row["version"], row["id"]) for row in connection.execute(query, (since, owner, owner))]
+            return [
+                (row["version"], row["id"], row["owner"]) for row in connection.execute(query, (since, owner, owner))
+            ]
+
+    def check_writable(self) -> None:
+        """Raises StoreError where nothing can be written."""
+        with self.database.writing() as connection:
+            connection.execute("UPDATE clock SET version = version")
 
     # writing ------------------------------------------------------------------------------------------
 

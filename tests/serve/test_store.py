@@ -156,7 +156,7 @@ def test_every_change_has_a_version_of_its_own(store, draft):
     store.watch(job.id, 5)
     assert store.version() == store.job(job.id).version, "who looks changes nothing"
     store.delete(other.id)
-    assert store.deletions(seen) == [(store.version(), other.id)]
+    assert store.deletions(seen) == [(store.version(), other.id, other.owner)]
     assert store.deletions(seen, "ann") == []
 
 
@@ -169,7 +169,7 @@ def test_deletions_are_forgotten_in_time(store, draft):
         rows = [(10_000 + each, "x", "ann") for each in range(KEPT_DELETIONS)]
         connection.executemany("INSERT INTO deletions VALUES (?, ?, ?)", rows)
     store.delete(submit(store, draft).id)
-    kept = [job for _, job in store.deletions(0)]
+    kept = [job for _, job, _ in store.deletions(0)]
     assert len(kept) == KEPT_DELETIONS
     assert ids[0] not in kept
 

@@ -1,0 +1,160 @@
+"""The files of a job that can be had: those of its run folder, and those of a follow-up. Nothing else is reached."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from difflogic import checkpoint
+from difflogic import gates as names
+from difflogic.errors import CheckpointError
+from difflogic.files import TEMPORARY
+from difflogic.serve.folders import JobFolder
+from difflogic.train.evaluation.census import census
+
+NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
+"""Of a file: no separator, and no dot at the beginning."""
+MEDIA = {
+    ".json": "application/json",
+    ".jsonl": "application/x-ndjson",
+    ".csv": "text/csv; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
+    ".toml": "text/plain; charset=utf-8",
+    ".png": "image/png",
+    ".gif": "image/gif",
+    ".svg": "image/svg+xml",
+}
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file."""
+
+    name: str
+    size: int
+    modified: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return asdict(self)
+
+
+def media_type(name: str) -> str:
+    """By the end of the name; HTML is no page here: it would speak in our name."""
+    return MEDIA.get(Path(name).suffix, "application/octet-stream")
+
+
+def _paths(place: JobFolder) -> dict[str, Path]:
+    """By name; a follow-up's files after the run's. Links do not count."""
+    found = {}
+    for folder in (place.run, place.files):
+        if folder.is_dir() and not folder.is_symlink():
+            for entry in os.scandir(folder):
+                temporary = entry.name.endswith(TEMPORARY)
+                if NAME.fullmatch(entry.name) and not temporary and entry.is_file(follow_symlinks=False):
+                    found[entry.name] = Path(entry.path)
+    return dict(sorted(found.items()))
+
+
+def listed(place: JobFolder) -> list[Entry]:
+    """The files, by name. Raises OSError."""
+    entries = []
+    for name, path in _paths(place).items():
+        try:
+            status = path.stat()
+        except FileNotFoundError:  # replaced just now
+            continue
+        modified = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
+        entries.append(Entry(name, status.st_size, modified))
+    return entries
+
+
+def find(place: JobFolder, name: str) -> Path | None:
+    """The file of this name; None where there is none."""
+    return _paths(place).get(name)
+
+
+def end_of(path: Path, most: int) -> str:
+    """The last so many bytes of a text; nothing where there is none. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+            return file.read(most).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+def frame(path: Path) -> dict[str, Any] | None:
+    """The newest state frame; None where there is none. Raises OSError."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    assert isinstance(data, dict)
+    return data
+
+
+def gates(run: Path) -> dict[str, Any] | None:
+    """The most probable gates by layer at the last checkpoint; None where there is none that can be read."""
+    try:
+        path = checkpoint.locate(run)
+        status = path.stat()
+        return _census(path, status.st_mtime_ns, status.st_ino)
+    except (CheckpointError, FileNotFoundError):
+        return None
+
+
+@functools.lru_cache(maxsize=64)
+def _census(path: Path, _modified: int, _inode: int) -> dict[str, Any]:
+    """Remembered as long as the file is the same: a page asks again and again."""
+    found = checkpoint.load(path)
+    layers = [{"name": layer.name, "counts": list(layer.kinds)} for layer in census(found.circuit)]
+    return {"epoch": found.state.epoch, "names": list(names.NAMES), "layers": layers}
+
+
+def zipped(place: JobFolder, folder: str) -> Iterator[bytes]:
+    """The files as a zip, uncompressed, piece by piece. Raises OSError."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
+        for name, path in _paths(place).items():
+            try:
+                source = path.open("rb")
+            except FileNotFoundError:  # replaced just now
+                continue
+            with source, archive.open(zipfile.ZipInfo(f"{folder}/{name}"), "w", force_zip64=True) as target:
+                while block := source.read(BLOCK):
+                    target.write(block)
+                    yield sink.taken()
+    yield sink.taken()
+
+
+class _Sink:
+    """A file that is read while it is written, and cannot go back."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes, /) -> int:
+        self._parts.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def taken(self) -> bytes:
+        """What came since the last call."""
+        data = b"".join(self._parts)
+        self._parts.clear()
+        return data

@@ -1,0 +1,103 @@
+"""Bodies of requests: JSON that is JSON, forms with pictures, all of it bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
+
+from difflogic.serve.faults import ApiError, invalid
+
+Model = TypeVar("Model", bound=BaseModel)
+
+JSON = "application/json"
+FORM = "multipart/form-data"
+PICTURES = ("target", "start_picture")
+"""Fields of a form that are files."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A job and the pictures that came with it."""
+
+    job: Any
+    pictures: Mapping[str, UploadFile]
+
+
+def kind(request: Request) -> str:
+    """The media type of the body."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def read(request: Request) -> Any:
+    """What is in a JSON body. Raises ApiError."""
+    if kind(request) != JSON:
+        raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
+    return parsed(await request.body())
+
+
+async def read_form(request: Request) -> Form:
+    """The form of a submission: `job` as JSON, and pictures. Raises ApiError."""
+    form = await request.form(max_files=len(PICTURES) + 1, max_fields=4, max_part_size=1 << 20)
+    unknown = sorted(set(form) - {"job", *PICTURES})
+    if unknown:
+        raise ApiError(
+            422, "invalid_request", f"Unknown field {unknown[0][:80]!r}: expected job, {', '.join(PICTURES)}."
+        )
+    pictures = {}
+    for name in PICTURES:
+        for each in form.getlist(name):
+            if not isinstance(each, UploadFile) or name in pictures:
+                raise ApiError(422, "invalid_request", f"{name} must be one file.")
+            pictures[name] = each
+    return Form(parsed(await _job_text(form)), pictures)
+
+
+async def _job_text(form: FormData) -> bytes:
+    parts = form.getlist("job")
+    if len(parts) != 1:
+        raise ApiError(422, "invalid_request", "The form needs one field `job`, with JSON in it.")
+    part = parts[0]
+    return await part.read() if isinstance(part, UploadFile) else part.encode("utf-8", "surrogatepass")
+
+
+@contextmanager
+def on_disk(pictures: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
+    """The pictures as files, for as long as the context lasts."""
+    with TemporaryDirectory(prefix="difflogic-upload-") as folder:
+        paths = {}
+        for name, upload in pictures.items():
+            paths[name] = Path(folder) / name
+            upload.file.seek(0)
+            paths[name].write_bytes(upload.file.read())
+        yield paths
+
+
+def parsed(body: bytes) -> Any:
+    """JSON as the standard has it: no NaN, no half of a character, no endless nesting. Raises ApiError."""
+    try:
+        data = json.loads(body, parse_constant=_refused)
+        json.dumps(data, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:  # UnicodeError is a ValueError
+        raise ApiError(400, "not_json", "The body is not valid JSON.") from error
+    return data
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def checked(model: type[Model], data: Any) -> Model:
+    """Raises ApiError where the data is not as the model says."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise invalid(error.errors()) from error

@@ -1,0 +1,92 @@
+"""What every address has at hand: the store, the settings, and who asks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request, Security
+from fastapi.responses import Response
+from fastapi.security import APIKeyCookie, HTTPBearer
+
+from difflogic.serve.auth import COOKIE, Caller, Door
+from difflogic.serve.jobs import ID, Job
+from difflogic.serve.pulse import Pulse
+from difflogic.serve.schemas import ErrorBody
+from difflogic.serve.settings import ServeSettings
+from difflogic.serve.store import Store
+from difflogic.serve.telemetry import Telemetry
+
+
+@dataclass(frozen=True)
+class Context:
+    """Of one application."""
+
+    store: Store
+    settings: ServeSettings
+    door: Door
+    pulse: Pulse
+    telemetry: Telemetry
+
+
+def context(request: Request) -> Context:
+    """The application's."""
+    found: Context = request.app.state.context
+    return found
+
+
+Here = Annotated[Context, Depends(context)]
+
+bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")
+cookie = APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="session", description="As POST /session sets it.")
+
+
+def caller(
+    request: Request, here: Here, _token: Annotated[Any, Security(bearer)], _session: Annotated[Any, Security(cookie)]
+) -> Caller:
+    """Whoever asks. Raises ApiError where it is nobody."""
+    found = here.door.caller(request)
+    request.state.owner = found.owner
+    return found
+
+
+Asks = Annotated[Caller, Depends(caller)]
+Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="A job's id.")]
+
+
+def mine(job: Id, here: Here, asks: Asks) -> Job:
+    """The job of this id, where it is the caller's; UnknownJobError where not."""
+    return here.store.job(job, asks.owner)
+
+
+Mine = Annotated[Job, Depends(mine)]
+
+
+def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """JSON as it is: what is sent was made here, and is not checked a second time."""
+    body = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(body, status, headers, media_type="application/json")
+
+
+def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Answers of an address that are errors, for the document."""
+    return {status: {"model": ErrorBody, "description": DESCRIPTIONS[status]} for status in sorted(statuses)}
+
+
+DESCRIPTIONS = {
+    400: "The request cannot be read.",
+    401: "No token, or a wrong one.",
+    403: "The session cookie came without its CSRF token.",
+    404: "There is no such thing, or it is someone else's.",
+    409: "The job's state, or an earlier request, forbids this.",
+    413: "The body is too large.",
+    415: "The body is of another kind.",
+    422: "The request is not as it must be.",
+    429: "Too many wrong tokens from this address.",
+    503: "The store or the workers cannot be used just now.",
+}
+ALWAYS = (401, 422, 429, 503)
+"""Of every address that needs a token."""
+WRITES = (400, 403, 413)
+"""Of every one that changes something, besides."""

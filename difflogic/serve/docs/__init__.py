@@ -1,0 +1,1 @@
+"""The page at `/docs`: a template and its style."""

@@ -1,0 +1,56 @@
+"""What can be wrong with a request: a status, a code for programs, and one sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+class ApiError(Exception):
+    """A request that is refused."""
+
+    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.headers = status, code, message, dict(headers or {})
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"error": {"code": self.code, "message": self.message}}
+
+
+CODES = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+}
+WORDS = {
+    400: "The request cannot be read.",
+    404: "There is nothing at this address.",
+    405: "This address does not take that method.",
+    413: "The request is too large.",
+}
+
+
+def of_status(status: int, headers: Mapping[str, str] | None = None) -> ApiError:
+    """What a framework refuses, in our words."""
+    return ApiError(status, CODES.get(status, "refused"), WORDS.get(status, "The request was refused."), headers)
+
+
+def invalid(errors: Sequence[Any]) -> ApiError:
+    """A request that does not have the form of the OpenAPI document, by pydantic's first complaint."""
+    first = errors[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
+    words = str(first["msg"]).rstrip(".")
+    return ApiError(422, "invalid_request", f"{where or 'The request'}: {words[:1].lower()}{words[1:]}.")
+
+
+def one_sentence(text: str) -> str:
+    """Without line breaks, and not endless: an error quotes what came."""
+    words = " ".join(text.split())
+    return words if len(words) <= MOST else f"{words[: MOST - 1]}…"
+
+
+MOST = 600

@@ -1,0 +1,140 @@
+"""Around every request: a limit on its body, headers against misuse of the answer, the log, the counters, and the last
+word where something fails.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import MutableMapping
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from difflogic.errors import StoreError
+from difflogic.serve.bodies import FORM
+from difflogic.serve.faults import ApiError
+from difflogic.serve.logs import LOGGER, tell
+from difflogic.serve.settings import Caps
+from difflogic.serve.telemetry import Telemetry
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
+
+
+class _TooLargeError(Exception):
+    """More bytes came than are taken."""
+
+
+class Gate:
+    """ASGI middleware; see the module's text."""
+
+    def __init__(self, app: ASGIApp, caps: Caps, telemetry: Telemetry) -> None:
+        self._app, self._caps, self._telemetry = app, caps, telemetry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        visit = _Visit(send)
+        try:
+            await self._app(scope, _limited(scope, receive, self._most(scope)), visit.send)
+        except _TooLargeError:
+            await visit.refuse(ApiError(413, "too_large", f"The body is larger than {self._most(scope)} bytes."))
+        except StoreError as error:
+            tell("store", logging.ERROR, why=str(error))
+            await visit.refuse(ApiError(503, "store", "The store cannot be used just now; the server's log says why."))
+        except Exception:  # noqa: BLE001  whatever it is, the client gets an answer and the log the rest
+            LOGGER.exception("failed")
+            await visit.refuse(INTERNAL)
+        finally:
+            self._note(scope, visit)
+
+    def _most(self, scope: Scope) -> int:
+        kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+        return self._caps.upload if kind == FORM else self._caps.body
+
+    def _note(self, scope: Scope, visit: _Visit) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._telemetry.requests.labels(method, route, str(visit.status)).inc()
+        self._telemetry.seconds.labels(method, route).observe(visit.seconds)
+        client = scope.get("client") or ("",)
+        tell(
+            "request",
+            method=scope["method"],
+            path=scope["path"],
+            status=visit.status,
+            ms=round(1000 * visit.seconds, 1),
+            client=client[0],
+            owner=scope.get("state", {}).get("owner"),
+        )
+
+
+METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
+
+
+class _Visit:
+    """One answer on its way: its status, and when it began."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._start = time.perf_counter()
+        self.status = 0
+        self.seconds = 0.0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.seconds = message["status"], time.perf_counter() - self._start
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await self._send(message)
+
+    async def refuse(self, fault: ApiError) -> None:
+        """Answer, unless an answer has begun: that one is cut short."""
+        if self.status:
+            return
+        body = json.dumps(fault.body).encode()
+        fields = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        start: MutableMapping[str, Any] = {
+            "type": "http.response.start",
+            "status": fault.status,
+            "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
+        }
+        await self.send(start)
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
+    """`receive` until `most` bytes have come. Raises _TooLargeError, at once where the request says how long it is."""
+    length = Headers(scope=scope).get("content-length", "")
+    said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
+    came = 0
+
+    async def read() -> Message:
+        nonlocal came
+        if said > most:
+            raise _TooLargeError
+        message = await receive()
+        came += len(message.get("body", b""))
+        if came > most:
+            raise _TooLargeError
+        return message
+
+    return read

@@ -1,0 +1,44 @@
+"""What the server is and has: devices, presets, limits."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter
+
+from difflogic import presets as known
+from difflogic.memory import free_memory, physical_memory
+from difflogic.serve.context import ALWAYS, Asks, Here, errors, reply
+from difflogic.serve.cost import cost_of
+from difflogic.serve.schemas import DeviceList, LimitsReply, PresetList
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/devices", response_model=DeviceList, responses=errors(*ALWAYS))
+def devices(here: Here, asks: Asks) -> Any:
+    """The workers: what they compute on, and what they do."""
+    mine = {job.id for job in here.store.jobs(asks.owner, "running")}
+    workers = [asdict(each) for each in here.store.workers()]
+    for worker in workers:
+        worker["job"] = worker["job"] if worker["job"] in mine else None
+    return reply({"devices": workers, "memory": physical_memory(), "free_memory": free_memory()})
+
+
+@router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))
+def presets(_asks: Asks) -> Any:
+    """What can be trained by name."""
+    found = []
+    for name, preset in known.PRESETS.items():
+        config = preset.make()
+        found.append({"name": name, "about": preset.about, "config": config.to_dict(), "gates": config.model.gates,
+                      "cost": cost_of(config, 1).to_dict()})  # fmt: skip
+    return reply({"presets": found})
+
+
+@router.get("/limits", response_model=LimitsReply, responses=errors(*ALWAYS))
+def limits(here: Here, _asks: Asks) -> Any:
+    """The most that a job or an upload may ask for."""
+    caps = asdict(here.settings.caps)
+    return reply({name: caps[name] for name in LimitsReply.model_fields})

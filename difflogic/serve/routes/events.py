@@ -1,0 +1,47 @@
+"""Server-sent events."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
+
+from difflogic.serve import streams
+from difflogic.serve.context import ALWAYS, Asks, Here, Mine, errors
+
+router = APIRouter(tags=["events"])
+
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events, without end."}
+}
+Last = Annotated[
+    str | None,
+    Header(alias="Last-Event-ID", max_length=40, pattern=r"^[0-9.]*$", description="The id of the last event seen."),
+]
+
+
+class EventStream(StreamingResponse):
+    """Text that comes as it happens; proxies are asked not to hold it back."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: Any, status_code: int = 200) -> None:
+        super().__init__(content, status_code, {"X-Accel-Buffering": "no"})
+
+
+@router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
+async def of_job(
+    here: Here,
+    mine: Mine,
+    last: Last = None,
+    after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
+) -> EventStream:
+    """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION."""
+    return EventStream(streams.of_job(here.pulse, mine, streams.Place.of(last, after)))
+
+
+@router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})
+async def of_owner(here: Here, asks: Asks, last: Last = None) -> EventStream:
+    """What happens to all your jobs: `job`, `deleted`; ids are versions."""
+    return EventStream(streams.of_owner(here.pulse, here.store, asks.owner, last))

@@ -1,0 +1,115 @@
+"""What a job left: metrics, log, frames, gates and files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import FileResponse, Response, StreamingResponse
+
+from difflogic.serve import artefacts, rows
+from difflogic.serve.context import ALWAYS, Asks, Here, Mine, errors, reply
+from difflogic.serve.faults import ApiError
+from difflogic.serve.jobs import ID
+from difflogic.serve.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
+
+router = APIRouter(tags=["results"])
+
+POINTS = 1000
+"""Epochs of one job in a comparison."""
+FOUND = errors(*ALWAYS, 404)
+
+
+@router.get("/jobs/{job}/metrics", response_model=MetricRows, responses=FOUND)
+def metrics(
+    here: Here,
+    mine: Mine,
+    after: Annotated[int, Query(ge=0, le=2**53, description="The last epoch that is known.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
+) -> Any:
+    """Rows of the metrics after an epoch."""
+    found = rows.after(here.store.place(mine.id).run, after, limit, mine.population)
+    full = len(found) == limit * mine.population
+    return reply({"rows": found, "next": found[-1]["epoch"] if full else None})
+
+
+@router.get("/compare", response_model=Comparison, responses=FOUND)
+def compare(
+    here: Here,
+    asks: Asks,
+    ids: Annotated[
+        str, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,15}}$", description="Ids, with commas between.")
+    ],
+) -> Any:
+    """Rows of several jobs, few enough to be drawn over each other."""
+    jobs = [here.store.job(each, asks.owner) for each in dict.fromkeys(ids.split(","))]
+    return reply({"jobs": {
+        job.id: rows.thinned(
+            here.store.place(job.id).run, POINTS, job.population, (job.config or {})["train"]["eval_interval"]
+        ) if job.config else []
+        for job in jobs
+    }})  # fmt: skip
+
+
+@router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
+def log(here: Here, mine: Mine, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16) -> Any:
+    """The end of what the job's workers wrote."""
+    return reply({"text": artefacts.end_of(here.store.place(mine.id).log, tail)})
+
+
+@router.get("/jobs/{job}/frame", response_model=Frame, responses=FOUND)
+def frame(here: Here, mine: Mine) -> Any:
+    """The newest state frame; there is one while somebody listens to the job's events."""
+    found = artefacts.frame(here.store.place(mine.id).frame)
+    if found is None:
+        raise ApiError(
+            404, "no_frame", "There is no state frame yet: they are made while somebody listens to the events."
+        )
+    return reply(found)
+
+
+@router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
+def gates(here: Here, mine: Mine) -> Any:
+    """Which gates each layer is made of, at the last checkpoint, of a population in the best model."""
+    found = artefacts.gates(here.store.place(mine.id).run)
+    if found is None:
+        raise ApiError(404, "no_checkpoint", "There is no checkpoint yet.")
+    return reply(found)
+
+
+@router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
+def files(here: Here, mine: Mine) -> Any:
+    """The files that can be had."""
+    return reply({"files": [each.to_dict() for each in artefacts.listed(here.store.place(mine.id))]})
+
+
+@router.get(
+    "/jobs/{job}/files/{name}",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/octet-stream": {}}, "description": "The file."}, **FOUND},
+)
+def file(
+    here: Here,
+    mine: Mine,
+    name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)],
+) -> Response:
+    """One of the files."""
+    found = artefacts.find(here.store.place(mine.id), name)
+    if found is None:
+        raise ApiError(
+            404, "no_file", f"The job {mine.id} has no file of this name: GET /jobs/{mine.id}/files lists them."
+        )
+    return FileResponse(found, media_type=artefacts.media_type(name), filename=name)
+
+
+@router.get(
+    "/jobs/{job}/archive",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/zip": {}}, "description": "All files."}, **FOUND},
+)
+def archive(here: Here, mine: Mine) -> Response:
+    """All files of a job, in one zip."""
+    headers = {"Content-Disposition": f'attachment; filename="{mine.id}.zip"'}
+    return StreamingResponse(
+        artefacts.zipped(here.store.place(mine.id), mine.id), media_type="application/zip", headers=headers
+    )

@@ -1,0 +1,47 @@
+"""Signs of life, for whoever looks after the server."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from difflogic.serve.context import Here, errors, reply
+from difflogic.serve.faults import ApiError
+from difflogic.serve.leases import ALIVE_S
+from difflogic.serve.schemas import Health, Readiness
+
+router = APIRouter(tags=["server"])
+
+
+@router.get("/api/v1/health", response_model=Health)
+async def health() -> Any:
+    """Whether the server is alive; anybody may ask."""
+    return reply({"status": "alive"})
+
+
+@router.get("/api/v1/ready", response_model=Readiness, responses=errors(503))
+def ready(here: Here) -> Any:
+    """Whether jobs are taken: the store can be written, and a worker was seen of late; anybody may ask."""
+    here.store.check_writable()
+    alive = [each for each in here.store.workers() if time.time() - each.seen < ALIVE_S]
+    if not alive:
+        raise ApiError(503, "no_worker", "No worker was seen of late: jobs would wait.")
+    return reply({"status": "ready", "workers": len(alive)})
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Counters."},
+               **errors(401, 429, 503)},
+)  # fmt: skip
+def metrics(request: Request, here: Here) -> Response:
+    """Counters for Prometheus; without a token on a server that only this machine can reach."""
+    forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
+    if forwarded or not here.settings.is_local:
+        here.door.caller(request)
+    return Response(here.telemetry.text(), media_type=CONTENT_TYPE_LATEST)

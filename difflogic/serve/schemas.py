@@ -1,0 +1,255 @@
+"""What goes in and out as JSON, as the OpenAPI document tells it. Jobs and workers are the store's own dataclasses."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from difflogic.serve.jobs import ID, PRIORITIES, Job
+from difflogic.serve.leases import Worker
+
+JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
+Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
+Format = Literal[
+    "c", "verilog", "vhdl", "blif", "aiger", "dot", "svg", "digitaljs", "golly", "wgsl", "html", "numpy", "json"
+]
+
+
+class Strict(BaseModel):
+    """A request: unknown fields are refused, and no type is guessed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ErrorWords(BaseModel):
+    """What was wrong."""
+
+    code: Annotated[str, Field(description="For programs.")]
+    message: Annotated[str, Field(description="One sentence, for people.")]
+
+
+class ErrorBody(BaseModel):
+    """Every answer with a status of 400 and more."""
+
+    error: ErrorWords
+
+
+class SignIn(Strict):
+    """One of the server's tokens."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class SessionReply(BaseModel):
+    """Who is signed in."""
+
+    owner: str
+    csrf: Annotated[str | None, Field(description="What writes with the session cookie carry as X-CSRF-Token.")]
+
+
+class JobRequest(Strict):
+    """What to train: a preset or a whole configuration, with another target or start, and fields by name."""
+
+    kind: Literal["train"] = "train"
+    name: Annotated[Name | None, Field(description="What the job is called [the configuration's name].")] = None
+    preset: Annotated[str | None, Field(max_length=100, description="As GET /presets lists them.")] = None
+    config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None
+    set: Annotated[
+        dict[str, Any], Field(description='Fields of the configuration by path: {"train.lr": 0.05}.', max_length=100)
+    ] = {}
+    rule: Annotated[str | None, Field(max_length=200, description="B3/S23, or 128 hexadecimal digits.")] = None
+    start: Annotated[
+        Literal["random", "boards", "seed", "zeros"] | None, Field(description="What each sample starts from.")
+    ] = None
+    size: Annotated[
+        str | None,
+        Field(pattern="^[0-9]{1,3}x[0-9]{1,3}$", description="WIDTHxHEIGHT that pictures are made to fit into."),
+    ] = None
+    colors: Annotated[Literal[2, 8, 64] | None, Field(description="Of a picture.")] = None
+    threshold: Annotated[
+        float | None, Field(ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit is 1 above it.")
+    ] = None
+    padding: Annotated[int, Field(ge=0, le=64, description="Empty cells on each side of a target.")] = 0
+    engine: Annotated[
+        str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9A-Za-z ._-]{1,80})?)$", description="What computes.")
+    ] = "auto"
+    population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
+    stop_when_solved: Annotated[int, Field(ge=0, description="End when so many models are solved; 0: never.")] = 0
+    priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
+
+
+class TargetPicture(BaseModel):
+    """What the circuit should grow."""
+
+    width: int
+    height: int
+    rgb: Annotated[list[list[tuple[int, int, int]]], Field(description="Rows of cells, 0 to 255.")]
+
+
+class CostReply(BaseModel):
+    """A prediction, by the configuration alone."""
+
+    evaluations: Annotated[int, Field(description="Gate evaluations of all epochs, forward.")]
+    memory: Annotated[int, Field(description="Bytes.")]
+    seconds: Annotated[int, Field(description="On two cores; a GPU is faster.")]
+
+
+class Preview(BaseModel):
+    """What a job would be."""
+
+    config: dict[str, Any]
+    epochs: int
+    gates: int
+    target: Annotated[TargetPicture | None, Field(description="null where a rule is learned.")]
+    changed: Annotated[dict[str, Any], Field(description="Fields by path that a target, rule or start changed.")]
+    cost: CostReply
+
+
+class JobList(BaseModel):
+    """Some jobs, the newest first."""
+
+    jobs: list[Job]
+    next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
+
+
+class Edit(Strict):
+    """What to change of a job; what is left out stays."""
+
+    name: Name | None = None
+    priority: Priority | None = None
+
+
+class Nothing(Strict):
+    """An empty object, or no body at all."""
+
+
+class SimplifyRequest(Strict):
+    """How to make the circuit smaller."""
+
+    task: Annotated[bool, Field(description="Keep the trained behaviour alone, not every neighbourhood's.")] = False
+
+
+class ExportRequest(Strict):
+    """Which files to make."""
+
+    formats: Annotated[list[Format], Field(min_length=1, max_length=13)]
+
+
+class EvaluateRequest(Strict):
+    """How thoroughly to test."""
+
+    quick: Annotated[bool, Field(description="Fewer starts, a tenth of the long tests.")] = True
+
+
+class MetricRow(BaseModel):
+    """An epoch's, as in metrics.jsonl; `seed` in a population only."""
+
+    model_config = ConfigDict(extra="allow")
+
+    epoch: int
+    soft_loss: float | None
+
+
+class MetricRows(BaseModel):
+    """Rows in their order, of a population those of one epoch by seed."""
+
+    rows: list[MetricRow]
+    next: Annotated[int | None, Field(description="`after` of what follows; null where nothing does yet.")]
+
+
+class Comparison(BaseModel):
+    """Rows of several jobs, thinned to at most 1000 epochs each; those with an evaluation stay."""
+
+    jobs: dict[str, list[MetricRow]]
+
+
+class Frame(BaseModel):
+    """A state of the automaton as it learns, as the worker drew it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class GateLayer(BaseModel):
+    """One layer of the circuit at the last checkpoint."""
+
+    name: str
+    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="Of each of the sixteen gates.")]
+
+
+class GateCounts(BaseModel):
+    """The most probable gates, layer by layer."""
+
+    epoch: int
+    names: Annotated[list[str], Field(min_length=16, max_length=16)]
+    layers: list[GateLayer]
+
+
+class LogReply(BaseModel):
+    """What the job's workers wrote."""
+
+    text: str
+
+
+class FileEntry(BaseModel):
+    """A file that can be had."""
+
+    name: str
+    size: int
+    modified: Annotated[str, Field(description="ISO 8601 in UTC.")]
+
+
+class FileList(BaseModel):
+    """The files of a job, by name."""
+
+    files: list[FileEntry]
+
+
+class DeviceList(BaseModel):
+    """The workers."""
+
+    devices: list[Worker]
+    memory: Annotated[int | None, Field(description="Bytes of this machine; null where it does not tell.")]
+    free_memory: int | None
+
+
+class PresetReply(BaseModel):
+    """A preset and its size."""
+
+    name: str
+    about: str
+    config: dict[str, Any]
+    gates: int
+    cost: CostReply
+
+
+class PresetList(BaseModel):
+    """All presets."""
+
+    presets: list[PresetReply]
+
+
+class LimitsReply(BaseModel):
+    """The most that a job or an upload may ask for."""
+
+    epochs: int
+    population: int
+    hours: float
+    memory: int
+    upload: int
+    pixels: int
+    jobs: int
+
+
+class Health(BaseModel):
+    """The server is alive."""
+
+    status: Literal["alive"]
+
+
+class Readiness(BaseModel):
+    """Jobs are taken."""
+
+    status: Literal["ready"]
+    workers: int

@@ -1,0 +1,74 @@
+"""uvicorn with the application: on a socket that is bound before, with streams that end when it is to stop."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from difflogic.errors import UsageError
+from difflogic.serve.context import Context
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE_S = 5
+"""For answers under way, once the server is to stop."""
+CONNECTIONS = 2000
+"""Beyond these a client is told to come back."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket; port 0 is any that is free. Raises UsageError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, OverflowError) as error:
+        words = getattr(error, "strerror", None) or error
+        raise UsageError(f"Cannot listen on {host}, port {port}: {words}. Choose another --host or --port.") from error
+
+
+class Server(uvicorn.Server):
+    """Runs an application until it is told to stop, or a signal does."""
+
+    def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
+        """`ready` is called when requests are answered."""
+        super().__init__(
+            uvicorn.Config(
+                app, http="h11", ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
+                server_header=False, limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=PATIENCE_S,
+            )
+        )  # fmt: skip
+        self._here: Context = app.state.context
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.should_exit:
+            self._ready()
+
+    def stop(self) -> None:
+        """End soon; safe from signal handlers in the server's thread."""
+        self.should_exit = True
+        self._here.pulse.close()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.stop()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's, a signal ends the server and not the process: workers are still to be stopped."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before: dict[signal.Signals, Any] = {each: signal.signal(each, self.handle_exit) for each in STOPS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
