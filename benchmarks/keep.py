@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from benchmarks.store import Line, append
 from difflogic.bench.results import Results
 
 LEFT_OUT = ("profile", "variant")
 """Of a case: long, and to be had again by `difflogic profile`."""
+DIGITS = 6
+"""More than any of these numbers knows."""
 
 
 def flatten(results: Results) -> list[Line]:
@@ -28,8 +31,13 @@ def flatten(results: Results) -> list[Line]:
 
 
 def _rounded(line: Line) -> Line:
-    """Six digits say more than any of these numbers knows."""
-    return {key: float(f"{value:.6g}") if isinstance(value, float) else value for key, value in line.items()}
+    return {key: _short(value) for key, value in line.items()}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_short(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
 def main() -> None:

@@ -47,6 +47,13 @@ class Case:
         return self.name.partition("/")[0]
 
     @property
+    def heat(self) -> str:
+        """Cases of the same heat take turns: curves, and what is compared with a train step of the checkerboard."""
+        if self.group in SCALING:
+            return self.group
+        return "steps" if self.kind in ("train", "logged") and not self.once else self.name
+
+    @property
     def unit(self) -> str:
         return UNITS[self.kind]
 
@@ -62,6 +69,9 @@ class Case:
         return self.models * (soft + hard)
 
 
+EXPERIMENTS = ("game-of-life", "checkerboard-async", "lizard", "colored-g")
+"""Presets whose train step is a case, besides the checkerboards."""
+
 SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
 """Groups that are curves, and what grows along them; each point is four times the work of the one before."""
 
@@ -76,6 +86,7 @@ def all_cases() -> tuple[Case, ...]:
         Case("judged/checkerboard", "judged", board, every_engine=False),
         Case("hard/checkerboard", "hard", board, quick=True),
         Case("half/checkerboard", "train", board.with_(train={"precision": "f16-storage"}), gpu_only=True),
+        *(Case(f"train/{name}", "train", presets.get(name), every_engine=False) for name in EXPERIMENTS),
         *(
             Case(f"grid/{side}", "train", board.with_(task={"height": side, "width": side}), every_engine=False)
             for side in (16, 32, 64)

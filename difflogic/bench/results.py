@@ -9,7 +9,7 @@ from typing import Any
 
 from difflogic.errors import UsageError
 
-FORMAT = 1
+FORMAT = 2
 
 Line = dict[str, Any]
 

@@ -28,12 +28,12 @@ class Effort:
     rounds: int = 7
     round_seconds: float = 0.5
     case_seconds: float = 15.0
-    """Aim for one engine's rounds; a slow case gets fewer, but at least three."""
+    """Aim for one contender's rounds; a heat with a slow one gets fewer, but at least three."""
     memory: bool = True
     """Whether to measure peak memory too, each in a process of its own."""
 
     def rounds_for(self, slowest: float) -> int:
-        """Rounds where one takes an engine at most so many seconds."""
+        """Rounds where one takes a contender at most so many seconds."""
         return min(self.rounds, max(3, int(self.case_seconds / slowest)))
 
 
@@ -43,20 +43,25 @@ QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 def measure(
     cases: Sequence[Case], benches: Sequence[Bench], effort: Effort, say: Callable[[str], None] = lambda text: None
 ) -> Results:
-    """A results file's content; what could not be measured is listed with the reason."""
+    """A results file's content; what could not be measured is listed with the reason.
+
+    All cases and engines of a heat take turns, round by round, so that their ratios stand where the machine drifts.
+    """
     lines: list[Line] = []
     skipped: list[dict[str, str]] = []
-    for case in cases:
-        say(f"{case.name}: {case.unit}")
-        contenders = _open(case, benches, skipped)
-        if not case.once:
-            _take_turns(contenders, effort)
+    for heat in dict.fromkeys(case.heat for case in cases):
+        contenders: list[Contender] = []
+        for case in cases:
+            if case.heat == heat:
+                say(f"{case.name}: {case.unit}")
+                contenders += _open(case, benches, skipped)
+        _take_turns([each for each in contenders if not each.case.once], effort)
         for each in contenders:
             bench = next(bench for bench in benches if bench.name == each.name)
             lines.append(_line(each, bench))
             each.model.close()
-            if effort.memory and case.group == "train":
-                peak = peak_bytes(case.name, each.name)
+            if effort.memory and each.case.group == "train":
+                peak = peak_bytes(each.case.name, each.name)
                 lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
     engines = {bench.name: bench.to_dict() for bench in benches}
     return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
@@ -84,7 +89,7 @@ def _open(case: Case, benches: Sequence[Bench], skipped: list[dict[str, str]]) -
 
 
 def _line(each: Contender, bench: Bench) -> Line:
-    ms = sorted(1e3 * seconds for seconds in each.seconds)
+    ms = [1e3 * seconds for seconds in each.seconds]
     median = statistics.median(ms)
     case = each.case
     line: Line = {
@@ -94,9 +99,10 @@ def _line(each: Contender, bench: Bench) -> Line:
         "models": case.models,
         "variant": each.model.info.variant,
         "median_ms": median,
-        "min_ms": ms[0],
-        "max_ms": ms[-1],
+        "min_ms": min(ms),
+        "max_ms": max(ms),
         "rounds": len(ms),
+        "rounds_ms": ms,
         "per_round": each.per_round,
         "first_step_ms": 1e3 * each.first_s,
         "first_loss": each.first_loss,

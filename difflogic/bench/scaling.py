@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from difflogic.bench.cases import SCALING
-from difflogic.bench.results import Results
+from difflogic.bench.results import Line, Results
 
 
 @dataclass(frozen=True)
@@ -18,25 +20,41 @@ class Curve:
     engine: str
     sizes: tuple[int, ...]
     ms: tuple[float, ...]
+    growth: tuple[float, ...]
+    """The cost of each point over that of the one before, as `ratio` has it: 4 is linear."""
 
-    @property
-    def growth(self) -> tuple[float, ...]:
-        """The cost of each point over that of the one before: 4 is linear."""
-        return tuple(new / old for old, new in zip(self.ms, self.ms[1:], strict=False))
+
+def ratio(new: Line, old: Line) -> float:
+    """The median of the ratios round by round: two cases of one heat were measured next to each other in each."""
+    after: list[float] = new["rounds_ms"]
+    before: list[float] = old["rounds_ms"]
+    return statistics.median(a / b for a, b in zip(after, before, strict=True))
+
+
+def logging_share(results: Results, engine: str) -> float | None:
+    """The share of its speed that training keeps where every epoch is logged; None where that was not measured."""
+    found = {line["case"]: line for line in results.cases if line["engine"] == engine}
+    try:
+        return ratio(found["train/checkerboard"], found["logged/checkerboard"])
+    except KeyError:
+        return None
 
 
 def curves(results: Results) -> list[Curve]:
     """Every curve of at least two points."""
-    points: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    points: dict[tuple[str, str], dict[int, Line]] = {}
     for line in results.cases:
         group, _, size = line["case"].partition("/")
         if group in SCALING:
-            points.setdefault((group, line["engine"]), []).append((int(size), line["median_ms"]))
-    return [
-        Curve(axis, engine, *map(tuple, zip(*sorted(found), strict=True)))
-        for (axis, engine), found in points.items()
-        if len(found) > 1
-    ]
+            points.setdefault((group, line["engine"]), {})[int(size)] = line
+    return [_curve(axis, engine, found) for (axis, engine), found in points.items() if len(found) > 1]
+
+
+def _curve(axis: str, engine: str, found: dict[int, Line]) -> Curve:
+    sizes = tuple(sorted(found))
+    lines = [found[size] for size in sizes]
+    growth = tuple(ratio(new, old) for old, new in itertools.pairwise(lines))
+    return Curve(axis, engine, sizes, tuple(line["median_ms"] for line in lines), growth)
 
 
 def draw(results: Results, path: Path) -> None:

@@ -39,8 +39,8 @@ FAILED = 1
 def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: Any) -> int:
     """Measure the engines that are here, side by side in one run: each is verified first, then timed.
 
-    The engines take turns round by round, so that a machine whose speed drifts treats them alike; quote
-    medians and ratios. Nothing of it needs a GPU.
+    Engines take turns round by round, and so do the points of a curve, so that a machine whose speed drifts
+    treats them alike; quote medians and ratios. Nothing of it needs a GPU.
 
     Example: difflogic bench --quick
     """
@@ -118,7 +118,7 @@ def _progress(text: str) -> None:
 
 
 def _show(results: Results) -> None:
-    from difflogic.bench.scaling import curves
+    from difflogic.bench.scaling import curves, logging_share
     from difflogic.cli import table
 
     machine = results.data["machine"]
@@ -142,6 +142,9 @@ def _show(results: Results) -> None:
     for curve in curves(results):
         growth = ", ".join(f"{each:.2f}" for each in curve.growth)
         click.echo(f"4 times the {curve.axis} on {curve.engine} costs {growth} times as much")
+    for name in results.engines:
+        if (share := logging_share(results, name)) is not None:
+            click.echo(f"Logging every epoch on {name} keeps {share:.0%} of the speed")
     for each in results.skipped:
         click.echo(f"Not measured: {each['case']} on {each['engine']} ({each['kind']}): {each['why']}", err=True)
 

@@ -21,7 +21,8 @@ TINY = (
 
 def line(case: str, median: float, engine: str = "cpu", **more: Any) -> dict[str, Any]:
     """One case of a results file, its rounds within 10 % of the median."""
-    times = {"median_ms": median, "min_ms": 0.9 * median, "max_ms": 1.1 * median}
+    rounds = {"rounds": 3, "rounds_ms": [0.9 * median, median, 1.1 * median]}
+    times = {"median_ms": median, "min_ms": 0.9 * median, "max_ms": 1.1 * median, **rounds}
     return {"case": case, "engine": engine, **times, "gate_evaluations": 100, **more}
 
 

@@ -22,6 +22,15 @@ def test_what_takes_minutes_is_asked_for_by_name() -> None:
     assert names("huge") == ["huge/1024"]
 
 
+def test_what_is_compared_takes_turns() -> None:
+    heats: dict[str, set[str]] = {}
+    for case in all_cases():
+        heats.setdefault(case.heat, set()).add(case.name)
+    assert heats["grid"] == {"grid/16", "grid/32", "grid/64"}
+    assert {"train/checkerboard", "logged/checkerboard", "half/checkerboard", "train/lizard"} <= heats["steps"]
+    assert heats["huge/1024"] == {"huge/1024"}
+
+
 def test_by_name_group_and_pattern() -> None:
     assert names("train/checkerboard") == ["train/checkerboard"]
     assert names("grid", "hard") == ["hard/checkerboard", "grid/16", "grid/32", "grid/64"]

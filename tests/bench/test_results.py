@@ -35,8 +35,8 @@ def test_saved_and_loaded(results: Results, tmp_path: Path) -> None:
     [
         ("nonsense", "cannot be read as a results file of difflogic bench: Expecting value"),
         ("[1]", "is not a results file of difflogic bench: it has no format."),
-        ('{"format": 99}', "has format 99, but this version reads format 1: measure it again."),
-        ('{"format": 1, "cases": []}', "is not a complete results file: engines, machine, skipped missing."),
+        ('{"format": 99}', "has format 99, but this version reads format 2: measure it again."),
+        ('{"format": 2, "cases": []}', "is not a complete results file: engines, machine, skipped missing."),
     ],
 )
 def test_what_is_no_results_file(text: str, sentence: str, tmp_path: Path) -> None:
