@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from difflogic.cli.options import circuit_options, json_option
-from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.circuits.simplify import Simplified, Step
-    from difflogic.circuits.source import Source
-    from difflogic.circuits.task import Pruned
+    from difflogic.circuits.reduction import Reduction
+    from difflogic.circuits.simplify import Step
 
 FAILED = 1
 
@@ -38,55 +35,27 @@ def command(
     Example: difflogic simplify runs/NAME -o small.json
     """
     from difflogic.circuits import source
-    from difflogic.circuits.simplify import simplified
+    from difflogic.circuits.reduction import reduced
 
-    given = source.load(circuit, periodic, visible)
-    if to_task and given.config is None:
-        raise UsageError(f"--task needs a run, which knows its task, but {circuit} is {given.kind}.")
-    found = simplified(given.netlist)
-    pruned = _pruned(found, given) if to_task else None
-    netlist = pruned.netlist if pruned else found.netlist
+    reduction = reduced(source.load(circuit, periodic, visible), to_task)
     if out is not None:
         from difflogic import files, netlist_json
 
-        files.write_atomically(out, netlist_json.to_json(netlist).encode())
+        files.write_atomically(out, netlist_json.to_json(reduction.netlist).encode())
     if as_json:
-        click.echo(json.dumps(_report(given, found, pruned, out)))
+        click.echo(json.dumps(reduction.report() | {"out": None if out is None else str(out)}))
     else:
-        _show(given, found, pruned, out)
-    return 0 if found.verdict.equal else FAILED
+        _show(reduction, out)
+    return 0 if reduction.found.verdict.equal else FAILED
 
 
-def _pruned(found: Simplified, given: Source) -> Pruned:
-    from difflogic.circuits.task import pruned
-
-    assert given.config is not None
-    return pruned(found.netlist, given.config)
-
-
-def _report(given: Source, found: Simplified, pruned: Pruned | None, out: Path | None) -> dict[str, Any]:
+def _show(reduction: Reduction, out: Path | None) -> None:
     from difflogic.circuits.convert import gate_count
 
-    netlist = pruned.netlist if pruned else found.netlist
-    return {
-        "kind": given.kind,
-        "gates": {"before": gate_count(given.netlist), "after": gate_count(netlist), "paper": given.paper_gates},
-        "channels": list(netlist.origin),
-        "steps": [asdict(step) for step in (*found.steps, *(pruned.steps if pruned else ()))],
-        "equal": found.verdict.equal,
-        "how": found.verdict.how,
-        "task_only": None if pruned is None else {"rollouts": pruned.rollouts},
-        "note": found.note,
-        "out": None if out is None else str(out),
-    }
-
-
-def _show(given: Source, found: Simplified, pruned: Pruned | None, out: Path | None) -> None:
-    from difflogic.circuits.convert import gate_count
-
+    given, found, pruned, netlist = reduction.given, reduction.found, reduction.pruned, reduction.netlist
     paper = "" if given.paper_gates is None else f"; active gates as the paper counts them: {given.paper_gates}"
     click.echo(f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell{paper}")
-    _table((*found.steps, *(pruned.steps if pruned else ())))
+    _table(reduction.steps)
     if found.note:
         click.echo(found.note)
     word = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
@@ -96,7 +65,6 @@ def _show(given: Source, found: Simplified, pruned: Pruned | None, out: Path | N
             f"--task: shows the same as before on {pruned.rollouts} rollouts of the task. Elsewhere it differs: "
             "other starts, sizes, steps or damage."
         )
-    netlist = pruned.netlist if pruned else found.netlist
     click.echo(f"{gate_count(netlist)} gates, channels {_names(netlist.origin)}" + (f": {out}" if out else "."))
 
 

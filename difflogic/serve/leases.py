@@ -71,6 +71,11 @@ class Leases(Records):
                 values,
             )
 
+    def describe(self, name: str, description: str) -> None:
+        """A worker opened its device and knows what it is called."""
+        with self.database.writing() as connection:
+            connection.execute("UPDATE workers SET description = ? WHERE name = ?", (description, name))
+
     def see(self, name: str, memory: int | None = None) -> None:
         """A worker without a job is alive."""
         with self.database.writing() as connection:

@@ -146,3 +146,12 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
 
         trust.require(select_adapter(which, require_hardware))
     return GpuEngine.open(which, require_hardware)
+
+
+def hardware_gpus() -> list[int]:
+    """The indices of the hardware GPUs of this machine; none where wgpu cannot be loaded."""
+    try:
+        from difflogic.gpu.adapter import list_adapters
+    except ImportError:
+        return []
+    return [adapter.index for adapter in list_adapters() if not adapter.software]

@@ -1,0 +1,57 @@
+"""Which devices get a worker: `auto` is each hardware GPU and the processor."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from difflogic.errors import DeviceError, UsageError
+
+DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}")
+AUTO = "auto"
+PATIENCE_S = 20.0
+
+
+def parse(text: str) -> list[str]:
+    """`auto`, or devices such as `cpu,gpu:0`. Raises UsageError."""
+    devices = [each.strip() for each in text.split(",")]
+    if devices == [AUTO]:
+        return devices
+    wrong = [each for each in devices if not DEVICE.fullmatch(each)]
+    if wrong or len(set(devices)) < len(devices):
+        raise UsageError(f"Workers are auto, or a list such as cpu,gpu:0, each device once; got {text!r}.")
+    return devices
+
+
+def hardware_gpus() -> list[str]:
+    """`gpu:INDEX` of each hardware GPU; a child process looks, for drivers crash and their libraries are large.
+
+    Raises DeviceError where it finds no answer.
+    """
+    command = [sys.executable, "-m", "difflogic.serve.devices"]
+    try:
+        found = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, stdin=subprocess.DEVNULL)
+        return [f"gpu:{int(index)}" for index in json.loads(found.stdout)]
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise DeviceError(f"The GPUs of this machine cannot be listed: {error}.") from error
+
+
+def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
+    """What jobs that a worker takes may have asked for. `auto` is not for the processor where there is a GPU."""
+    if device != "cpu":
+        return ["auto", "gpu", device]
+    return ["cpu", "reference"] if any(other != "cpu" for other in others) else ["auto", "cpu", "reference"]
+
+
+def main() -> None:
+    """The indices of the hardware GPUs, as JSON."""
+    from difflogic.train.placement import hardware_gpus as indices
+
+    json.dump(indices(), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

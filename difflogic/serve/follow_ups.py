@@ -1,0 +1,117 @@
+"""Jobs on what another job made: simplify, export, evaluate, by the functions that the command line uses.
+
+The files go to the job's own folder `files/`, and a few numbers into its `result`:
+
+    simplify  options {"task": false}     circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
+    export    options {"formats": [...]}  what each format is made of               {"formats": {}, "left_out": {}}
+    evaluate  options {"quick": false}    evaluation.json, report.html              {"measures": {}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from difflogic import checkpoint, files
+from difflogic.errors import CheckpointError, CircuitError, UsageError
+from difflogic.serve.folders import JobFolder
+from difflogic.serve.job_log import say
+from difflogic.serve.jobs import Job
+from difflogic.serve.store import Store
+
+CIRCUIT = "circuit.json"
+MOST_DRAWN = 2000
+"""Gates of a circuit that is still drawn."""
+
+Result = dict[str, Any]
+
+
+def follow(store: Store, job: Job) -> Result:
+    """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
+    assert job.source is not None
+    store.job(job.source, job.owner)
+    given = _circuit_of(store.place(job.source))
+    out = store.place(job.id).files
+    out.mkdir(parents=True, exist_ok=True)
+    return _KINDS[job.kind](job, given, out)
+
+
+def _circuit_of(source: JobFolder) -> Path:
+    """Where the circuit of a job is: its simplified circuit, or its run folder."""
+    simplified = source.files / CIRCUIT
+    if simplified.exists():
+        return simplified
+    if not any((source.run / name).exists() for name in (checkpoint.NAME, checkpoint.PREVIOUS)):
+        raise CheckpointError("The job that this one follows has no circuit yet: let it train first.")
+    return source.run
+
+
+def _simplify(job: Job, given: Path, out: Path) -> Result:
+    from difflogic import netlist_json
+    from difflogic.circuits import source
+    from difflogic.circuits.convert import gate_count
+    from difflogic.circuits.export import formats
+    from difflogic.circuits.reduction import reduced
+
+    found = reduced(source.load(given), bool(job.options.get("task")))
+    report = found.report()
+    _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
+    _write(out / "simplify.json", json.dumps(report) + "\n")
+    if gate_count(found.netlist) <= MOST_DRAWN:
+        for content in formats.export(found.netlist, job.name, "svg").values():
+            _write(out / "circuit.svg", content)
+    return {name: report[name] for name in ("gates", "equal", "how", "task_only", "note")}
+
+
+def _export(job: Job, given: Path, out: Path) -> Result:
+    from difflogic.circuits import source
+    from difflogic.circuits.export import formats
+
+    wanted = job.options.get("formats") or list(formats.FORMATS)
+    unknown = sorted(set(wanted) - formats.FORMATS.keys())
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is no format: expected {', '.join(formats.FORMATS)}.")
+    netlist = source.load(given).netlist
+    made: dict[str, list[str]] = {}
+    left_out: dict[str, str] = {}
+    for form in wanted:
+        try:
+            contents = formats.export(netlist, job.name, form)
+        except CircuitError as error:
+            left_out[form] = str(error)
+            continue
+        for name, content in contents.items():
+            _write(out / name, content)
+        made[form] = list(contents)
+        say(f"{form}: {', '.join(contents)}")
+    if not made:
+        raise CircuitError(" ".join(left_out.values()))
+    return {"formats": made, "left_out": left_out}
+
+
+def _evaluate(job: Job, given: Path, out: Path) -> Result:
+    from difflogic.train.evaluation.evaluate import NAME, evaluate
+    from difflogic.train.evaluation.report import to_html
+    from difflogic.train.placement import place
+
+    if not given.is_dir():
+        raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
+    found = evaluate(given, place("cpu").engine, quick=bool(job.options.get("quick")), tell=say)
+    found = replace(found, subject=replace(found.subject, path=Path(str(job.source))))  # not where the store is
+    _write(out / NAME, found.to_json())
+    _write(out / "report.html", to_html(found))
+    return {"measures": {measure.key: measure.text for measure in found.measures}}
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
+
+
+_KINDS: dict[str, Callable[[Job, Path, Path], Result]] = {
+    "simplify": _simplify,
+    "export": _export,
+    "evaluate": _evaluate,
+}

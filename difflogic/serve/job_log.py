@@ -1,0 +1,77 @@
+"""A job's log: while its worker has it, all that the process writes to standard output and error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from difflogic.files import write_all
+
+MOST_BYTES = 1 << 20
+"""A longer log loses its older half."""
+STREAMS = (1, 2)
+
+
+def say(text: str) -> None:
+    """A line with the time."""
+    sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def logged_to(path: Path) -> Iterator[None]:
+    """This process's output goes to the end of the file, that of drivers included.
+
+    After an error it still does: nobody expected it, and what Python says at the end belongs there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trim(path)
+    kept = [os.dup(stream) for stream in STREAMS]
+    _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)] * len(STREAMS))
+    yield
+    _redirect(kept)
+
+
+def trim(path: Path) -> None:
+    """Cut the older half of a log that is too long, at a line's end."""
+    if not path.exists() or path.stat().st_size <= MOST_BYTES:
+        return
+    half = tail(path, MOST_BYTES // 2)
+    os.truncate(path, 0)  # not another file: this one is open for appending
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        write_all(descriptor, half)
+    finally:
+        os.close(descriptor)
+
+
+def tail(path: Path, size: int) -> bytes:
+    """The last whole lines of a file, at most so many bytes. Raises OSError."""
+    with path.open("rb") as file:
+        begin = max(0, file.seek(0, os.SEEK_END) - size)
+        file.seek(begin)
+        text = file.read(size)
+    return text.partition(b"\n")[2] if begin else text
+
+
+def last_words(path: Path, length: int = 200) -> str:
+    """The log's last line, for a sentence; empty where there is none."""
+    try:
+        lines = [line.strip() for line in tail(path, 4096).decode(errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return ""
+    return lines[-1][:length] if lines else ""
+
+
+def _redirect(descriptors: list[int]) -> None:
+    """Standard output and error to these, which are closed here."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for stream, descriptor in zip(STREAMS, descriptors, strict=True):
+        os.dup2(descriptor, stream)
+    for descriptor in set(descriptors):
+        os.close(descriptor)

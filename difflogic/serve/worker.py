@@ -1,0 +1,228 @@
+"""A worker: one process for one device, that takes a job, does it, and takes the next.
+
+python -m difflogic.serve.worker STORE --name NAME --device cpu --engines auto,cpu
+
+It lives as long as its standard input is open: whoever started it holds the other end. SIGTERM, or that end closed,
+lets it save, hand back its job and end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
+from difflogic.serve.job_log import logged_to, say
+from difflogic.serve.jobs import Job, LeaseLostError, Status, Wanted
+from difflogic.serve.lease import LOST, Lease
+from difflogic.serve.memory import resident_memory
+from difflogic.serve.phases import Limits
+from difflogic.serve.presence import Presence
+from difflogic.serve.store import Store
+
+if TYPE_CHECKING:
+    from difflogic.train.loop import Run
+    from difflogic.train.placement import Placement
+
+IDLE_S = 0.3
+"""Between two looks for a job."""
+SEEN_S = 5.0
+PULSE_S = 0.5
+ENDED: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
+BROKEN = 4
+"""Exit status of a worker whose device cannot be used."""
+
+
+class Worker:
+    """Runs in the main thread of its process, which hears the signals."""
+
+    def __init__(self, store: Store, name: str, device: str, engines: list[str], limits: Limits, memory: int | None):
+        self.store, self.name, self.device, self.engines = store, name, device, engines
+        self.limits, self.max_memory = limits, memory
+        self.stopping = False
+        self._placements: dict[str, Placement] = {}
+
+    def run(self) -> None:
+        """Jobs until it is told to stop."""
+        signal.signal(signal.SIGTERM, self._stop)
+        presence = Presence(self.store.folder, self.name)
+        try:
+            self.store.enter(self.name, self.device, self.device, os.getpid())
+            seen = time.monotonic()
+            while not self.stopping:
+                claimed = self.store.claim(self.name, self.device, self.engines, self.limits.first)
+                if claimed is not None:
+                    self._do(*claimed)
+                elif time.monotonic() - seen > SEEN_S:
+                    self.store.see(self.name, resident_memory())
+                    seen = time.monotonic()
+                else:
+                    time.sleep(IDLE_S)
+            self.store.leave(self.name)
+        finally:
+            presence.close()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True
+
+    def _do(self, job: Job, number: int) -> None:
+        lease = Lease(self.store, job, number, self.limits)
+        with logged_to(self.store.place(job.id).log):
+            say(f"{job.kind} on {self.device}, try {job.attempts + 1}")
+            try:
+                self._train(lease) if job.kind == "train" else self._follow(lease)
+            except LeaseLostError as error:
+                say(str(error))
+                os._exit(LOST)
+
+    # training -----------------------------------------------------------------------------------------
+
+    def _train(self, lease: Lease) -> None:
+        from difflogic.serve.training import train
+        from difflogic.serve.watch import Watch
+
+        job = lease.job
+        try:
+            placement = self._placement(job.engine)
+        except DeviceError as error:
+            lease.store.fall(job.id, lease.number, _clause(error))
+            say(f"{error} This worker ends.")
+            sys.exit(BROKEN)
+        watch = Watch(lease, placement.engine, lambda: self.stopping)
+        try:
+            run = train(job, self.store.place(job.id).run, placement, watch)
+        except (RunFolderError, OSError) as error:
+            self._fall(lease, _disk(error))
+        except LimitError as error:
+            self._end(lease, "failed", str(error))
+        except DeviceError as error:
+            self._fall(lease, _clause(error))
+        except (DifflogicError, MemoryError) as error:
+            self._end(lease, "failed", str(error) or "There was not enough memory.")
+        else:
+            self._leave(lease, run)
+
+    def _placement(self, engine: str) -> Placement:
+        from difflogic.train.placement import place
+
+        selector = engine if engine in ("cpu", "reference") else self.device
+        if selector not in self._placements:
+            placement = place(selector, trusted=True)
+            limited = placement.limited(self.max_memory) if self.device != "cpu" else placement
+            self._placements[selector] = limited
+            self.store.describe(self.name, limited.engine.info.adapter or self.device)
+        return self._placements[selector]
+
+    def _leave(self, lease: Lease, run: Run) -> None:
+        progress = lease.progress | {"epoch": run.state.epoch}
+        if run.interrupted is None:
+            self._end(lease, "done", None, **progress)
+        elif lease.wanted in ENDED:
+            self._end(lease, ENDED[lease.wanted], None, **progress)
+        else:
+            self.stopping = self.stopping or lease.wanted is None
+            say("stopped in good order, at epoch " + str(run.state.epoch))
+            self.store.release(lease.job.id, lease.number, **progress)
+
+    def _end(self, lease: Lease, status: Status, reason: str | None, **progress: Any) -> None:
+        say(reason or status)
+        self.store.finish(lease.job.id, lease.number, status, self._public(reason), None, **progress)
+
+    def _fall(self, lease: Lease, reason: str) -> None:
+        say(reason)
+        self.store.fall(lease.job.id, lease.number, reason)
+
+    def _public(self, text: str | None) -> str | None:
+        """Without the path of the store."""
+        return None if text is None else text.replace(f"{self.store.folder}{os.sep}", "")
+
+    # follow-ups ---------------------------------------------------------------------------------------
+
+    def _follow(self, lease: Lease) -> None:
+        from difflogic.serve.follow_ups import follow
+
+        over = threading.Event()
+        pulse = threading.Thread(target=self._pulse, args=(lease, over), daemon=True)
+        pulse.start()
+        status: Status = "done"
+        result, reason = None, None
+        try:
+            result = follow(self.store, lease.job)
+        except (DifflogicError, OSError, MemoryError) as error:
+            status, reason = "failed", str(error) or "There was not enough memory."
+        over.set()
+        pulse.join()
+        say(reason or status)
+        self.store.finish(lease.job.id, lease.number, status, self._public(reason), result)
+
+    def _pulse(self, lease: Lease, over: threading.Event) -> None:
+        """Beats while the main thread works, which cannot be interrupted: what is asked ends the process."""
+        deadline = time.monotonic() + self.limits.follow_up
+        lease.enter("working")
+        while not over.wait(PULSE_S):
+            lease.tell()
+            job, number = lease.job.id, lease.number
+            if time.monotonic() > deadline:
+                self.store.fall(job, number, f"it took longer than {self.limits.follow_up:.0f} s")
+            elif lease.wanted in ENDED:
+                self.store.finish(job, number, ENDED[lease.wanted])
+            elif lease.wanted == "requeue" or self.stopping:
+                self.store.release(job, number)
+            else:
+                continue
+            say("stopped before its end")
+            os._exit(0)
+        self.store.close()
+
+
+def _clause(error: Exception) -> str:
+    """An error's sentence as the end of another one."""
+    return str(error).rstrip(".")
+
+
+def _disk(error: Exception) -> str:
+    """What the system says of a file, in words for the job; where it says nothing, the folder is locked."""
+    found = error if isinstance(error, OSError) else error.__cause__
+    if not isinstance(found, OSError):
+        return "another process holds its run folder"
+    return f"its run could not be saved ({found.strerror or found}); the last checkpoint is kept"
+
+
+def _end_with_parent(limits: Limits) -> None:
+    """Stop in good order when standard input ends; after a while in any case."""
+    while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(limits.stop)
+    os._exit(1)
+
+
+def main() -> None:
+    """See the module's text."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--engines", required=True)
+    parser.add_argument("--limits", type=Limits.from_json, default=Limits())
+    parser.add_argument("--max-memory", type=int)
+    options = parser.parse_args()
+    threading.Thread(target=_end_with_parent, args=(options.limits,), daemon=True).start()
+    engines = options.engines.split(",")
+    try:
+        store = Store.existing(options.store, durable=False)
+        Worker(store, options.name, options.device, engines, options.limits, options.max_memory).run()
+    except DifflogicError as error:
+        say(str(error))
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""A supervisor with real workers for tests, what they should come to, and how to wait for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from difflogic.config import Config
+from difflogic.serve.jobs import Draft, Job
+from difflogic.serve.store import Store
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+from tests.train.tiny import tiny_config
+
+EPOCHS = 1500
+PATIENCE_S = 120.0
+
+
+def short_config(epochs: int = EPOCHS, **train: Any) -> Config:
+    """A second or two of training, saved 30 times."""
+    return tiny_config(epochs=epochs, eval_interval=50, **train)
+
+
+def draft_of(config: Config, **fields: Any) -> Draft:
+    return Draft("train", config.name, config.to_dict(), **{"engine": "cpu"} | fields)
+
+
+def by_hand(config: Config, path: Path, **options: Any) -> Path:
+    """The run folder of a run that nothing disturbs."""
+    Trainer(config, open_engine("cpu")).run(out=path, **options)
+    return path
+
+
+def wait(condition: Callable[[], object], what: str = "it") -> None:
+    """Until the condition holds; fails loudly where it does not come to that."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {PATIENCE_S:.0f} s for {what}"
+        time.sleep(0.02)
+
+
+def ended(store: Store, job: str) -> Job:
+    """The job, once it is over."""
+    wait(lambda: store.job(job).is_over, f"job {job} to end: {store.job(job)}")
+    return store.job(job)
+
+
+def reached(store: Store, job: str, epoch: int) -> Job:
+    """The job, once it has trained so many epochs."""
+    wait(lambda: store.job(job).epoch >= epoch, f"job {job} to reach epoch {epoch}: {store.job(job)}")
+    return store.job(job)

@@ -1,0 +1,219 @@
+"""Real workers under a supervisor: what they train is what anyone would have trained by hand."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic import checkpoint, gates, netlist_json
+from difflogic.serve.jobs import Draft
+from difflogic.serve.store import Store
+from difflogic.serve.supervisor import Supervisor
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+from tests.serve.service import by_hand, draft_of, ended, reached, short_config, wait
+from tests.train.tiny import assert_same_run, columns_of, tiny_config
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("service")
+    opened = Store.open(folder)
+    with Supervisor(folder, ["cpu"]):
+        yield opened
+    assert opened.workers() == []
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")
+
+
+@pytest.fixture(scope="module")
+def trained(store: Store) -> str:
+    job, _ = store.submit("ann", draft_of(short_config()))
+    assert ended(store, job.id).status == "done"
+    return job.id
+
+
+def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
+    job = store.job(trained)
+    assert_same_run(store.place(trained).run, undisturbed)
+    last = json.loads((undisturbed / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (job.epoch, job.saved_epoch, job.soft_loss, job.hard_loss) == (
+        1500,
+        1500,
+        last["soft_loss"],
+        last["hard_loss"],
+    )
+    assert (job.attempts, job.device, job.phase, job.reason) == (0, "cpu", None, None)
+    assert job.created <= job.started <= job.ended
+    log = store.place(trained).log.read_text()
+    assert "from epoch 0" in log
+    assert "epoch 1500: soft loss" in log
+
+
+def test_the_gates_of_every_evaluation_are_kept(store, trained):
+    lines = [json.loads(line) for line in store.place(trained).gates.read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [1, *range(50, 1501, 50)]
+    assert lines[0]["layers"][0]["name"] == "perceive 0"
+    counted = np.array([layer["counts"] for layer in lines[-1]["layers"]])
+    logits = checkpoint.load(store.place(trained).run).state.logits
+    assert counted.sum(axis=0).tolist() == np.bincount(logits.argmax(axis=1), minlength=16).tolist()
+    wires = counted[:, [gates.NAMES.index("A"), gates.NAMES.index("B")]].sum()
+    assert store.job(trained).active_gates == len(logits) - wires
+
+
+@pytest.mark.parametrize(("ask", "status", "again"), [("pause", "paused", "resume"), ("cancel", "cancelled", "retry")])
+def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, status, again):
+    job, _ = store.submit("ann", draft_of(short_config()))
+    reached(store, job.id, 60)
+    store.ask(job.id, ask)
+    wait(lambda: store.job(job.id).status == status, f"the job to be {status}")
+    stopped = store.job(job.id)
+    assert 0 < stopped.epoch < 1500
+    assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.place(job.id).run).state.epoch
+    assert (stopped.ended is None) == (status == "paused")
+    getattr(store, again)(job.id)
+    assert ended(store, job.id).attempts == 0
+    assert_same_run(store.place(job.id).run, undisturbed)
+
+
+def test_a_population_that_is_requeued_and_solved(store, tmp_path):
+    config = tiny_config(epochs=900, eval_interval=50)
+    hand = Trainer(config, open_engine("cpu")).run(out=tmp_path / "run", population=3)
+    job, _ = store.submit("ann", draft_of(config, population=3))
+    reached(store, job.id, 60)
+    store.ask(job.id, "requeue")
+    done = ended(store, job.id)
+    assert done.status == "done"
+    assert columns_of(store.place(job.id).run) == columns_of(tmp_path / "run")
+    assert done.hard_loss == min(member.metrics[-1].hard_loss for member in hand.members)
+    assert done.soft_loss == min(member.metrics[-1].soft_loss for member in hand.members)
+
+
+def test_frames_are_made_for_those_who_watch(store, trained):
+    assert not store.place(trained).frame.exists()
+    job, _ = store.submit("ann", draft_of(short_config(6000)))
+    store.watch(job.id, 60)
+    path = store.place(job.id).frame
+    wait(path.exists, "a frame")
+    first = json.loads(path.read_text())
+    wait(lambda: json.loads(path.read_text())["epoch"] > first["epoch"], "another frame")
+    store.ask(job.id, "cancel")
+    ended(store, job.id)
+    frame = json.loads(path.read_text())
+    # the same rollout from the very state: a job of so many epochs, by hand
+    hand = Trainer(
+        short_config(
+            6000,
+        ),
+        open_engine("cpu"),
+    ).run(epochs=frame["epoch"])
+    member = hand.best
+    states = open_engine("reference").rollout(hand.circuit, member.job.probes[:1], 3, "hard")
+    wanted = states[:, 0].astype(np.uint8).transpose(0, 3, 1, 2)
+    assert (frame["seed"], frame["height"], frame["width"], frame["visible"]) == (23, 5, 6, 1)
+    assert frame["film"]["steps"] == [0, 1, 2, 3]
+    assert frame["film"]["bits"] == _packed(wanted[:, :1])
+    assert frame["tiles"] == {"step": 3, "channels": [0, 1], "bits": _packed(wanted[-1])}
+
+
+def _packed(bits: np.ndarray) -> str:
+    return base64.b64encode(np.packbits(bits).tobytes()).decode()
+
+
+def follow(store, kind, source, **options):
+    job, _ = store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))
+    done = ended(store, job.id)
+    return done, store.place(job.id).files
+
+
+def test_follow_ups(store, trained):
+    simplified, files = follow(store, "simplify", trained)
+    assert (simplified.status, simplified.reason, simplified.result["equal"]) == ("done", None, True)
+    assert simplified.result["gates"]["after"] < simplified.result["gates"]["before"]
+    small = netlist_json.from_data(json.loads((files / "circuit.json").read_text()))
+    assert small.visible == 1
+    assert (files / "circuit.svg").read_bytes().startswith(b"<")
+
+    exported, files = follow(store, "export", simplified.id, formats=["c", "html"])
+    assert exported.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
+    assert sorted(each.name for each in files.iterdir()) == ["export_tiny.h", "export_tiny.html", "export_tiny_demo.c"]
+
+    evaluated, files = follow(store, "evaluate", trained, quick=True)
+    assert "accuracy" in evaluated.result["measures"]
+    for name in ("evaluation.json", "report.html"):
+        assert str(store.folder) not in (files / name).read_text(), "where the store is concerns nobody"
+
+
+def test_follow_ups_that_cannot_be(store, trained):
+    job, _ = follow(store, "export", trained, formats=["c", "pdf"])
+    assert (job.status, "'pdf' is no format" in job.reason) == ("failed", True)
+    unborn = store.submit("ann", draft_of(short_config(), engine="gpu"))[0].id
+    store.ask(unborn, "cancel")
+    job, _ = follow(store, "simplify", unborn)
+    assert (job.status, "no circuit yet" in job.reason) == ("failed", True)
+
+
+def test_others_jobs_cannot_be_followed(store, trained):
+    job, _ = store.submit("bob", Draft("simplify", "mine", source=trained))
+    assert (ended(store, job.id).status, store.job(job.id).reason) == ("failed", f"There is no job '{trained}'.")
+
+
+def test_a_job_that_cannot_be_trained_fails_with_a_sentence(store):
+    data = short_config().to_dict()
+    data["train"]["batch"] = 0
+    job, _ = store.submit("ann", Draft("train", "wrong", data, engine="cpu"))
+    failed = ended(store, job.id)
+    assert (failed.status, failed.attempts) == ("failed", 0)
+    assert "batch" in failed.reason
+
+
+# what a crash may leave -----------------------------------------------------------------------------------
+
+
+def interrupted(store, epoch=160):
+    """A job whose worker saved a few checkpoints and was let go."""
+    job, _ = store.submit("ann", draft_of(short_config()))
+    reached(store, job.id, epoch)
+    store.ask(job.id, "pause")
+    wait(lambda: store.job(job.id).status == "paused", "the job to pause")
+    return job.id, store.place(job.id)
+
+
+def test_a_corrupt_checkpoint_costs_one_interval(store, undisturbed):
+    job, place = interrupted(store)
+    newest, previous = place.run / checkpoint.NAME, place.run / checkpoint.PREVIOUS
+    before = checkpoint.read(previous).epoch
+    assert 0 < store.job(job).saved_epoch - before <= 50
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 1
+    newest.write_bytes(data)
+    store.resume(job)
+    assert ended(store, job).status == "done"
+    log = place.log.read_text()
+    assert "checkpoint.safetensors cannot be used: " in log
+    assert "corrupt" in log
+    assert f"from epoch {before}\n" in log
+    assert_same_run(place.run, undisturbed)
+
+
+@pytest.mark.parametrize("damage", ["both", "none saved"])
+def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
+    job, place = interrupted(store)
+    for name in (checkpoint.NAME, checkpoint.PREVIOUS):
+        if damage == "both":
+            (place.run / name).write_bytes(b"not a checkpoint")
+        else:  # killed between the first file of the folder and the first checkpoint
+            (place.run / name).unlink()
+    store.resume(job)
+    assert ended(store, job).status == "done"
+    assert_same_run(place.run, undisturbed)
+    assert (place.path / "unusable-1").exists() == (damage == "both")
+    assert ("kept in unusable-1" in place.log.read_text()) == (damage == "both")
