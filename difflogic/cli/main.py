@@ -32,6 +32,9 @@ COMMANDS = {
     "simplify": ("difflogic.cli.simplify", "Make a circuit smaller, proved to be the same."),
     "prove": ("difflogic.cli.prove", "Prove that two circuits are the same, or show where they differ."),
     "serve": ("difflogic.cli.serve", "Serve a queue of trainings, and a page to watch them."),
+    "worker": ("difflogic.cli.worker", "Train the jobs of a store, beside its server's workers."),
+    "gc": ("difflogic.cli.gc", "Delete old jobs of a store."),
+    "backup": ("difflogic.cli.backup", "Copy a store that is in use."),
     "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
     "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
 }

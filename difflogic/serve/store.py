@@ -213,12 +213,12 @@ class Store(Leases, Sessions):
             row = find(connection, job, owner)
             return change(connection, job, **given) if given else job_of(row)
 
-    def delete(self, job: str, owner: str | None = None) -> None:
-        """Forget a job and delete its files. Raises ConflictError while it runs."""
+    def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
+        """Forget a job and delete its files. Raises ConflictError while it runs; `only_over`: also while it waits."""
         with self.database.writing() as connection:
             row = find(connection, job, owner)
-            if row["status"] == "running":
-                raise ConflictError(f"The job {job} is running: cancel it first.")
+            if row["status"] == "running" or (only_over and row["status"] not in ENDED):
+                raise ConflictError(f"The job {job} is {row['status']}: cancel it first.")
             version = tick(connection)
             connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
             connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))

@@ -24,6 +24,7 @@ from difflogic.serve import devices as known
 from difflogic.serve.child import COMMAND, Child, how_it_ended
 from difflogic.serve.job_log import last_words
 from difflogic.serve.jobs import Job
+from difflogic.serve.logs import tell
 from difflogic.serve.phases import Limits
 from difflogic.serve.store import Store
 
@@ -33,8 +34,6 @@ WATCH_S = 0.5
 REAP_S = 2.0
 """Between two looks for the jobs of workers whose supervisors are gone, too."""
 LONGEST_BACK_OFF_S = 30.0
-
-log = logging.getLogger("difflogic.serve")
 
 
 @dataclass
@@ -109,7 +108,7 @@ class Supervisor:
         try:
             return known.hardware_gpus()
         except DeviceError as error:
-            log.error("%s Jobs are trained on the processor.", error)
+            tell("no GPU is used", logging.ERROR, why=str(error))
             return []
 
     def _safely(self, act: Callable[[], None]) -> None:
@@ -119,7 +118,7 @@ class Supervisor:
             self._trouble = ""
         except (StoreError, OSError) as error:
             if str(error) != self._trouble:
-                log.error("%s", error)
+                tell("supervisor", logging.ERROR, why=str(error))
             self._trouble = str(error)
 
     def _tend(self, seat: _Seat) -> None:
@@ -134,7 +133,7 @@ class Supervisor:
 
     def _start(self, seat: _Seat) -> None:
         seat.child = Child(self._store.folder, seat.device, seat.engines, self._limits, self._max_memory, self._command)
-        log.info("worker %s started on %s, process %d", seat.child.name, seat.device, seat.child.pid)
+        tell("worker started", worker=seat.child.name, device=seat.device, process=seat.child.pid)
 
     def _bury(self, seat: _Seat, child: Child, status: int, how: str) -> None:
         held = self._held(child)
@@ -147,7 +146,7 @@ class Supervisor:
         wait = min(LONGEST_BACK_OFF_S, 0.5 * 2 ** (seat.failures - 2)) if seat.failures > 1 else 0.0
         seat.due = time.monotonic() + wait
         _tell(lost)
-        log.warning("worker %s: %s; the next one starts in %.1f s", child.name, how, wait)
+        tell("worker ended", logging.WARNING, worker=child.name, why=how, next_in_s=wait)
 
     def _held(self, child: Child) -> Job | None:
         worker = next((each for each in self._store.workers() if each.name == child.name), None)
@@ -185,7 +184,7 @@ class Supervisor:
             child.kill()
             how = "its worker did not stop in time, and was ended" if late else how_it_ended(child.status or 0)
             self._safely(partial(self._give_up, child, how))
-        log.info("workers stopped")
+        tell("workers stopped")
 
     def _give_up(self, child: Child, how: str) -> None:
         _tell(self._store.bury(child.name, how))
@@ -193,4 +192,4 @@ class Supervisor:
 
 def _tell(lost: Sequence[Job]) -> None:
     for job in lost:
-        log.warning("job %s is %s. %s", job.id, job.status, job.reason)
+        tell("job lost its worker", logging.WARNING, job=job.id, status=job.status, why=job.reason)

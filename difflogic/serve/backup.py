@@ -1,0 +1,92 @@
+"""A copy of a live store in one tar file: while jobs are submitted and trained, and nothing waits for it.
+
+    store.sqlite3        as it was at the beginning; running jobs wait in it, workers and sessions are left out
+    jobs/<id>/...        each job's files, checkpoints before metrics, so that none is ahead of its rows
+
+Unpacked into an empty folder it is a store again. Tokens are not in it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from difflogic.errors import StoreError, UsageError
+from difflogic.files import TEMPORARY, sync_folder
+from difflogic.serve import database
+from difflogic.serve.folders import JOBS, STORE
+from difflogic.serve.store import Store
+
+SHRINKS = ("log.txt",)
+"""Files that may be cut while they are read."""
+LEFT_OUT = (".lock", "frame.json")
+
+
+def back_up(store: Store, path: Path) -> int:
+    """Write the copy to `path`, which must not exist yet; compressed where it ends in `.gz`. Returns how many jobs.
+
+    Raises UsageError and StoreError.
+    """
+    if path.exists():
+        raise UsageError(f"{path} is there already: give the backup another name.")
+    temporary = path.with_name(path.name + TEMPORARY)
+    try:
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            copied = Path(folder) / STORE
+            jobs = _copy_store(store, copied)
+            with temporary.open("wb") as file:
+                with tarfile.open(fileobj=file, mode="w:gz" if path.suffix == ".gz" else "w") as archive:
+                    archive.add(copied, STORE)
+                    for job in jobs:
+                        _add_job(archive, store.place(job).path, f"{JOBS}/{job}")
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except (OSError, sqlite3.Error) as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"Cannot write the backup {path}: {error}.") from error
+    return len(jobs)
+
+
+def _copy_store(store: Store, path: Path) -> list[str]:
+    """The database of this moment, as it should be when it is unpacked; returns the ids of its jobs."""
+    with store.database.reading() as connection:
+        database.copy(connection, path)
+    with closing(sqlite3.connect(path)) as copied, copied:
+        copied.execute("DELETE FROM workers")
+        copied.execute("DELETE FROM sessions")
+        waits = "status = 'queued', worker = NULL, lease_until = NULL, phase = NULL"
+        copied.execute(f"UPDATE jobs SET {waits} WHERE status = 'running'")
+        return [row[0] for row in copied.execute("SELECT id FROM jobs ORDER BY number")]
+
+
+def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
+    for path in _files(folder):
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:  # replaced or deleted since
+            continue
+        with file:
+            status = os.fstat(file.fileno())
+            entry = tarfile.TarInfo(f"{name}/{path.relative_to(folder)}")
+            entry.mtime, entry.mode = int(status.st_mtime), 0o600
+            entry.size = status.st_size  # what a file gains while it is read is left out
+            source: io.IOBase = file
+            if path.name in SHRINKS:
+                content = file.read()
+                entry.size, source = len(content), io.BytesIO(content)
+            archive.addfile(entry, source)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Checkpoints first: metrics that are read later are not behind them."""
+    found = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    kept = [path for path in found if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
+    yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))

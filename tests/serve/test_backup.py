@@ -1,0 +1,96 @@
+"""A backup of a store in use is a store in which everything goes on."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+
+import pytest
+
+from difflogic import checkpoint
+from difflogic.cli.main import main
+from difflogic.serve.backup import back_up
+from difflogic.serve.store import Store
+from difflogic.serve.supervisor import Supervisor
+from tests.serve.service import by_hand, draft_of, ended, reached, short_config
+from tests.train.tiny import assert_same_run
+
+
+def unpacked(file, folder):
+    with tarfile.open(file) as archive:
+        archive.extractall(folder, filter="data")
+    return Store.existing(folder)
+
+
+def test_a_backup_while_jobs_run(tmp_path, capsys):
+    live = Store.open(tmp_path / "live")
+    live.open_session("hash", "ann", 3600)
+    with Supervisor(live.folder, ["cpu"]):
+        job, _ = live.submit("ann", draft_of(short_config(3000)))
+        waiting, _ = live.submit("bob", draft_of(short_config(), engine="gpu"))
+        reached(live, job.id, 200)
+        assert main(["backup", str(live.folder), str(tmp_path / "copy.tar.gz")]) == 0
+        assert "2 jobs" in capsys.readouterr().out
+        assert live.job(job.id).status == "running", "it did not notice"
+        live.ask(job.id, "cancel")
+        ended(live, job.id)
+    copy = unpacked(tmp_path / "copy.tar.gz", tmp_path / "copy")
+    assert {each.id: each.status for each in copy.jobs()} == {job.id: "queued", waiting.id: "queued"}
+    assert (copy.workers(), copy.session_owner("hash")) == ([], None)
+    assert checkpoint.read(copy.place(job.id).run).epoch >= 50
+    with Supervisor(copy.folder, ["cpu"]):
+        assert ended(copy, job.id).attempts == 0
+    begins = re.findall(r"from epoch (\d+)\n", copy.place(job.id).log.read_text())
+    assert (begins[0], len(begins)) == ("0", 2)
+    assert int(begins[1]) >= 50
+    assert_same_run(copy.place(job.id).run, by_hand(short_config(3000), tmp_path / "hand"))
+
+
+def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):
+    job, _ = store.submit("ann", draft)
+    (store.folder / "token").write_text("secret")
+    place = store.place(job.id)
+    place.run.mkdir(parents=True)
+    names = ("metrics.jsonl", "checkpoint.safetensors", ".lock", "circuit.json.tmp")
+    for name in names:
+        (place.run / name).write_text(name)
+    place.frame.write_text("{}")
+    place.log.write_text("a line\n")
+    assert back_up(store, tmp_path / "copy.tar") == 1
+    with tarfile.open(tmp_path / "copy.tar") as archive:
+        held = archive.getnames()
+    under = f"jobs/{job.id}"
+    assert held[:2] == ["store.sqlite3", f"{under}/run/checkpoint.safetensors"], "checkpoints before metrics"
+    assert set(held[2:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}
+
+
+def test_what_is_there_is_not_replaced(store, tmp_path, capsys):
+    (tmp_path / "copy.tar").write_text("precious")
+    assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert (tmp_path / "copy.tar").read_text() == "precious"
+    assert main(["backup", str(store.folder), str(tmp_path / "no" / "copy.tar")]) == 1
+    assert "Cannot write the backup" in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_no_half_backup(store, draft, tmp_path, monkeypatch, capsys):
+    store.submit("ann", draft)
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("difflogic.serve.backup.os.fsync", full)
+    assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["store"]
+
+
+@pytest.mark.parametrize(("workers", "words"), [("cpu,cpu", "each device once"), ("tpu", "got 'tpu'")])
+def test_devices_of_the_worker_command_are_checked(store, workers, words, capsys):
+    assert main(["worker", str(store.folder), "--workers", workers]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_worker_command_needs_a_store(tmp_path, capsys):
+    assert main(["worker", str(tmp_path)]) == 1
+    assert "There is no store" in capsys.readouterr().err

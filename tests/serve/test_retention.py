@@ -1,0 +1,120 @@
+"""`gc` deletes what may go, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.errors import StoreError
+from difflogic.serve import retention
+from difflogic.serve.jobs import Draft, UnknownJobError, new_id
+from difflogic.serve.retention import collect
+from difflogic.serve.store import Store
+
+DAY = retention.DAY_S
+
+
+@pytest.fixture
+def jobs(store, draft, clock):
+    """One of each status by name, of 1000 bytes each; those that ended did so a day after another."""
+    made = {}
+    for status in ("done", "failed", "cancelled", "paused", "running", "queued"):
+        job, _ = store.submit("ann", replace(draft, name=status, priority=10 if status != "queued" else -10))
+        if status not in ("queued", "paused"):
+            job, lease = store.claim("w", "cpu", {"auto"}, 60)
+        if status == "paused":
+            store.ask(job.id, "pause")
+        elif status not in ("queued", "running"):
+            store.finish(job.id, lease, status)
+            clock.now += DAY
+        place = store.place(job.id)
+        place.run.mkdir(parents=True)
+        (place.run / "checkpoint").write_bytes(bytes(1000))
+        made[status] = job.id
+    return made
+
+
+def gone(store, jobs):
+    return {name for name, job in jobs.items() if not store.place(job).path.exists()}
+
+
+def test_by_age(store, jobs):
+    found = collect(store, keep_days=1.5)
+    assert [each.name for each in found.removed] == [jobs["done"], jobs["failed"]]
+    assert gone(store, jobs) == {"done", "failed"}
+    with pytest.raises(UnknownJobError):
+        store.job(jobs["done"])
+    assert found.bytes_left == 4000 == retention.used(store)
+
+
+def test_by_quota_the_oldest_first(store, jobs):
+    assert collect(store, quota=6000).removed == []
+    found = collect(store, quota=4500)
+    assert [each.name for each in found.removed] == [jobs["done"], jobs["failed"]]
+    assert collect(store, quota=0).bytes_left == 3000
+    assert gone(store, jobs) == {"done", "failed", "cancelled"}, "what waits, runs or pauses stays"
+
+
+def test_dry_deletes_nothing(store, jobs):
+    found = collect(store, quota=0, dry=True)
+    assert [each.name for each in found.removed] == [jobs[name] for name in ("done", "failed", "cancelled")]
+    assert found.bytes_left == 3000
+    assert gone(store, jobs) == set()
+
+
+def test_what_a_follow_up_needs_stays(store, jobs):
+    follow_up, _ = store.submit("ann", Draft("simplify", "small", source=jobs["done"]))
+    collect(store, quota=0)
+    assert gone(store, jobs) == {"failed", "cancelled"}
+    store.ask(follow_up.id, "cancel")
+    collect(store, quota=0)
+    assert gone(store, jobs) == {"done", "failed", "cancelled"}
+
+
+def test_a_job_that_someone_retries_meanwhile_stays(store, jobs, monkeypatch):
+    listed = store.jobs()
+    monkeypatch.setattr(store, "jobs", lambda limit: listed)
+    store.retry(jobs["failed"])
+    collect(store, quota=0)
+    assert gone(store, jobs) == {"done", "cancelled"}
+
+
+def test_folders_of_no_job_go_when_they_are_old(store, jobs, clock):
+    place = store.place(new_id()).path
+    place.mkdir()
+    (place / "target.png").write_bytes(bytes(10))
+    os.utime(place, (clock.now, clock.now))
+    assert collect(store, keep_days=999).removed == []
+    clock.now += retention.ORPHAN_S + 1
+    assert [each.name for each in collect(store, keep_days=999, dry=True).removed] == [place.name]
+    assert place.exists()
+    assert [each.name for each in collect(store, keep_days=999).removed] == [place.name]
+    assert not place.exists()
+
+
+def test_the_command(tmp_path, draft, capsys):
+    store = Store.open(tmp_path)
+    job, _ = store.submit("ann", draft)
+    store.ask(job.id, "cancel")
+    assert main(["gc", str(tmp_path), "--quota", "0.000001", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "0 would be deleted, 0.0 MB; 0.0 MB stay.\n"
+    assert main(["gc", str(tmp_path), "--keep-days", "0", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert ([each["name"] for each in answer["removed"]], answer["bytes_left"]) == ([job.id], 0)
+    assert main(["gc", str(tmp_path)]) == 2
+    assert "Say what may go" in capsys.readouterr().err
+    assert main(["gc", str(tmp_path / "nowhere"), "--keep-days", "1"]) == 1
+    assert "There is no store" in capsys.readouterr().err
+
+
+def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("difflogic.serve.folders.shutil.rmtree", refuse)
+    with pytest.raises(StoreError, match="Permission denied"):
+        collect(store, quota=0)
