@@ -14,6 +14,7 @@
     +-- ExportError             an export does not compute what its circuit does
     +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
+    +-- ServiceError            a server of the training service refused, or cannot be reached
     +-- StoreError                  the training service's store, its jobs and leases
 
 Each message says what was expected, what came, and what to do; the command line prints it as one
@@ -81,6 +82,14 @@ class CheckpointError(DifflogicError):
 
 class RunFolderError(DifflogicError):
     """A run folder is not empty, in use, or cannot be written."""
+
+
+class ServiceError(DifflogicError):
+    """A server refused what a client asked, or cannot be reached; `status` is HTTP's, 0 without an answer."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class StoreError(DifflogicError):

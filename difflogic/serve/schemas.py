@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from difflogic.presets import PRESETS
 from difflogic.serve.jobs import ID, PRIORITIES, Job
 from difflogic.serve.leases import Worker
 
@@ -54,7 +55,10 @@ class JobRequest(Strict):
 
     kind: Literal["train"] = "train"
     name: Annotated[Name | None, Field(description="What the job is called [the configuration's name].")] = None
-    preset: Annotated[str | None, Field(max_length=100, description="As GET /presets lists them.")] = None
+    preset: Annotated[
+        str | None,
+        Field(max_length=100, description="This, or config.", json_schema_extra={"enum": [*PRESETS, None]}),
+    ] = None
     config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None
     set: Annotated[
         dict[str, Any], Field(description='Fields of the configuration by path: {"train.lr": 0.05}.', max_length=100)

@@ -1,0 +1,221 @@
+"""The other side of the interface: what the command line's client asks of a server.
+
+    with Client.from_environment() as client:
+        job = client.submit({"preset": "checkerboard"})
+        for event in client.events(job["id"]):
+            print(event.name, event.data)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+import httpx
+
+from difflogic.errors import ServiceError, UsageError
+from difflogic.serve.settings import is_loopback
+
+SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
+"""Names in the environment."""
+DEFAULT = "http://127.0.0.1:8765"
+API = "/api/v1"
+WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Before each new try to reach a server; the last one again and again where events are followed."""
+SILENCE_S = 40.0
+"""A stream that says nothing for longer is dead: the server has a heartbeat."""
+OVERLOADED = (429, 502, 503, 504)
+
+Job = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One server-sent event."""
+
+    name: str
+    data: Any
+
+
+class Client:
+    """Calls that raise ServiceError, with the server's own sentence where it has one."""
+
+    def __init__(self, server: str, token: str) -> None:
+        """Raises UsageError for an address that is none."""
+        parts = urlsplit(server)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+            raise UsageError(f"{SERVER} must be an address like {DEFAULT}, got {server!r}.")
+        if parts.username or parts.password:
+            raise UsageError(f"{SERVER} must not have a name or password in it: the token goes into {TOKEN}.")
+        self.server = server.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self.server + API,
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=httpx.Timeout(30.0, connect=5.0),
+            trust_env=not is_loopback(parts.hostname),  # a proxy does not lead to this machine
+        )
+
+    @classmethod
+    def from_environment(cls) -> Client:
+        """The server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN. Raises UsageError without one."""
+        token = os.environ.get(TOKEN, "")
+        if not token:
+            raise UsageError(
+                f"Set {TOKEN} to your token, and {SERVER} to the server's address where it is not {DEFAULT}: a server "
+                "that made a token keeps it in the file `token` of its folder."
+            )
+        if not token.isascii() or not token.isprintable():
+            raise UsageError(f"{TOKEN} must be visible ASCII characters.")
+        return cls(os.environ.get(SERVER) or DEFAULT, token)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    # jobs ---------------------------------------------------------------------------------------------
+
+    def submit(self, request: dict[str, Any]) -> Job:
+        """Queue a job, once, even where the answer to the first try is lost."""
+        key = secrets.token_urlsafe(16)
+        return dict(self._json("POST", "/jobs", json=request, headers={"Idempotency-Key": key}))
+
+    def job(self, job: str) -> Job:
+        return dict(self._json("GET", f"/jobs/{_id(job)}"))
+
+    def jobs(self, **filters: Any) -> Iterator[Job]:
+        """The newest first; page after page."""
+        before = None
+        while True:
+            given = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
+            page = self._json("GET", "/jobs", params=given)
+            yield from page["jobs"]
+            before = page["next"]
+            if before is None:
+                return
+
+    def cancel(self, job: str) -> Job:
+        return dict(self._json("POST", f"/jobs/{_id(job)}/cancel"))
+
+    def log(self, job: str, tail: int) -> str:
+        """The last so many bytes."""
+        return str(self._json("GET", f"/jobs/{_id(job)}/log", params={"tail": tail})["text"])
+
+    def text(self, job: str, name: str) -> str | None:
+        """A small file of a job; None where it has none of this name."""
+        with self._told():
+            answer = self._http.get(f"/jobs/{_id(job)}/files/{name}")
+        if answer.status_code == 404:
+            return None
+        _check(answer)
+        return answer.text
+
+    def archive(self, job: str, file: BinaryIO) -> None:
+        """Write a job's files, as a zip, to `file`."""
+        with self._told(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
+            _check(answer)
+            for block in answer.iter_bytes():
+                file.write(block)
+
+    # events -------------------------------------------------------------------------------------------
+
+    def events(self, job: str, lost: Callable[[str], None] = lambda _: None) -> Iterator[Event]:
+        """What happens to a job until it ends; where the connection is lost, it is taken up where it was.
+
+        `lost` hears why, once for each loss.
+        """
+        last, tries = "", 0
+        while True:
+            try:
+                for name, data, place in self._stream(f"/jobs/{_id(job)}/events", last):
+                    last, tries = place or last, 0
+                    yield Event(name, data)
+                    if name == "end":
+                        return
+                why = "the server ended it"
+            except httpx.TransportError as error:
+                why = _reason(error)
+            except ServiceError as error:
+                if error.status not in OVERLOADED:
+                    raise
+                why = str(error)
+            if tries == 0:
+                lost(why)
+            time.sleep(WAITS_S[min(tries, len(WAITS_S) - 1)])
+            tries += 1
+
+    def _stream(self, path: str, last: str) -> Iterator[tuple[str, Any, str]]:
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
+        timeout = httpx.Timeout(SILENCE_S, connect=5.0)
+        with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
+            _check(answer)
+            yield from parsed(answer.iter_lines())
+
+    def _json(self, method: str, path: str, **options: Any) -> Any:
+        """The answer; asked again a few times where the server is not there: all that we ask may be asked twice."""
+        for wait in (*WAITS_S[:3], None):
+            try:
+                with self._told():
+                    answer = self._http.request(method, path, **options)
+                _check(answer)
+                return answer.json()
+            except ServiceError as error:
+                if wait is None or error.status not in (0, 502, 503, 504):
+                    raise
+                time.sleep(wait)
+        raise AssertionError
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """A connection's errors as one sentence."""
+        try:
+            yield
+        except httpx.TransportError as error:
+            raise ServiceError(
+                f"The server at {self.server} cannot be reached ({_reason(error)}): is `difflogic serve` running there?"
+            ) from error
+
+
+def parsed(lines: Iterator[str]) -> Iterator[tuple[str, Any, str]]:
+    """Name, data and id of each event in a stream of text."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            fields[name] = value.removeprefix(" ")
+        elif "data" in fields:
+            yield fields.get("event", "message"), json.loads(fields["data"]), fields.get("id", "")
+            fields = {}
+
+
+def _check(answer: httpx.Response) -> None:
+    if answer.is_success:
+        return
+    answer.read()
+    try:
+        words = str(answer.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):  # not from our server, perhaps from a proxy before it
+        words = f"The server answered {answer.status_code} {answer.reason_phrase}."
+    raise ServiceError(words, answer.status_code)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).strip().rstrip(".") or type(error).__name__
+
+
+def _id(job: str) -> str:
+    """Raises UsageError for what would be another address."""
+    if not (job.isascii() and job.isalnum()):
+        raise UsageError(f"{job!r} is no job's id: `difflogic jobs` lists them.")
+    return job

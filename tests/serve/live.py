@@ -1,0 +1,55 @@
+"""A server in a thread of this process, on a port of its own, as clients meet it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from difflogic.serve.app import create_app
+from difflogic.serve.context import Context
+from difflogic.serve.server import Server, listen
+from difflogic.serve.settings import ServeSettings
+from difflogic.serve.store import Store
+from difflogic.serve.tokens import Tokens
+
+ANN, BEN = "ann's-own-secret-token", "ben's-own-secret-token"
+API = "/api/v1"
+
+
+@dataclass
+class Live:
+    """A server that runs."""
+
+    address: str
+    store: Store
+    here: Context
+
+    def client(self, token: str | None = ANN, **options: object) -> httpx.Client:
+        """One that sends this token."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.address + API, headers=headers, timeout=30, **options)  # type: ignore[arg-type]
+
+
+@contextmanager
+def serving(folder: Path, settings: ServeSettings | None = None, port: int = 0) -> Iterator[Live]:
+    """Two owners, ann and ben; without workers."""
+    store = Store.open(folder, durable=False)
+    app = create_app(store, Tokens({"ann": ANN, "ben": BEN}), settings or ServeSettings())
+    ready = threading.Event()
+    server = Server(app, ready.set)
+    with listen("127.0.0.1", port) as socket:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
+        thread.start()
+        assert ready.wait(30)
+        try:
+            yield Live(f"http://127.0.0.1:{socket.getsockname()[1]}", store, app.state.context)
+        finally:
+            server.stop()
+            thread.join(30)
+            assert not thread.is_alive()
+            store.close()

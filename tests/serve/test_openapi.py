@@ -1,0 +1,85 @@
+"""The OpenAPI document is true: whatever it allows, and whatever it forbids, is answered as it says.
+
+With DIFFLOGIC_CHECK_ALL a hundred requests of each kind, else a few.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import Case, GenerationMode
+
+from difflogic.serve.app import create_app
+from difflogic.serve.settings import ServeSettings
+from difflogic.serve.store import Store
+from difflogic.serve.tokens import Tokens
+from tests.serve.live import ANN, Live, serving
+
+EXAMPLES = 100 if os.environ.get("DIFFLOGIC_CHECK_ALL") else 4
+ENDLESS = "/events"
+"""Addresses that end so answer without end: the tests of events have them."""
+CONFIG = {
+    "checks": {
+        # What a configuration means is not in the document: a refusal of one is 422 too.
+        "positive_data_acceptance": {"expected-statuses": ["2xx", "401", "403", "404", "409", "422", "429"]}
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with serving(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def job(live: Live) -> str:
+    with live.client() as client:
+        return str(client.post("/jobs", json={"preset": "checkerboard"}).json()["id"])
+
+
+def document(folder: Path) -> schemathesis.BaseSchema:
+    store = Store.open(folder, durable=False)
+    app = create_app(store, Tokens({"ann": ANN}), ServeSettings())
+    store.close()
+    return schemathesis.openapi.from_dict(app.openapi(), config=schemathesis.Config.from_dict(CONFIG))
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> schemathesis.BaseSchema:
+    return document(tmp_path_factory.mktemp("document"))
+
+
+@pytest.mark.parametrize("mode", GenerationMode)
+def test_every_address_keeps_to_the_document(live: Live, job: str, schema: schemathesis.BaseSchema, mode) -> None:
+    operations = [each.ok() for each in schema.get_all_operations()]
+    assert len(operations) > 25
+    asked = 0
+    for operation in operations:
+        if operation.path.endswith(ENDLESS):
+            continue
+        live.store.enter("cpu-1", "cpu", "a CPU", os.getpid())  # without a worker the server is not ready
+
+        @seed(8)
+        @settings(max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.generate],
+                  suppress_health_check=list(HealthCheck))  # fmt: skip
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def ask(case: Case) -> None:
+            nonlocal asked
+            asked += 1
+            if mode is GenerationMode.POSITIVE and asked % 2 and "job" in case.path_parameters:
+                case.path_parameters["job"] = job
+            case.call_and_validate(base_url=live.address, headers={"Authorization": f"Bearer {ANN}"})
+
+        try:
+            ask()
+        except Unsatisfiable:  # an address that takes nothing cannot be asked wrongly
+            assert mode is GenerationMode.NEGATIVE
+            assert not operation.body
+    assert asked > 10 * EXAMPLES
