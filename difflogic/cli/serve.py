@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine with a token."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
+@click.option(
+    "--workers",
+    default="auto",
+    show_default=True,
+    metavar="auto|none|cpu,gpu:0",
+    help="The devices that train. auto: each hardware GPU and the processor.",
+)
 @click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Lines name:token, one an owner.")
 @click.option("--max-epochs", type=click.IntRange(1), help="That one job may ask for [1000000].")
 @click.option("--max-population", type=click.IntRange(1), help="Models that one job may train [1024].")
@@ -34,6 +41,7 @@ def command(
     folder: Path,
     host: str,
     port: int,
+    workers: str,
     token_file: Path | None,
     max_epochs: int | None,
     max_population: int | None,
@@ -50,23 +58,26 @@ def command(
     Example: difflogic serve --port 9000
     """
     with service("serve"):
+        from difflogic.serve import devices as known
         from difflogic.serve import logs
         from difflogic.serve.app import create_app
         from difflogic.serve.server import Server, listen
         from difflogic.serve.settings import Caps, ServeSettings
         from difflogic.serve.store import Store
+        from difflogic.serve.supervisor import Supervisor
 
     given = {"epochs": max_epochs, "population": max_population, "hours": max_hours, "memory": max_memory,
              "upload": max_upload}  # fmt: skip
     caps = Caps(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     settings = ServeSettings(host, port, caps)
+    devices = known.parse(workers)
     store = Store.open(folder)
     tokens = _tokens(folder, settings, token_file)
     socket = listen(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     logs.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
-    with socket:
+    with socket, Supervisor(folder, devices, max_memory=caps.memory):
         server.run(sockets=[socket])
 
 

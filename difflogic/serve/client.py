@@ -1,9 +1,9 @@
 """The other side of the interface: what the command line's client asks of a server.
 
-    with Client.from_environment() as client:
-        job = client.submit({"preset": "checkerboard"})
-        for event in client.events(job["id"]):
-            print(event.name, event.data)
+with Client.from_environment() as client:
+    job = client.submit({"preset": "checkerboard"})
+    for event in client.events(job["id"]):
+        print(event.name, event.data)
 """
 
 from __future__ import annotations

@@ -12,14 +12,18 @@ from difflogic.errors import DeviceError, UsageError
 
 DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}")
 AUTO = "auto"
+NONE = "none"
+"""A server whose jobs `difflogic worker` does."""
 PATIENCE_S = 20.0
 
 
 def parse(text: str) -> list[str]:
-    """`auto`, or devices such as `cpu,gpu:0`. Raises UsageError."""
+    """`auto`, or devices such as `cpu,gpu:0`; an empty list for `none`. Raises UsageError."""
     devices = [each.strip() for each in text.split(",")]
     if devices == [AUTO]:
         return devices
+    if devices == [NONE]:
+        return []
     wrong = [each for each in devices if not DEVICE.fullmatch(each)]
     if wrong or len(set(devices)) < len(devices):
         raise UsageError(f"Workers are auto, or a list such as cpu,gpu:0, each device once; got {text!r}.")

@@ -76,9 +76,9 @@ class JobRequest(Strict):
         float | None, Field(ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit is 1 above it.")
     ] = None
     padding: Annotated[int, Field(ge=0, le=64, description="Empty cells on each side of a target.")] = 0
-    engine: Annotated[
-        str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9A-Za-z ._-]{1,80})?)$", description="What computes.")
-    ] = "auto"
+    engine: Annotated[str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9]{1,3})?)$", description="What computes.")] = (
+        "auto"
+    )
     population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
     stop_when_solved: Annotated[int, Field(ge=0, description="End when so many models are solved; 0: never.")] = 0
     priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
