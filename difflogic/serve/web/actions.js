@@ -1,0 +1,84 @@
+// What can be done with a job, by its state: the buttons, and what they do.
+
+import { get, patch, post, remove } from "./api.js";
+import { asked, confirmed } from "./dialogs.js";
+import { h } from "./dom.js";
+import { guarded } from "./notices.js";
+
+const waits = (job) => job.status === "running" && job.wanted !== null;
+const training = (job) => job.kind === "train";
+
+// In the order shown. `when` says for which jobs; `run` resolves to the job as it is then, or to null where it is gone.
+const ACTIONS = [
+    { name: "pause", label: "Pause", when: (job) => ["queued", "running"].includes(job.status) && !waits(job), run: (job) => post(`/jobs/${job.id}/pause`) },
+    { name: "resume", label: "Resume", primary: true, when: (job) => job.status === "paused", run: (job) => post(`/jobs/${job.id}/resume`) },
+    { name: "retry", label: "Retry", primary: true, when: (job) => ["failed", "cancelled"].includes(job.status), run: (job) => post(`/jobs/${job.id}/retry`) },
+    { name: "cancel", label: "Cancel", when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel", run: (job) => post(`/jobs/${job.id}/cancel`) },
+    { name: "clone", label: "Run again", when: training, run: cloned },
+    { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
+    { name: "compare", label: "Compare", when: training, run: (job) => go(`#/compare/${job.id}`, job) },
+    { name: "rename", label: "Rename", when: () => true, run: renamed },
+    { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
+];
+
+async function go(hash, job) {
+    location.hash = hash;
+    return job;
+}
+
+async function cloned(job) {
+    const copy = await post(`/jobs/${job.id}/clone`);
+    return go(`#/jobs/${copy.id}`, job);
+}
+
+async function renamed(job) {
+    const name = await asked("Rename the job", "Name", job.name, "Rename");
+    return name ? patch(`/jobs/${job.id}`, { name }) : job;
+}
+
+async function deleted(job) {
+    const text = `${job.name} and all its files are removed from the server. This cannot be undone.`;
+    if (!(await confirmed("Delete this job?", text, "Delete"))) return job;
+    await remove(`/jobs/${job.id}`);
+    return null;
+}
+
+// A group of buttons that follows the job: {element, update(job)}. `only`: names; `changed(job or null)` hears the outcome.
+export function actionButtons(job, place, changed, only = null) {
+    const wanted = ACTIONS.filter(({ name }) => !only || only.includes(name));
+    const buttons = new Map(wanted.map((action) => [action, button(action)]));
+    const element = h("div", { class: "buttons", role: "group", "aria-label": `Actions for ${job.name}` }, ...buttons.values());
+    let current = job;
+
+    function button(action) {
+        const made = h("button", { type: "button", class: action.primary ? "primary" : action.danger ? "danger" : "", "data-action": action.name, onclick: act }, action.label);
+        async function act() {
+            const after = await guarded(made, place, () => action.run(current));
+            if (after === undefined) return;
+            changed(after);
+            if (made.hidden && made.isConnected) element.querySelector("button:not([hidden])")?.focus();
+        }
+        return made;
+    }
+
+    function update(now) {
+        current = now;
+        for (const [action, made] of buttons) made.hidden = !action.when(now);
+    }
+    update(job);
+    return { element, update };
+}
+
+// A field for the job's priority: {element, update(job)}.
+export function priorityField(job, place, changed) {
+    const input = h("input", { type: "number", min: -10, max: 10, step: 1, value: job.priority, onchange: save });
+    async function save() {
+        const after = await guarded(input, place, () => patch(`/jobs/${job.id}`, { priority: Number(input.value) }));
+        if (after) changed(after);
+        else input.value = (await get(`/jobs/${job.id}`)).priority;
+    }
+    const update = (now) => {
+        if (document.activeElement !== input) input.value = now.priority;
+    };
+    return { element: h("label", { class: "inline" }, "Priority ", input), update };
+}

@@ -1,0 +1,81 @@
+// The REST interface under /api/v1: every failure is an ApiError with the server's own sentence.
+
+const BASE = "/api/v1";
+const UNREACHABLE = "The server cannot be reached: is `difflogic serve` running?";
+
+export class ApiError extends Error {
+    constructor(status, code, message) {
+        super(message);
+        Object.assign(this, { status, code });
+    }
+}
+
+let csrf = "";
+let onSignedOut = () => {};
+
+export const address = (path) => BASE + path;
+
+// Called once whenever the server no longer knows this session.
+export function whenSignedOut(call) {
+    onSignedOut = call;
+}
+
+// The session {owner, csrf}, or null where there is none.
+export async function currentSession() {
+    try {
+        const session = await send("GET", "/session", {}, false);
+        csrf = session.csrf;
+        return session;
+    } catch (error) {
+        if (error.status === 401) return null;
+        throw error;
+    }
+}
+
+export async function signIn(token) {
+    await send("POST", "/session", { json: { token } }, false);
+    return currentSession();
+}
+
+export const signOut = () => send("DELETE", "/session", {}, false);
+
+export const get = (path, options = {}) => send("GET", path, options);
+export const post = (path, json = {}, options = {}) => send("POST", path, { json, ...options });
+export const postForm = (path, form, options = {}) => send("POST", path, { form, ...options });
+export const patch = (path, json) => send("PATCH", path, { json });
+export const remove = (path) => send("DELETE", path);
+
+// A streamed answer, for server-sent events.
+export async function open(path, headers, signal) {
+    const response = await reach(path, { headers, signal });
+    if (!response.ok) throw await failure(response);
+    return response;
+}
+
+async function send(method, path, { json, form, headers = {}, signal } = {}, watched = true) {
+    const request = { method, signal, headers: { Accept: "application/json", ...headers } };
+    if (method !== "GET" && csrf) request.headers["X-CSRF-Token"] = csrf;
+    if (json !== undefined) {
+        request.headers["Content-Type"] = "application/json";
+        request.body = JSON.stringify(json);
+    } else if (form !== undefined) request.body = form;
+    const response = await reach(path, request);
+    if (!response.ok) throw await failure(response, watched);
+    return response.status === 204 ? null : response.json();
+}
+
+async function reach(path, request) {
+    try {
+        return await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...request });
+    } catch (error) {
+        if (request.signal?.aborted) throw error;
+        throw new ApiError(0, "unreachable", UNREACHABLE);
+    }
+}
+
+async function failure(response, watched = true) {
+    const body = await response.json().catch(() => null); // a proxy's own page is no JSON: its status must do
+    const { code, message } = body?.error ?? {};
+    if (response.status === 401 && watched) onSignedOut();
+    return new ApiError(response.status, code ?? "unexpected", message ?? `The server answered ${response.status} ${response.statusText}.`);
+}

@@ -1,0 +1,74 @@
+// The automaton as it learns: the newest hard rollout as a film, the target beside it, every channel as a tile.
+
+import { ApiError, get } from "./api.js";
+import { h, setText } from "./dom.js";
+import { Film } from "./film.js";
+import { count } from "./format.js";
+import { empty } from "./notices.js";
+import { paint, targetOf, unpacked } from "./pixels.js";
+
+export function automatonPanel() {
+    const film = new Film(), tiles = new Map();
+    const words = h("p", { class: "quiet" });
+    const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
+    const aim = h("figure", { class: "aim", hidden: true }, target, h("figcaption", {}, "Target"));
+    const channels = h("ul", { class: "tiles" });
+    const shown = h("div", { hidden: true }, h("div", { class: "stage" }, film.element, aim), words,
+        h("h3", {}, "Channels"), channels);
+    const nothing = empty("Nothing to see yet", "The automaton appears here when its training has begun and somebody watches.");
+    const element = h("section", { class: "card automaton", "aria-labelledby": "automaton-title" },
+        h("h2", { id: "automaton-title" }, "The automaton"), nothing, shown);
+    let wanted = null;
+
+    function aimAt(config) {
+        wanted = config ? targetOf(config.task) : null;
+        aim.hidden = !wanted;
+        if (wanted) paint(target, wanted);
+    }
+
+    function show(frame) {
+        if (!frame) return;
+        const { height, width, visible } = frame, area = height * width;
+        const bits = unpacked(frame.film.bits, frame.film.steps.length * visible * area);
+        const grids = frame.film.steps.map((_, i) => ({ height, width, channels: visible, bits: bits.subarray(i * visible * area, (i + 1) * visible * area) }));
+        nothing.hidden = true;
+        shown.hidden = false;
+        film.show(grids, frame.film.steps, wanted);
+        setText(words, `The hard circuit of epoch ${count(frame.epoch)} on a start of its own: ${film.result()}`);
+        drawTiles(frame.tiles, height, width);
+    }
+
+    function drawTiles({ step, channels: which, bits: packed }, height, width) {
+        const area = height * width, bits = unpacked(packed, which.length * area);
+        for (const channel of tiles.keys()) if (!which.includes(channel)) drop(channel);
+        which.forEach((channel, i) => {
+            const canvas = tiles.get(channel) ?? tile(channel);
+            const own = bits.subarray(i * area, (i + 1) * area);
+            paint(canvas, { height, width, channels: 1, bits: own });
+            canvas.setAttribute("aria-label", `Channel ${channel} after ${step} steps: ${own.reduce((sum, bit) => sum + bit, 0)} of ${area} cells on`);
+        });
+    }
+
+    function tile(channel) {
+        const canvas = h("canvas", { class: "grid", role: "img" });
+        tiles.set(channel, canvas);
+        channels.append(h("li", {}, canvas, h("span", {}, channel)));
+        return canvas;
+    }
+
+    function drop(channel) {
+        tiles.get(channel).closest("li").remove();
+        tiles.delete(channel);
+    }
+
+    // The newest frame of a job that sends none now.
+    async function load(id) {
+        try {
+            show(await get(`/jobs/${id}/frame`));
+        } catch (error) {
+            if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        }
+    }
+
+    return { element, aimAt, show, load };
+}

@@ -1,0 +1,125 @@
+// Lines and bands over epochs, drawn as SVG: zoom and pan by wheel, pinch, drag, buttons or keys; a line that reads off values.
+
+import { h, s, setText } from "./dom.js";
+import { count } from "./format.js";
+import { nearest, round, SCALES, thinned } from "./scale.js";
+import { steer } from "./steering.js";
+
+const MARGIN = { top: 10, right: 12, bottom: 26, left: 46 };
+const DOTS_UP_TO = 80;
+
+export class Chart {
+    // `span` is a Window; options: title, label (for those who do not see it), height, scale, most (of y), write (a value as text).
+    constructor(span, { title, label, height = 220, scale = "log", most = null, write }) {
+        Object.assign(this, { span, height, scale, most, write, series: [], width: 600 });
+        this.svg = s("svg", { class: "chart", tabindex: "0", role: "application", "aria-label": `${label} Left and right arrows read off values, plus and minus zoom, Page Up and Page Down move, 0 shows all.` });
+        this.legend = h("ul", { class: "legend" });
+        this.element = h("figure", { class: "figure" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.svg);
+        this.due = false;
+        for (const type of ["change", "point"]) span.addEventListener(type, () => this.draw());
+        new ResizeObserver(([entry]) => {
+            this.width = Math.max(240, Math.round(entry.contentRect.width));
+            this.draw();
+        }).observe(this.svg);
+        steer(this.svg, span, () => ({ left: MARGIN.left, width: this.width - MARGIN.left - MARGIN.right }));
+    }
+
+    // [{name, style (a class of the style sheet), points [[x, y], ...], dots, low (of a band: [[x, y], ...])}]
+    show(series) {
+        this.series = series;
+        this.draw();
+    }
+
+    use(scale) {
+        this.scale = scale;
+        this.draw();
+    }
+
+    draw() {
+        if (this.due) return;
+        this.due = true;
+        requestAnimationFrame(() => {
+            this.due = false;
+            this.redraw();
+        });
+    }
+
+    redraw() {
+        const { span, width, height } = this;
+        this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+        this.svg.setAttribute("height", height);
+        const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+        this.x = (value) => MARGIN.left + ((value - span.from) / (span.to - span.from || 1)) * inner.width;
+        const seen = this.series.map((each) => thinned(each.points, span.from, span.to, inner.width));
+        const top = this.most ?? this.highest(seen);
+        const { forward, ticks } = SCALES[this.scale];
+        this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value)) / forward(top));
+        this.svg.replaceChildren(
+            ...this.axes(ticks(top), inner),
+            s("svg", { x: MARGIN.left, y: 0, width: inner.width, height, viewBox: `${MARGIN.left} 0 ${inner.width} ${height}`, overflow: "hidden" },
+                this.series.map((each, index) => this.drawn(each, seen[index]))),
+            ...this.cursor(),
+        );
+        this.read();
+    }
+
+    highest(seen) {
+        let most = 1;
+        for (const points of seen) for (const [, y] of points) if (y > most) most = y;
+        return this.scale === "log" ? most * 1.3 : most * 1.05;
+    }
+
+    axes(ticks, inner) {
+        const right = MARGIN.left + inner.width, bottom = MARGIN.top + inner.height;
+        const rows = ticks.map((tick) => [
+            s("line", { class: "rule", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
+            s("text", { class: "tick", x: MARGIN.left - 8, y: this.y(tick) + 4, "text-anchor": "end" }, this.write.tick(tick)),
+        ]);
+        const columns = round(this.span.from, this.span.to, Math.max(2, inner.width / 110)).map((tick) =>
+            s("text", { class: "tick", x: this.x(tick), y: bottom + 18, "text-anchor": "middle" }, count(tick)));
+        return [...rows.flat(), ...columns];
+    }
+
+    drawn({ style, dots, low }, points) {
+        if (!points.length) return null;
+        const path = (line) => line.map(([x, y]) => `${this.x(x).toFixed(1)} ${this.y(y).toFixed(1)}`).join("L");
+        if (low) {
+            const back = thinned(low, this.span.from, this.span.to, this.width).reverse();
+            return s("path", { class: `band ${style}`, d: `M${path(points)}L${path(back)}Z` });
+        }
+        const line = s("path", { class: `line ${style}`, d: `M${path(points)}` });
+        if (points.length > 1 && (!dots || points.length > DOTS_UP_TO)) return line;
+        return [line, points.map(([x, y]) => s("circle", { class: `dot ${style}`, cx: this.x(x), cy: this.y(y), r: 3 }))];
+    }
+
+    cursor() {
+        const { cursor, from, to } = this.span;
+        if (cursor === null || cursor < from || cursor > to) return [];
+        const x = this.x(cursor);
+        const marks = this.series.filter((each) => !each.low).map((each) => {
+            const point = nearest(each.points, cursor);
+            return point && s("circle", { class: `dot ${each.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: 4 });
+        });
+        return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...marks.filter(Boolean)];
+    }
+
+    // The legend, with the values at the reading line, else the last ones.
+    read() {
+        while (this.legend.children.length > this.series.length) this.legend.lastChild.remove();
+        this.series.forEach((each, index) => {
+            if (!this.legend.children[index]) this.legend.append(h("li", {}, h("span", {}), h("b", {})));
+            const item = this.legend.children[index];
+            const value = this.valueOf(each);
+            item.className = each.style;
+            setText(item.firstChild, each.name);
+            setText(item.lastChild, value === null ? "" : this.write.value(value));
+        });
+    }
+
+    valueOf({ points, low }) {
+        const at = this.span.cursor ?? points.at(-1)?.[0];
+        const point = nearest(points, at);
+        if (!point) return null;
+        return low ? point[1] - nearest(low, at)[1] : point[1];
+    }
+}

@@ -1,0 +1,67 @@
+// The workers: which device each has, what it does, its memory, and its speed over the last minutes.
+
+import { get } from "./api.js";
+import { h, repeat, s, setText } from "./dom.js";
+import { bytes, duration, rate } from "./format.js";
+import { empty, errorPlace } from "./notices.js";
+
+const EVERY = 2000;
+const KEPT = 90;
+const SILENT = 20; // seconds
+
+export function devicesView(root, signal) {
+    const place = errorPlace(), cards = new Map();
+    const list = h("ul", { class: "devices", "aria-label": "Workers" });
+    const nothing = empty("No worker is there", "The server starts one for each device; `difflogic worker` adds more.");
+    root.append(h("h1", {}, "Devices"), place.element, nothing, list);
+
+    async function load() {
+        try {
+            const { workers } = await get("/devices", { signal });
+            place.clear();
+            nothing.hidden = workers.length > 0;
+            const names = new Set(workers.map(({ name }) => name));
+            for (const [name, card] of cards) if (!names.has(name)) {
+                card.element.remove();
+                cards.delete(name);
+            }
+            for (const worker of workers) {
+                if (!cards.has(worker.name)) {
+                    cards.set(worker.name, deviceCard(worker));
+                    list.append(cards.get(worker.name).element);
+                }
+                cards.get(worker.name).update(worker);
+            }
+        } catch (error) {
+            if (!signal.aborted) place.show(error);
+        }
+    }
+    repeat(load, EVERY, signal);
+}
+
+function deviceCard(worker) {
+    const names = ["Speed", "Memory", "Seen"];
+    const values = names.map(() => h("dd", { class: "number" }));
+    const work = h("p", {}), speeds = [];
+    const line = s("svg", { class: "spark", viewBox: `0 0 ${KEPT} 24`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const pill = h("span", { class: "pill" });
+    const element = h("li", { class: "card device" },
+        h("div", { class: "title" }, h("h2", {}, worker.device), pill),
+        h("p", { class: "quiet" }, [worker.description, worker.name].filter(Boolean).join(" · ")), work, line,
+        h("dl", { class: "figures" }, names.map((name, i) => h("div", {}, h("dt", {}, name), values[i]))));
+
+    function update(now) {
+        const silent = (Date.now() - Date.parse(now.seen)) / 1000;
+        const state = silent > SILENT ? ["failed", "Silent"] : now.job ? ["running", "At work"] : ["queued", "Free"];
+        [pill.dataset.status] = state;
+        setText(pill, state[1]);
+        work.replaceChildren(now.job ? h("a", { href: `#/jobs/${now.job}` }, "Its job") : h("span", { class: "quiet" }, "Waits for a job"));
+        [rate(now.job ? now.epochs_per_s : null), bytes(now.memory), silent < 3 ? "now" : `${duration(silent)} ago`].forEach((text, i) => setText(values[i], text));
+        speeds.push(now.job ? (now.epochs_per_s ?? 0) : 0);
+        if (speeds.length > KEPT) speeds.shift();
+        const most = Math.max(1e-9, ...speeds);
+        const points = speeds.map((speed, i) => `${KEPT - speeds.length + i} ${(23 - (22 * speed) / most).toFixed(1)}`);
+        line.replaceChildren(s("path", { class: "line soft", d: `M${points.join("L")}` }));
+    }
+    return { element, update };
+}

@@ -1,0 +1,35 @@
+// Questions before something cannot be undone, and short answers: the browser's own <dialog>, which keeps the focus.
+
+import { h, freshId } from "./dom.js";
+
+// Resolves to true where the answer is yes.
+export function confirmed(title, text, yes) {
+    return shown(title, [h("p", {}, text)], yes, () => true, "danger");
+}
+
+// Resolves to the text given, or to undefined.
+export function asked(title, label, value, yes) {
+    const input = h("input", { value, required: true, maxlength: 100, autofocus: true });
+    return shown(title, [h("label", { class: "field" }, label, input)], yes, () => input.value.trim());
+}
+
+function shown(title, content, yes, answer, kind = "primary") {
+    return new Promise((resolve) => {
+        const id = freshId("dialog");
+        const form = h(
+            "form", { method: "dialog" },
+            h("h2", { id }, title),
+            content,
+            h("div", { class: "buttons end" },
+                h("button", { type: "button", onclick: () => dialog.close("") }, "Not now"),
+                h("button", { class: kind, value: "yes" }, yes)),
+        );
+        const dialog = h("dialog", { "aria-labelledby": id }, form);
+        dialog.addEventListener("close", () => {
+            dialog.remove();
+            resolve(dialog.returnValue === "yes" ? answer() : undefined);
+        });
+        document.body.append(dialog);
+        dialog.showModal();
+    });
+}

@@ -1,0 +1,67 @@
+// Elements by function call: h("button", { type: "button", onclick: save }, "Save"). Text is always text, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+const PROPERTIES = new Set(["value", "checked", "selected", "disabled", "open", "indeterminate"]);
+
+export function h(tag, properties = {}, ...children) {
+    return filled(document.createElement(tag), properties, children);
+}
+
+// The same for SVG.
+export function s(tag, properties = {}, ...children) {
+    return filled(document.createElementNS(SVG, tag), properties, children);
+}
+
+function filled(element, properties, children) {
+    // Children first: the value of a <select> is one of its options.
+    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    for (const [name, value] of Object.entries(properties)) assign(element, name, value);
+    return element;
+}
+
+function assign(element, name, value) {
+    if (value === null || value === undefined) return;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (PROPERTIES.has(name)) element[name] = value;
+    else if (value !== false) element.setAttribute(name, value === true ? "" : value);
+}
+
+// Writes text only where it changes, so that screen readers and selections are left in peace.
+export function setText(element, text) {
+    if (element.textContent !== String(text)) element.textContent = text;
+}
+
+let lastId = 0;
+
+// An id for labels and descriptions that is used nowhere else on the page.
+export const freshId = (stem) => `${stem}-${++lastId}`;
+
+// Resolves after so many milliseconds; rejects at once where the signal says so.
+export function pause(milliseconds, signal) {
+    return new Promise((resolve, reject) => {
+        const stop = () => {
+            clearTimeout(timer);
+            reject(signal.reason);
+        };
+        const timer = setTimeout(() => {
+            signal?.removeEventListener("abort", stop);
+            resolve();
+        }, milliseconds);
+        signal?.addEventListener("abort", stop, { once: true });
+    });
+}
+
+// Calls `work` now and so many milliseconds after each time it is done, until the signal; a hidden page waits.
+export async function repeat(work, milliseconds, signal) {
+    try {
+        while (!signal.aborted) {
+            if (!document.hidden) await work();
+            await pause(milliseconds, signal);
+        }
+    } catch (error) {
+        if (!signal.aborted) throw error;
+    }
+}
+
+// False where the system asks for less motion.
+export const mayMove = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;

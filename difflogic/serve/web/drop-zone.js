@@ -1,0 +1,42 @@
+// A place for a picture: drag it here, choose it, or paste it.
+
+import { h, setText } from "./dom.js";
+
+const TYPES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm";
+
+// {element, file(): File or null, clear()}; `changed()` is called when there is another picture.
+export function dropZone(changed) {
+    let file = null;
+    const input = h("input", { type: "file", accept: TYPES, onchange: () => take(input.files[0]) });
+    const words = h("span", { class: "quiet" });
+    const away = h("button", { type: "button", hidden: true, onclick: () => take(null) }, "Take it away");
+    const picture = h("img", { alt: "", hidden: true });
+    const zone = h("label", { class: "drop" }, picture, h("b", {}, "Drop a picture here"), words, input);
+    const element = h("div", { class: "drop-zone" }, zone, away);
+
+    function take(given) {
+        if (picture.src) URL.revokeObjectURL(picture.src);
+        file = given ?? null;
+        picture.hidden = away.hidden = !file;
+        if (file) picture.src = URL.createObjectURL(file);
+        else {
+            picture.removeAttribute("src");
+            input.value = "";
+        }
+        setText(words, file ? file.name : "or choose a file; pasting works too");
+        changed();
+    }
+
+    for (const type of ["dragenter", "dragover"]) zone.addEventListener(type, (event) => {
+        event.preventDefault();
+        zone.classList.add("over");
+    });
+    for (const type of ["dragleave", "drop"]) zone.addEventListener(type, () => zone.classList.remove("over"));
+    zone.addEventListener("drop", (event) => {
+        event.preventDefault();
+        if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
+    });
+
+    setText(words, "or choose a file; pasting works too");
+    return { element, file: () => file, take };
+}

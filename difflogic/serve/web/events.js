@@ -1,0 +1,100 @@
+// Server-sent events over fetch. Unlike EventSource it says why a stream ended, goes on with Last-Event-ID after any
+// pause, and leaves the browser's few connections to the pages that are looked at.
+
+import { open } from "./api.js";
+import { pause } from "./dom.js";
+
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 10_000;
+const SILENCE = 40_000; // the server sends a comment every 15 s
+
+// Calls handlers[event](data) for each event, and onState("live" | "waiting" | "asleep" | "over", message) on the way.
+// Ends after the event `end`, where the server refuses (the message is its sentence), or with the signal.
+export async function listen(path, handlers, onState, signal) {
+    const place = { last: "", over: false };
+    let wait = FIRST_WAIT;
+    while (!signal.aborted && !place.over) {
+        if (document.hidden) await untilSeen(onState, signal);
+        if (signal.aborted) return;
+        try {
+            await once(path, place, handlers, () => {
+                wait = FIRST_WAIT;
+                onState("live", "");
+            }, signal);
+        } catch (error) {
+            if (signal.aborted) return;
+            if (error.status >= 400 && error.status < 500 && error.status !== 429) return onState("over", error.message);
+        }
+        if (signal.aborted || place.over || document.hidden) continue;
+        onState("waiting", "The connection to the server was lost: trying again.");
+        await pause(wait * (0.75 + Math.random() / 2), signal).catch(() => {}); // the loop sees the signal
+        wait = Math.min(2 * wait, LONGEST_WAIT);
+    }
+    if (place.over) onState("over", "");
+}
+
+function untilSeen(onState, signal) {
+    onState("asleep", "");
+    return new Promise((resolve) => {
+        const woken = () => document.hidden || resolve();
+        document.addEventListener("visibilitychange", woken, { signal });
+        signal.addEventListener("abort", resolve, { once: true });
+    });
+}
+
+// One connection, until it ends, falls silent, or nobody looks.
+async function once(path, place, handlers, opened, signal) {
+    const stop = new AbortController();
+    const abort = () => stop.abort();
+    const hidden = () => document.hidden && abort();
+    let silence = setTimeout(abort, SILENCE);
+    signal.addEventListener("abort", abort);
+    document.addEventListener("visibilitychange", hidden);
+    try {
+        const headers = { Accept: "text/event-stream", ...(place.last && { "Last-Event-ID": place.last }) };
+        const response = await open(path, headers, stop.signal);
+        opened();
+        const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+        const parse = parser(place, handlers);
+        for (;;) {
+            const { value, done } = await reader.read();
+            if (done) return;
+            clearTimeout(silence);
+            silence = setTimeout(abort, SILENCE);
+            parse(value);
+            if (place.over) return abort();
+        }
+    } finally {
+        clearTimeout(silence);
+        signal.removeEventListener("abort", abort);
+        document.removeEventListener("visibilitychange", hidden);
+    }
+}
+
+// A function that takes the stream's text piece by piece: https://html.spec.whatwg.org/#event-stream-interpretation
+export function parser(place, handlers) {
+    let rest = "", fields = {};
+    const dispatch = () => {
+        const { event = "message", data, id } = fields;
+        fields = {};
+        if (id !== undefined) place.last = id;
+        if (event === "end") place.over = true;
+        if (data !== undefined || event === "end") handlers[event]?.(data ? JSON.parse(data) : null);
+    };
+    const line = (text) => {
+        if (text === "") return dispatch();
+        const colon = text.indexOf(":");
+        if (colon === 0) return; // a comment, the heartbeat
+        const name = colon < 0 ? text : text.slice(0, colon);
+        const value = colon < 0 ? "" : text.slice(colon + 1).replace(/^ /, "");
+        fields[name] = name === "data" && fields.data !== undefined ? `${fields.data}\n${value}` : value;
+    };
+    return (piece) => {
+        const whole = rest + piece;
+        // A carriage return at the very end may be the first half of a line end.
+        const held = whole.endsWith("\r") ? 1 : 0;
+        const lines = whole.slice(0, whole.length - held).split(/\r\n|\n|\r/);
+        rest = lines.pop() + whole.slice(whole.length - held);
+        lines.forEach(line);
+    };
+}

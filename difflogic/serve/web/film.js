@@ -1,0 +1,89 @@
+// A rollout that plays on a canvas: steps, a slider, and what is wrong at the end.
+
+import { h, mayMove, setText } from "./dom.js";
+import { plural } from "./format.js";
+import { paint } from "./pixels.js";
+
+const FRAME = 110; // milliseconds of a step
+const HOLD = 1400; // of the last one
+
+export class Film {
+    constructor() {
+        this.canvas = h("canvas", { class: "grid", role: "img" });
+        this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
+        this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the rollout", oninput: () => this.moved() });
+        this.where = h("output", { class: "number" });
+        this.element = h("div", { class: "film" }, this.canvas, h("div", { class: "transport" }, this.button, this.slider, this.where));
+        Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null });
+    }
+
+    // Grids as `pixels.paint` takes them, one for each of `steps`; a film that plays goes on where it is.
+    show(grids, steps, target) {
+        const first = !this.grids.length;
+        Object.assign(this, { grids, steps, target });
+        this.slider.max = grids.length - 1;
+        this.element.querySelector(".transport").hidden = grids.length < 2;
+        this.at = this.playing && !first ? Math.min(this.at, grids.length - 1) : grids.length - 1;
+        this.draw();
+        if (first && grids.length > 1 && mayMove()) this.play();
+    }
+
+    play() {
+        this.mark(true);
+        if (this.at === this.grids.length - 1) this.at = 0;
+        this.tick();
+    }
+
+    stop() {
+        this.mark(false);
+        clearTimeout(this.timer);
+    }
+
+    mark(playing) {
+        this.playing = playing;
+        this.button.setAttribute("aria-pressed", String(playing));
+        setText(this.button, playing ? "Pause" : "Play");
+    }
+
+    moved() {
+        this.stop();
+        this.at = Number(this.slider.value);
+        this.draw();
+    }
+
+    tick() {
+        if (!this.playing || !this.canvas.isConnected) return;
+        this.draw();
+        const last = this.at === this.grids.length - 1;
+        this.timer = setTimeout(() => {
+            this.at = last ? 0 : this.at + 1;
+            this.tick();
+        }, last ? HOLD : FRAME);
+    }
+
+    draw() {
+        const grid = this.grids[this.at], step = this.steps[this.at];
+        paint(this.canvas, grid);
+        this.slider.value = this.at;
+        this.slider.setAttribute("aria-valuetext", `step ${step}`);
+        setText(this.where, `step ${step}`);
+        this.canvas.setAttribute("aria-label", `The automaton after ${plural(step, "step")}: ${described(grid, this.target)}`);
+    }
+
+    // What the last step came to, in words.
+    result() {
+        return described(this.grids.at(-1), this.target);
+    }
+}
+
+export function described(grid, target) {
+    const cells = grid.height * grid.width;
+    if (!target || target.bits.length !== grid.bits.length || target.width !== grid.width) {
+        let on = 0;
+        for (let place = 0; place < cells; place++) on += grid.bits[place];
+        return `${on} of ${plural(cells, "cell")} on in channel 0.`;
+    }
+    const wrong = new Set();
+    grid.bits.forEach((bit, i) => bit !== target.bits[i] && wrong.add(i % cells));
+    return wrong.size ? `${wrong.size} of ${plural(cells, "cell")} differ from the target.` : "every cell as in the target.";
+}

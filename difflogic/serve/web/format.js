@@ -1,0 +1,55 @@
+// Numbers, times and sizes as people read them.
+
+const NONE = "–";
+const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+export const count = (value) => (known(value) ? whole.format(value) : NONE);
+
+export const large = (value) => (known(value) ? compact.format(value) : NONE);
+
+export const share = (part, all) => (all > 0 ? `${Math.floor((100 * part) / all)} %` : NONE);
+
+// A loss: exact where it counts cells, three digits where it is a sum of squares.
+export function loss(value) {
+    if (!known(value)) return NONE;
+    if (Number.isInteger(value)) return whole.format(value);
+    return Math.abs(value) < 1e-3 && value !== 0 ? value.toExponential(1) : short.format(value);
+}
+
+export const rate = (value) => (known(value) && value > 0 ? `${short.format(value)} epochs/s` : NONE);
+
+export function bytes(value) {
+    if (!known(value)) return NONE;
+    const units = ["B", "KB", "MB", "GB", "TB"];
+    let unit = 0;
+    while (value >= 1000 && unit < units.length - 1) {
+        value /= 1000;
+        unit++;
+    }
+    return `${short.format(value)} ${units[unit]}`;
+}
+
+export function duration(seconds) {
+    if (!known(seconds) || !Number.isFinite(seconds)) return NONE;
+    if (seconds < 1) return "under 1 s";
+    if (seconds < 90) return `${Math.round(seconds)} s`;
+    const minutes = Math.round(seconds / 60);
+    if (minutes < 90) return `${minutes} min`;
+    return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.round(minutes / 1440)} days`;
+}
+
+// "3 min ago" of an ISO time.
+export function ago(iso, now = Date.now()) {
+    if (!iso) return NONE;
+    const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);
+    return seconds < 5 ? "just now" : `${duration(seconds)} ago`;
+}
+
+export const moment = (iso) => (iso ? new Date(iso).toLocaleString() : NONE);
+
+// "1 run", "2 runs".
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,75 @@
+// The sixteen gates by what they do: shares over the epochs, and how many of each there are now.
+
+import { Chart } from "./chart.js";
+import { h, setText } from "./dom.js";
+import { count } from "./format.js";
+import { empty } from "./notices.js";
+
+// Ids are truth tables, as in difflogic/gates.py.
+const FAMILIES = [
+    { name: "wires (A, B)", style: "wires", gates: [3, 5] },
+    { name: "NOT", style: "nots", gates: [10, 12] },
+    { name: "AND, NOR", style: "ands", gates: [1, 2, 4, 8] },
+    { name: "OR, NAND", style: "ors", gates: [7, 11, 13, 14] },
+    { name: "XOR, XNOR", style: "xors", gates: [6, 9] },
+    { name: "constants", style: "constants", gates: [0, 15] },
+];
+const styleOf = (gate) => FAMILIES.find((family) => family.gates.includes(gate)).style;
+const percent = { tick: (value) => `${value} %`, value: (value) => `${value.toFixed(1)} %` };
+
+export function gatesPanel(span) {
+    const chart = new Chart(span, { title: "Shares over the epochs", label: "How the shares of the kinds of gates change, by epoch.", height: 190, scale: "linear", most: 100, write: percent });
+    const layer = h("select", { "aria-label": "Layer", onchange: () => draw() });
+    const table = h("table", { class: "bars" }, h("caption", {}), h("tbody", {}));
+    const shown = h("div", { class: "gates-shown", hidden: true }, chart.element, h("div", {}, h("label", { class: "inline" }, "Layer ", layer), table));
+    const nothing = empty("No gates counted yet", "They are counted whenever a checkpoint is saved.");
+    const element = h("section", { class: "card gates", "aria-labelledby": "gates-title" }, h("h2", { id: "gates-title" }, "Gates"), nothing, shown);
+    let census = { names: [], history: [] };
+
+    const countsOf = (entry) => {
+        const wanted = entry.layers.filter(({ name }) => !layer.value || name === layer.value);
+        return census.names.map((_, gate) => wanted.reduce((sum, { counts }) => sum + counts[gate], 0));
+    };
+
+    function show(found) {
+        if (!found.history.length) return;
+        census = found;
+        nothing.hidden = true;
+        shown.hidden = false;
+        const names = census.history.at(-1).layers.map(({ name }) => name);
+        if (layer.options.length !== names.length + 1) layer.replaceChildren(h("option", { value: "" }, "All layers"), ...names.map((name) => h("option", { value: name }, name)));
+        draw();
+    }
+
+    function draw() {
+        const counted = census.history.map((entry) => ({ epoch: entry.epoch, counts: countsOf(entry) }));
+        chart.element.hidden = counted.length < 2;
+        chart.show(bands(counted));
+        const { epoch, counts } = counted.at(-1), all = counts.reduce((a, b) => a + b, 0), most = Math.max(1, ...counts);
+        setText(table.caption, `${count(all)} gates at epoch ${count(epoch)}`);
+        table.tBodies[0].replaceChildren(...counts.map((number, gate) => row(gate, number, most)));
+    }
+
+    function row(gate, number, most) {
+        const bar = h("span", { class: `bar ${styleOf(gate)}` });
+        bar.style.inlineSize = `${(100 * number) / most}%`;
+        return h("tr", {}, h("th", { scope: "row" }, census.names[gate]), h("td", { class: "number" }, count(number)), h("td", { class: "fill", "aria-hidden": "true" }, bar));
+    }
+
+    return { element, show };
+}
+
+// Families on top of each other, in per cent.
+function bands(counted) {
+    const below = counted.map(() => 0);
+    return FAMILIES.map(({ name, style, gates }) => {
+        const low = [], points = [];
+        counted.forEach(({ epoch, counts }, i) => {
+            const all = counts.reduce((a, b) => a + b, 0) || 1;
+            low.push([epoch, below[i]]);
+            below[i] += (100 * gates.reduce((sum, gate) => sum + counts[gate], 0)) / all;
+            points.push([epoch, below[i]]);
+        });
+        return { name, style, points, low };
+    });
+}

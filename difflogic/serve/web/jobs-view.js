@@ -1,0 +1,114 @@
+// All jobs: filtered, live, and a choice of them for comparison.
+
+import { get } from "./api.js";
+import { h, setText } from "./dom.js";
+import { plural } from "./format.js";
+import { listen } from "./events.js";
+import { jobRow } from "./job-row.js";
+import { announcer, empty, errorPlace, showConnection } from "./notices.js";
+import { standing } from "./progress.js";
+
+const PAGE = 30;
+const MOST_COMPARED = 8;
+const STATUSES = { "": "Every state", queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
+const KINDS = { "": "Every kind", train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
+
+export function jobsView(root, signal) {
+    const rows = new Map(), chosen = new Set(), say = announcer();
+    const place = errorPlace();
+    const list = h("ul", { class: "jobs", "aria-label": "Jobs" });
+    const nothing = h("div", { hidden: true });
+    const more = h("button", { type: "button", hidden: true, onclick: () => load(next) }, "Show older jobs");
+    const select = (name, words) => h("select", { name, "aria-label": name === "status" ? "State" : "Kind", onchange: () => load() }, Object.entries(words).map(([value, text]) => h("option", { value }, text)));
+    const filters = { q: h("input", { type: "search", name: "q", placeholder: "Search by name", "aria-label": "Search by name", oninput: later }), status: select("status", STATUSES), kind: select("kind", KINDS) };
+    const compare = h("a", { class: "button primary", hidden: true });
+    let next = null, timer = 0, turn = 0;
+
+    root.append(
+        h("div", { class: "headline" }, h("h1", {}, "Jobs"), h("a", { class: "button primary", href: "#/new" }, "New job")),
+        h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(filters), compare),
+        place.element, list, nothing, h("div", { class: "buttons middle" }, more));
+
+    function later() {
+        clearTimeout(timer);
+        timer = setTimeout(load, 250);
+    }
+
+    const wanted = () => Object.entries(filters).map(([name, { value }]) => [name, value.trim()]).filter(([, value]) => value);
+
+    async function load(before = null) {
+        const query = new URLSearchParams([...wanted(), ["limit", PAGE], ...(typeof before === "string" || typeof before === "number" ? [["before", before]] : [])]);
+        const mine = ++turn;
+        try {
+            const found = await get(`/jobs?${query}`, { signal });
+            if (mine !== turn) return;
+            place.clear();
+            if (!query.has("before")) clear();
+            found.jobs.forEach((job) => rows.has(job.id) || add(job, false));
+            next = found.next;
+            more.hidden = next === null;
+            tell();
+        } catch (error) {
+            place.show(error);
+        }
+    }
+
+    function clear() {
+        rows.clear();
+        list.replaceChildren();
+    }
+
+    function add(job, first) {
+        const row = jobRow(job, choose, changed);
+        rows.set(job.id, row);
+        if (first) list.prepend(row.element);
+        else list.append(row.element);
+    }
+
+    function drop(id) {
+        rows.get(id)?.element.remove();
+        rows.delete(id);
+        tell();
+    }
+
+    function tell() {
+        nothing.hidden = rows.size > 0;
+        const filtered = wanted().length > 0;
+        nothing.replaceChildren(filtered ? empty("No job is like that", "Change the search, or choose every state and kind.")
+            : empty("No jobs yet", "Train your first automaton: a checkerboard takes a minute.", h("a", { class: "button primary", href: "#/new" }, "New job")));
+    }
+
+    function fits(job) {
+        const text = filters.q.value.trim().toLowerCase();
+        return (!filters.status.value || job.status === filters.status.value) && (!filters.kind.value || job.kind === filters.kind.value) && job.name.toLowerCase().includes(text);
+    }
+
+    function changed(job) {
+        const row = rows.get(job.id);
+        if (row && fits(job)) row.update(job);
+        else if (row) drop(job.id);
+        else if (fits(job)) {
+            add(job, true);
+            tell();
+        }
+        if (job.status === "running" || row) say(job, standing(job));
+    }
+
+    function choose(id, on) {
+        if (on) chosen.add(id);
+        else chosen.delete(id);
+        compare.hidden = chosen.size < 1;
+        compare.href = `#/compare/${[...chosen].slice(0, MOST_COMPARED).join(",")}`;
+        setText(compare, `Compare ${plural(Math.min(chosen.size, MOST_COMPARED), "run")}`);
+    }
+
+    // The list is asked for once the stream is open, so that no change falls between the two.
+    let asked = false;
+    function heard(state, message) {
+        showConnection(state, message);
+        if (asked || state === "asleep") return;
+        asked = true;
+        load();
+    }
+    listen("/events", { job: changed, deleted: ({ id }) => drop(id) }, heard, signal);
+}

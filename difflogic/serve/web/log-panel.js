@@ -1,0 +1,43 @@
+// What the workers of a job wrote, read when it is looked at.
+
+import { get } from "./api.js";
+import { h, repeat, setText } from "./dom.js";
+import { errorPlace } from "./notices.js";
+
+const LINES = 400;
+const EVERY = 3000;
+
+export function logPanel(job, signal) {
+    const place = errorPlace();
+    const text = h("pre", { class: "log scroll", tabindex: "0", "aria-label": "Log" });
+    const element = h("details", { class: "card" }, h("summary", {}, h("h2", {}, "Log")), place.element, text);
+    let current = job, looking = null;
+
+    async function load() {
+        try {
+            const { text: found } = await get(`/jobs/${job.id}/log?tail=${LINES}`, { signal });
+            const atEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
+            setText(text, found || "Nothing was written yet.");
+            if (atEnd) text.scrollTop = text.scrollHeight;
+            place.clear();
+        } catch (error) {
+            place.show(error);
+        }
+    }
+
+    element.addEventListener("toggle", () => {
+        looking?.abort();
+        if (!element.open) return;
+        looking = new AbortController();
+        repeat(load, EVERY, AbortSignal.any([looking.signal, signal]));
+    });
+
+    return {
+        element,
+        update(now) {
+            const ended = current.status === "running" && now.status !== "running";
+            current = now;
+            if (ended && element.open) load();
+        },
+    };
+}

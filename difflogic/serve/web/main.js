@@ -1,0 +1,79 @@
+// The page begins here: sign in, then one view for each address behind the #.
+
+import { currentSession, signOut, whenSignedOut } from "./api.js";
+import { compareView } from "./compare-view.js";
+import { devicesView } from "./devices.js";
+import { h } from "./dom.js";
+import { jobView } from "./job-view.js";
+import { jobsView } from "./jobs-view.js";
+import { announce, showConnection } from "./notices.js";
+import { signInView } from "./session.js";
+import { submitView } from "./submit-view.js";
+
+const ROUTES = [
+    [/^\/?$/, jobsView],
+    [/^\/new$/, submitView],
+    [/^\/devices$/, devicesView],
+    [/^\/compare\/([a-z2-7,]*)$/, compareView],
+    [/^\/jobs\/([a-z2-7]{16})$/, jobView],
+];
+
+const main = document.getElementById("main");
+let stop = new AbortController();
+let signedIn = false;
+
+// A view is `view(root, signal, argument, query)`: it fills the root, and ends with the signal.
+function show(view, ...rest) {
+    stop.abort();
+    stop = new AbortController();
+    showConnection("none");
+    main.replaceChildren();
+    view(main, stop.signal, ...rest);
+    const title = main.querySelector("h1");
+    document.title = title ? `${title.textContent} · difflogic` : "difflogic";
+}
+
+function route(moved) {
+    if (!signedIn) return;
+    const [path, query] = location.hash.replace(/^#/, "").split("?");
+    const [found] = ROUTES.map(([pattern, view]) => [path.match(pattern), view]).filter(([match]) => match);
+    show(found ? found[1] : nowhere, found?.[0][1], new URLSearchParams(query));
+    for (const link of document.querySelectorAll("#navigation a")) {
+        const here = link.getAttribute("href").replace(/^#/, "") === (path || "/");
+        if (here) link.setAttribute("aria-current", "page");
+        else link.removeAttribute("aria-current");
+    }
+    if (!moved) return;
+    scrollTo(0, 0);
+    main.focus({ preventScroll: true });
+    announce(document.title);
+}
+
+function nowhere(root) {
+    root.append(h("h1", {}, "Nothing here"), h("p", {}, "There is no such page: ", h("a", { href: "#/" }, "go to the jobs"), "."));
+}
+
+function enter(session) {
+    signedIn = Boolean(session);
+    for (const id of ["navigation", "leave"]) document.getElementById(id).hidden = !signedIn;
+    if (signedIn) route(false);
+    else show(signInView, enter);
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault(); // the address behind the # is the view's
+    main.focus();
+});
+document.getElementById("leave").addEventListener("click", async () => {
+    await signOut();
+    enter(null);
+});
+addEventListener("hashchange", () => route(true));
+whenSignedOut(() => signedIn && enter(null));
+
+try {
+    enter(await currentSession());
+} catch (error) {
+    main.append(h("h1", {}, "Not now"), h("p", { class: "error", role: "alert" }, error.message),
+        h("button", { type: "button", onclick: () => location.reload() }, "Try again"));
+}

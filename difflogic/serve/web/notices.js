@@ -1,0 +1,67 @@
+// What the page says aside: the state of the connection, news for screen readers, and errors where they belong.
+
+import { h, setText } from "./dom.js";
+
+const STATES = { live: "Live", waiting: "Reconnecting", asleep: "Paused", over: "Up to date", none: "" };
+
+// In the header; `message` is the longer sentence.
+export function showConnection(state, message = "") {
+    const shown = document.getElementById("connection");
+    shown.dataset.state = state;
+    shown.title = message;
+    setText(shown.querySelector("span"), STATES[state]);
+    const banner = document.getElementById("offline");
+    banner.hidden = state !== "waiting";
+    setText(banner, state === "waiting" ? message : "");
+}
+
+// Heard, not seen.
+export function announce(text) {
+    setText(document.getElementById("news"), text);
+}
+
+// Says jobs' progress at every status, and every ten per cent: no more, or nobody could listen to anything else.
+export function announcer() {
+    const said = new Map();
+    return (job, words) => {
+        const tenth = job.epochs ? Math.floor((10 * job.epoch) / job.epochs) : 0;
+        const now = `${job.status} ${tenth}`;
+        if (said.has(job.id) && said.get(job.id) !== now) announce(`${job.name}: ${words}`);
+        said.set(job.id, now);
+    };
+}
+
+// A place for one error: {element, show(error), clear()}.
+export function errorPlace() {
+    const element = h("p", { class: "error", role: "alert", hidden: true });
+    return {
+        element,
+        show(error) {
+            if (error.name === "AbortError") return;
+            element.hidden = false;
+            setText(element, error.message);
+        },
+        clear() {
+            element.hidden = true;
+            element.textContent = "";
+        },
+    };
+}
+
+// Runs `work` with its button off; what goes wrong is shown at `place`.
+export async function guarded(button, place, work) {
+    place.clear();
+    button.setAttribute("aria-busy", "true");
+    button.disabled = true;
+    try {
+        return await work();
+    } catch (error) {
+        place.show(error);
+        return undefined;
+    } finally {
+        button.removeAttribute("aria-busy");
+        button.disabled = false;
+    }
+}
+
+export const empty = (title, text, ...more) => h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", {}, text), ...more);

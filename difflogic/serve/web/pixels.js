@@ -1,0 +1,75 @@
+// Cells on a canvas: bits unpacked, pictures decoded, colours as everywhere in this project.
+
+import { h } from "./dom.js";
+
+const OFF = [0x15, 0x20, 0x2a];
+const ALPHABET = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/"; // as in difflogic/raster.py
+
+// The bits of a base64 text, eight to a byte, the first the highest: a Uint8Array of 0 and 1, `count` long.
+export function unpacked(base64, count) {
+    const text = atob(base64), bits = new Uint8Array(count);
+    for (let i = 0; i < count; i++) bits[i] = (text.charCodeAt(i >> 3) >> (7 - (i & 7))) & 1;
+    return bits;
+}
+
+// A picture of a configuration, rows of characters: {height, width, channels, bits [channels, H, W]}.
+export function decoded(rows, channels) {
+    const height = rows.length, width = rows[0].length, bits = new Uint8Array(channels * height * width);
+    rows.forEach((row, y) => {
+        for (let x = 0; x < width; x++) {
+            const value = ALPHABET.indexOf(row[x]);
+            for (let c = 0; c < channels; c++) bits[(c * height + y) * width + x] = (value >> c) & 1;
+        }
+    });
+    return { height, width, channels, bits };
+}
+
+// What a task's configuration wants to see; null for a rule, whose target depends on the start.
+export function targetOf(task) {
+    if (task.target === "picture") return decoded(task.picture, task.loss_channels);
+    if (task.target !== "checkerboard") return null;
+    const { height, width } = task, bits = new Uint8Array(height * width);
+    for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) bits[y * width + x] = ((x >> 1) + (y >> 1)) & 1;
+    return { height, width, channels: 1, bits };
+}
+
+// [red, green, blue] of a cell from its first channels.
+function colour(grid, place) {
+    const { channels, bits } = grid, area = grid.height * grid.width;
+    const bit = (c) => bits[c * area + place];
+    if (channels === 3) return [255 * bit(0), 255 * bit(1), 255 * bit(2)];
+    if (channels === 6) return [0, 1, 2].map((c) => 85 * (2 * bit(c) + bit(c + 3)));
+    let sum = 0;
+    for (let c = 0; c < channels; c++) sum += bit(c);
+    return OFF.map((dark) => Math.round(dark + ((255 - dark) * sum) / channels));
+}
+
+// Draws a grid {height, width, channels, bits [channels, H, W]}, a pixel a cell; the style sheet scales it up.
+export function paint(canvas, grid) {
+    paintRgb(canvas, grid.height, grid.width, (place) => colour(grid, place));
+}
+
+export function paintRgb(canvas, height, width, at) {
+    if (canvas.width !== width || canvas.height !== height) {
+        Object.assign(canvas, { width, height });
+        canvas.style.aspectRatio = `${width} / ${height}`;
+    }
+    const image = new ImageData(width, height);
+    for (let place = 0; place < height * width; place++) {
+        const [red, green, blue] = at(place);
+        image.data.set([red, green, blue, 255], 4 * place);
+    }
+    canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+// A small picture of what a job is to learn; a rule is written as its name.
+export function thumbnail(config) {
+    const target = config ? targetOf(config.task) : null;
+    if (!target) {
+        const rule = config?.task.rule ?? "";
+        return h("span", { class: "thumbnail word", "aria-hidden": "true" }, rule.includes("/") ? rule.replace("/", "\n") : "∿");
+    }
+    const canvas = h("canvas", { class: "thumbnail", "aria-hidden": "true" });
+    paint(canvas, target);
+    return canvas;
+}

@@ -1,0 +1,42 @@
+// What the circuit will see, and what it will cost, before anything is submitted.
+
+import { h, setText } from "./dom.js";
+import { count, large } from "./format.js";
+import { paintRgb } from "./pixels.js";
+
+export function previewPanel() {
+    const canvas = h("canvas", { class: "grid", role: "img" });
+    const words = h("p", { class: "quiet", role: "status" }), told = h("p", { class: "quiet" });
+    const error = h("p", { class: "error", role: "alert", hidden: true });
+    const names = ["Grid", "Channels", "Gates", "CA steps", "Epochs", "Cost"];
+    const values = names.map(() => h("dd", { class: "number" }, "–"));
+    const element = h("aside", { class: "card preview", "aria-labelledby": "preview-title" },
+        h("h2", { id: "preview-title" }, "What the circuit will see"), canvas, words, error,
+        h("dl", { class: "figures" }, names.map((name, i) => h("div", {}, h("dt", {}, name), values[i]))), told);
+
+    function show(found) {
+        const { model, task, train } = found.config, { target } = found;
+        error.hidden = true;
+        element.classList.remove("stale");
+        canvas.hidden = !target;
+        if (target) paintRgb(canvas, target.height, target.width, (place) => target.rgb[Math.floor(place / target.width)][place % target.width]);
+        const sentence = target ? `Target: ${task.target}, ${target.width} cells wide, ${target.height} high, ${lit(target)} on` : `Target: one generation of ${task.rule.includes("/") ? task.rule : "a rule given as a table"}`;
+        setText(words, sentence);
+        canvas.setAttribute("aria-label", sentence);
+        const cost = `${large(found.cost)}× checkerboard`;
+        [`${task.width}×${task.height}${model.periodic ? " torus" : ""}`, count(model.channels), count(found.gates), count(task.steps), count(train.epochs), cost].forEach((text, i) => setText(values[i], text));
+        setText(told, found.told ?? "");
+    }
+
+    const lit = ({ rgb }) => rgb.flat().filter((colour) => colour.some((part) => part > 0)).length;
+
+    return {
+        element,
+        show,
+        fail(problem) {
+            error.hidden = false;
+            setText(error, problem.message);
+            element.classList.add("stale");
+        },
+    };
+}

@@ -1,0 +1,72 @@
+// Axes: from values to pixels, the ticks between, and as many points as can be told apart.
+
+const LOG_FROM = 1; // below it the logarithmic scale is linear, so that a solved circuit's 0 has a place
+
+export const SCALES = {
+    log: {
+        forward: (value) => (value <= LOG_FROM ? value : 1 + Math.log10(value)),
+        ticks(most) {
+            const ticks = [0];
+            const step = Math.max(1, Math.ceil(Math.log10(Math.max(most, 1)) / 5));
+            for (let power = 0; 10 ** power <= most; power += step) ticks.push(10 ** power);
+            return ticks;
+        },
+    },
+    linear: { forward: (value) => value, ticks: (most) => round(0, most, 5) },
+};
+
+// About `wanted` round numbers from `from` to `to`.
+export function round(from, to, wanted) {
+    const rough = (to - from) / wanted;
+    if (!(rough > 0)) return [from];
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough);
+    const ticks = [];
+    for (let i = Math.ceil(from / step); i * step <= to * (1 + 1e-9); i++) ticks.push(i * step);
+    return ticks;
+}
+
+// At most four points per column of `points` [[x, y], ...] between two x: first, lowest, highest and last of each, and
+// one beyond each end, so that the line goes on to the edge.
+export function thinned(points, from, to, columns) {
+    let first = lowerBound(points, from), last = lowerBound(points, to);
+    first = Math.max(0, first - 1);
+    last = Math.min(points.length, last + 2);
+    if (last - first <= 4 * columns) return points.slice(first, last);
+    const kept = [], width = (to - from) / columns;
+    let bucket = [], end = -Infinity;
+    const flush = () => {
+        if (!bucket.length) return;
+        const sorted = [...bucket].sort((a, b) => a[1] - b[1]);
+        const wanted = new Set([bucket[0], sorted[0], sorted.at(-1), bucket.at(-1)]);
+        kept.push(...bucket.filter((point) => wanted.has(point)));
+        bucket = [];
+    };
+    for (const point of points.slice(first, last)) {
+        if (point[0] >= end) {
+            flush();
+            end = from + (Math.floor((point[0] - from) / width) + 1) * width;
+        }
+        bucket.push(point);
+    }
+    flush();
+    return kept;
+}
+
+// The place of the first point whose x is at least this.
+export function lowerBound(points, x) {
+    let low = 0, high = points.length;
+    while (low < high) {
+        const middle = (low + high) >> 1;
+        if (points[middle][0] < x) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+// The point nearest to x, or undefined.
+export function nearest(points, x) {
+    const after = lowerBound(points, x), [a, b] = [points[after - 1], points[after]];
+    if (!a || !b) return a ?? b;
+    return x - a[0] <= b[0] - x ? a : b;
+}

@@ -1,0 +1,45 @@
+// The part of the epochs that charts show: one for all charts of a page, so that they zoom and pan together.
+
+const LEAST = 4; // epochs
+
+export class Window extends EventTarget {
+    constructor() {
+        super();
+        Object.assign(this, { first: 0, last: 1, from: 0, to: 1, cursor: null, whole: true });
+    }
+
+    // All there is; where everything was shown, everything is shown again.
+    extend(first, last) {
+        if (first === this.first && last === this.last) return;
+        Object.assign(this, { first, last });
+        if (this.whole) this.show(first, last);
+    }
+
+    show(from, to) {
+        const width = Math.min(Math.max(to - from, LEAST), Math.max(this.last - this.first, LEAST));
+        from = Math.min(Math.max(from, this.first), Math.max(this.first, this.last - width));
+        Object.assign(this, { from, to: from + width, whole: width >= this.last - this.first });
+        this.dispatchEvent(new Event("change"));
+    }
+
+    // `factor` below 1 goes nearer; `around` stays where it is.
+    zoom(factor, around = this.cursor ?? (this.from + this.to) / 2) {
+        this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
+    }
+
+    pan(share) {
+        const by = share * (this.to - this.from);
+        this.show(this.from + by, this.to + by);
+    }
+
+    all() {
+        this.show(this.first, this.last);
+    }
+
+    point(cursor) {
+        if (cursor !== null) cursor = Math.round(Math.min(Math.max(cursor, this.from), this.to));
+        if (cursor === this.cursor) return;
+        this.cursor = cursor;
+        this.dispatchEvent(new Event("point"));
+    }
+}
