@@ -13,7 +13,7 @@ export function automatonPanel() {
     const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
     const aim = h("figure", { class: "aim", hidden: true }, target, h("figcaption", {}, "Target"));
     const channels = h("ul", { class: "tiles" });
-    const shown = h("div", { hidden: true }, h("div", { class: "stage" }, film.element, aim), words,
+    const shown = h("div", { hidden: true }, h("div", { class: "stage" }, film.canvas, aim), film.transport, words,
         h("h3", {}, "Channels"), channels);
     const nothing = empty("Nothing to see yet", "The automaton appears here when its training has begun and somebody watches.");
     const element = h("section", { class: "card automaton", "aria-labelledby": "automaton-title" },

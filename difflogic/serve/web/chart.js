@@ -5,7 +5,7 @@ import { count } from "./format.js";
 import { nearest, round, SCALES, thinned } from "./scale.js";
 import { steer } from "./steering.js";
 
-const MARGIN = { top: 10, right: 12, bottom: 26, left: 46 };
+const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
 const DOTS_UP_TO = 80;
 
 export class Chart {

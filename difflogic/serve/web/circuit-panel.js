@@ -38,7 +38,7 @@ export function circuitPanel(job, signal) {
             h("label", { class: "check" }, h("input", { type: "checkbox", value: name, checked: USUAL.has(name) }), h("span", {}, h("b", {}, name), " ", summary))));
     }
 
-    // Looks at the follow-ups until all of them have ended.
+    // Looks at the follow-ups until all of them have ended; the newest comes last, so that its drawing is shown.
     function poll() {
         polling?.abort();
         polling = new AbortController();
@@ -48,7 +48,7 @@ export function circuitPanel(job, signal) {
     async function look() {
         try {
             const { jobs } = await get(`/jobs?source=${job.id}&limit=50`, { signal });
-            for (const each of jobs) await show(each);
+            for (const each of jobs.reverse()) await show(each);
             if (jobs.every(isOver)) polling.abort();
         } catch (error) {
             place.show(error);
@@ -59,7 +59,7 @@ export function circuitPanel(job, signal) {
     async function show(follow) {
         if (!shown.has(follow.id)) {
             shown.set(follow.id, entry(follow));
-            list.append(shown.get(follow.id).element);
+            list.prepend(shown.get(follow.id).element);
         }
         await shown.get(follow.id).update(follow);
     }
@@ -74,7 +74,7 @@ export function circuitPanel(job, signal) {
             if (now.status !== "done" || filed) return;
             filed = true;
             const found = (await get(`/jobs/${now.id}/files`)).files;
-            files.replaceChildren(...found.map(({ name, bytes: size }) => h("li", {}, h("a", { href: fileAddress(now.id, name), download: true }, name), h("span", { class: "quiet number" }, bytes(size)))));
+            files.replaceChildren(...found.map(({ name, size }) => h("li", {}, h("a", { href: fileAddress(now.id, name), download: true }, name), h("span", { class: "quiet number" }, bytes(size)))));
             found.filter(({ name }) => name.endsWith(".svg")).forEach(({ name }) => draw(now, name));
         }
         return { element, update };

@@ -17,7 +17,7 @@ export function compareView(root, signal, ids) {
     const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates", ""].map((name) => h("th", { scope: "col" }, name));
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
     const nothing = empty("Nothing to compare", "Add a run above, or tick some in the list of jobs.");
-    const shown = h("div", {}, h("section", { class: "card" }, plot.element), h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Runs" }, h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body)));
+    const shown = h("div", {}, h("section", { class: "card", "aria-label": "Curves" }, plot.element), h("div", { class: "card scroll", tabindex: "0", role: "group", "aria-label": "Runs" }, h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body)));
     root.append(
         h("div", { class: "headline" }, h("h1", {}, "Compare runs"), h("label", { class: "inline" }, "Add ", picker)),
         place.element, nothing, shown);
@@ -38,11 +38,11 @@ export function compareView(root, signal, ids) {
     const stop = new AbortController();
     async function load() {
         try {
-            const [jobs, { runs }] = await Promise.all([
+            const [jobs, { jobs: rows }] = await Promise.all([
                 Promise.all(chosen.map((id) => get(`/jobs/${id}`, { signal }))),
                 get(`/compare?ids=${chosen.join(",")}`, { signal }),
             ]);
-            show(jobs, new Map(runs.map(({ id, rows }) => [id, rows])));
+            show(jobs, rows);
             if (jobs.every(isOver)) stop.abort();
         } catch (error) {
             place.show(error);
@@ -54,7 +54,7 @@ export function compareView(root, signal, ids) {
         const names = new Set(jobs.map(({ name }) => name));
         const runs = jobs.map((job) => {
             const rows = new Rows();
-            rows.add(found.get(job.id) ?? []);
+            rows.add(found[job.id]);
             return { name: names.size < jobs.length ? `${job.name} (${job.id.slice(0, 4)})` : job.name, rows };
         });
         plot.show(...seriesOfMany(runs), Math.max(1, ...runs.map(({ rows }) => rows.last)));

@@ -13,19 +13,21 @@ export function devicesView(root, signal) {
     const place = errorPlace(), cards = new Map();
     const list = h("ul", { class: "devices", "aria-label": "Workers" });
     const nothing = empty("No worker is there", "The server starts one for each device; `difflogic worker` adds more.");
-    root.append(h("h1", {}, "Devices"), place.element, nothing, list);
+    const machine = h("p", { class: "quiet" });
+    root.append(h("h1", {}, "Devices"), machine, place.element, nothing, list);
 
     async function load() {
         try {
-            const { workers } = await get("/devices", { signal });
+            const { devices, memory, free_memory: free } = await get("/devices", { signal });
             place.clear();
-            nothing.hidden = workers.length > 0;
-            const names = new Set(workers.map(({ name }) => name));
+            nothing.hidden = devices.length > 0;
+            setText(machine, memory === null ? "" : `This machine has ${bytes(memory)} of memory, ${bytes(free)} free.`);
+            const names = new Set(devices.map(({ name }) => name));
             for (const [name, card] of cards) if (!names.has(name)) {
                 card.element.remove();
                 cards.delete(name);
             }
-            for (const worker of workers) {
+            for (const worker of devices) {
                 if (!cards.has(worker.name)) {
                     cards.set(worker.name, deviceCard(worker));
                     list.append(cards.get(worker.name).element);
@@ -43,6 +45,7 @@ function deviceCard(worker) {
     const names = ["Speed", "Memory", "Seen"];
     const values = names.map(() => h("dd", { class: "number" }));
     const work = h("p", {}), speeds = [];
+    let shown = "";
     const line = s("svg", { class: "spark", viewBox: `0 0 ${KEPT} 24`, preserveAspectRatio: "none", "aria-hidden": "true" });
     const pill = h("span", { class: "pill" });
     const element = h("li", { class: "card device" },
@@ -51,17 +54,32 @@ function deviceCard(worker) {
         h("dl", { class: "figures" }, names.map((name, i) => h("div", {}, h("dt", {}, name), values[i]))));
 
     function update(now) {
-        const silent = (Date.now() - Date.parse(now.seen)) / 1000;
+        const silent = (Date.now() - 1000 * now.seen) / 1000;
         const state = silent > SILENT ? ["failed", "Silent"] : now.job ? ["running", "At work"] : ["queued", "Free"];
         [pill.dataset.status] = state;
         setText(pill, state[1]);
-        work.replaceChildren(now.job ? h("a", { href: `#/jobs/${now.job}` }, "Its job") : h("span", { class: "quiet" }, "Waits for a job"));
+        name(now.job);
         [rate(now.job ? now.epochs_per_s : null), bytes(now.memory), silent < 3 ? "now" : `${duration(silent)} ago`].forEach((text, i) => setText(values[i], text));
         speeds.push(now.job ? (now.epochs_per_s ?? 0) : 0);
         if (speeds.length > KEPT) speeds.shift();
         const most = Math.max(1e-9, ...speeds);
         const points = speeds.map((speed, i) => `${KEPT - speeds.length + i} ${(23 - (22 * speed) / most).toFixed(1)}`);
         line.replaceChildren(s("path", { class: "line soft", d: `M${points.join("L")}` }));
+    }
+
+    // The job by name, asked for when it is another one.
+    async function name(id) {
+        if (id === shown) return;
+        shown = id;
+        work.replaceChildren(h("span", { class: "quiet" }, id ? "Works" : "Waits for a job"));
+        if (!id) return;
+        try {
+            const job = await get(`/jobs/${id}`);
+            if (shown === id) work.replaceChildren("Works on ", h("a", { href: `#/jobs/${id}` }, job.name));
+        } catch (error) {
+            if (error.status !== 404) throw error;
+            work.replaceChildren(h("span", { class: "quiet" }, "Works for somebody else")); // jobs of others are not shown
+        }
     }
     return { element, update };
 }

@@ -29,6 +29,6 @@ export function filesPanel(job) {
         }
     }
 
-    const row = ({ name, bytes: size }) => h("li", {}, h("a", { href: fileAddress(job.id, name), download: true }, name), h("span", { class: "quiet number" }, bytes(size)));
+    const row = ({ name, size }) => h("li", {}, h("a", { href: fileAddress(job.id, name), download: true }, name), h("span", { class: "quiet number" }, bytes(size)));
     return { element, load };
 }

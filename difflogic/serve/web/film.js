@@ -13,7 +13,7 @@ export class Film {
         this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
         this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the rollout", oninput: () => this.moved() });
         this.where = h("output", { class: "number" });
-        this.element = h("div", { class: "film" }, this.canvas, h("div", { class: "transport" }, this.button, this.slider, this.where));
+        this.transport = h("div", { class: "transport" }, this.button, this.slider, this.where);
         Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null });
     }
 
@@ -22,7 +22,7 @@ export class Film {
         const first = !this.grids.length;
         Object.assign(this, { grids, steps, target });
         this.slider.max = grids.length - 1;
-        this.element.querySelector(".transport").hidden = grids.length < 2;
+        this.transport.hidden = grids.length < 2;
         this.at = this.playing && !first ? Math.min(this.at, grids.length - 1) : grids.length - 1;
         this.draw();
         if (first && grids.length > 1 && mayMove()) this.play();

@@ -5,11 +5,9 @@ const known = (value) => value !== null && value !== undefined && !Number.isNaN(
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 export const count = (value) => (known(value) ? whole.format(value) : NONE);
 
-export const large = (value) => (known(value) ? compact.format(value) : NONE);
 
 export const share = (part, all) => (all > 0 ? `${Math.floor((100 * part) / all)} %` : NONE);
 
@@ -22,15 +20,13 @@ export function loss(value) {
 
 export const rate = (value) => (known(value) && value > 0 ? `${short.format(value)} epochs/s` : NONE);
 
-export function bytes(value) {
-    if (!known(value)) return NONE;
-    const units = ["B", "KB", "MB", "GB", "TB"];
-    let unit = 0;
-    while (value >= 1000 && unit < units.length - 1) {
-        value /= 1000;
-        unit++;
-    }
-    return `${short.format(value)} ${units[unit]}`;
+export const bytes = (value) => (known(value) ? scaled(value, ["B", "KB", "MB", "GB", "TB"]) : NONE);
+
+export const large = (value) => (known(value) ? scaled(value, ["", "k", "M", "G", "T"]) : NONE);
+
+function scaled(value, units) {
+    const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(value, 1)) / 3)));
+    return `${short.format(value / 1000 ** unit)} ${units[unit]}`.trim();
 }
 
 export function duration(seconds) {

@@ -18,7 +18,7 @@ export function jobRow(job, chosen, changed) {
     const [pill, bar, buttons] = parts.map(({ element }) => element);
     const tick = h("input", { type: "checkbox", onchange: () => chosen(job.id, tick.checked) });
     const element = h("li", { class: "job", "data-id": job.id },
-        thumbnail(job.config),
+        thumbnail(job),
         h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, place.element),
         h("div", { class: "how" }, bar, numbers),
         h("div", { class: "acts" }, buttons, job.kind === "train" && h("label", { class: "inline quiet" }, tick, "Compare")));

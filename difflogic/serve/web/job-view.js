@@ -15,8 +15,6 @@ import { logPanel } from "./log-panel.js";
 import { announcer, errorPlace, showConnection } from "./notices.js";
 import { facts, isOver, progressBar, standing, statusPill } from "./progress.js";
 
-const ROWS_AT_ONCE = 5000;
-
 export async function jobView(root, signal, id) {
     root.append(h("h1", {}, "Job"), h("p", { class: "quiet", "aria-busy": "true" }, "Loading…"));
     try {
@@ -29,8 +27,8 @@ export async function jobView(root, signal, id) {
     }
 }
 
-// Head and stream, which every kind of job has. `parts` follow the job; `handlers` hear its stream.
-function follow(root, signal, job, place, parts, handlers) {
+// Head and stream, which every kind of job has: the stream brings all that was and all that comes. `parts` follow the job; `handlers` hear its stream.
+function follow(signal, job, place, parts, handlers) {
     const say = announcer();
     let stream = null, current = job;
 
@@ -57,7 +55,8 @@ function follow(root, signal, job, place, parts, handlers) {
             showConnection(state, message);
             if (state === "over" && message) place.show(new Error(message));
         };
-        listen(`/jobs/${job.id}/events`, { job: changed, ...handlers }, heard, stream.signal);
+        const end = ({ status }) => status === "deleted" && changed(null);
+        listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, heard, stream.signal);
     }
 
     parts.forEach((part) => part.update(job));
@@ -117,17 +116,7 @@ function trainingView(root, signal, job) {
     const census = checkpoints(job, gates, files, place);
     automaton.aimAt(job.config);
     automaton.load(job.id).catch(place.show);
-    const changed = follow(root, signal, job, place, [top, numbers, circuit, log, census], { rows: grown, frame: automaton.show });
-    earlier(job.id, grown, signal).catch(place.show);
-}
-
-// Rows that were written before the stream began: what both bring counts once.
-async function earlier(id, grown, signal) {
-    for (let after = 0; after !== null && !signal.aborted; ) {
-        const { rows, next } = await get(`/jobs/${id}/metrics?after=${after}&limit=${ROWS_AT_ONCE}`, { signal });
-        grown(rows);
-        after = rows.length ? next : null;
-    }
+    const changed = follow(signal, job, place, [top, numbers, circuit, log, census], { rows: grown, frame: automaton.show });
 }
 
 // Gates and files, asked for whenever there is a new checkpoint.
@@ -182,5 +171,5 @@ function followUpView(root, signal, job) {
     const source = h("p", {}, "Works on the circuit of ", h("a", { href: `#/jobs/${job.source}` }, "its training"), ".");
     root.append(top.element, job.source && source, files.element, log.element);
     const reload = { update: () => files.load() };
-    const changed = follow(root, signal, job, place, [top, log, reload], {});
+    const changed = follow(signal, job, place, [top, log, reload], {});
 }

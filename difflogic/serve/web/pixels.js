@@ -62,12 +62,12 @@ export function paintRgb(canvas, height, width, at) {
     canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-// A small picture of what a job is to learn; a rule is written as its name.
-export function thumbnail(config) {
+// A small picture of what a job is to learn; a rule is written as its name, a follow-up as its kind.
+export function thumbnail({ config, kind }) {
     const target = config ? targetOf(config.task) : null;
     if (!target) {
-        const rule = config?.task.rule ?? "";
-        return h("span", { class: "thumbnail word", "aria-hidden": "true" }, rule.includes("/") ? rule.replace("/", "\n") : "∿");
+        const word = config ? config.task.rule.slice(0, 8).replace("/", "\n") : kind;
+        return h("span", { class: "thumbnail word", "aria-hidden": "true" }, word);
     }
     const canvas = h("canvas", { class: "thumbnail", "aria-hidden": "true" });
     paint(canvas, target);

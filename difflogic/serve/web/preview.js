@@ -1,14 +1,14 @@
 // What the circuit will see, and what it will cost, before anything is submitted.
 
 import { h, setText } from "./dom.js";
-import { count, large } from "./format.js";
+import { bytes, count, large } from "./format.js";
 import { paintRgb } from "./pixels.js";
 
 export function previewPanel() {
     const canvas = h("canvas", { class: "grid", role: "img" });
     const words = h("p", { class: "quiet", role: "status" }), told = h("p", { class: "quiet" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
-    const names = ["Grid", "Channels", "Gates", "CA steps", "Epochs", "Cost"];
+    const names = ["Grid", "Channels", "Gates", "CA steps", "Epochs", "Gate evaluations", "Memory"];
     const values = names.map(() => h("dd", { class: "number" }, "–"));
     const element = h("aside", { class: "card preview", "aria-labelledby": "preview-title" },
         h("h2", { id: "preview-title" }, "What the circuit will see"), canvas, words, error,
@@ -23,9 +23,10 @@ export function previewPanel() {
         const sentence = target ? `Target: ${task.target}, ${target.width} cells wide, ${target.height} high, ${lit(target)} on` : `Target: one generation of ${task.rule.includes("/") ? task.rule : "a rule given as a table"}`;
         setText(words, sentence);
         canvas.setAttribute("aria-label", sentence);
-        const cost = `${large(found.cost)}× checkerboard`;
-        [`${task.width}×${task.height}${model.periodic ? " torus" : ""}`, count(model.channels), count(found.gates), count(task.steps), count(train.epochs), cost].forEach((text, i) => setText(values[i], text));
-        setText(told, found.told ?? "");
+        const { evaluations, memory } = found.cost;
+        [`${task.width}×${task.height}${model.periodic ? " torus" : ""}`, count(model.channels), count(found.gates), count(task.steps), count(train.epochs), large(evaluations), bytes(memory)].forEach((text, i) => setText(values[i], text));
+        const changed = Object.keys(found.changed);
+        setText(told, changed.length ? `Changed for it: ${changed.join(", ")}.` : "");
     }
 
     const lit = ({ rgb }) => rgb.flat().filter((colour) => colour.some((part) => part > 0)).length;

@@ -5,6 +5,7 @@ import { h } from "./dom.js";
 import { dropZone } from "./drop-zone.js";
 import { fieldEditor } from "./fields.js";
 import { errorPlace, guarded } from "./notices.js";
+import { thumbnail } from "./pixels.js";
 import { previewPanel } from "./preview.js";
 
 const WAIT = 300;
@@ -65,7 +66,7 @@ function form(root, signal, offer, source) {
     function presetCard(each, on, about = each.about) {
         return h("label", { class: "preset" },
             h("input", { type: "radio", name: "preset", value: each.name, checked: on, onchange: () => choose(each) }),
-            h("span", {}, h("b", {}, each.name), h("small", {}, about)));
+            h("span", {}, h("b", {}, each.name), h("small", {}, about)), thumbnail({ config: each.config }));
     }
 
     function choose(each) {

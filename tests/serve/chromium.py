@@ -1,0 +1,239 @@
+"""Headless Chromium, driven as by a person: real keys, real clicks, a real file dragged in.
+
+The DevTools protocol over a pipe, https://chromedevtools.github.io/devtools-protocol/: no package is needed for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import queue
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from difflogic.circuits.export.proofs.html import FLAGS
+
+SECONDS = 60.0
+"""Whatever has not happened by then does not."""
+LOOK_S = 0.05
+KEYS = {
+    "Enter": (13, "\r"),
+    "Tab": (9, ""),
+    "Escape": (27, ""),
+    "Space": (32, " "),
+    "ArrowLeft": (37, ""),
+    "ArrowRight": (39, ""),
+    "ArrowUp": (38, ""),
+    "ArrowDown": (40, ""),
+}
+SHIFT = 8
+
+
+class Browser:
+    """One Chromium; every page of it is a profile of its own."""
+
+    def __init__(self, outgoing: int, incoming: int) -> None:
+        self._outgoing = outgoing
+        self._messages: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._calls = 0
+        self.heard: list[dict[str, Any]] = []
+        """Every event so far."""
+        threading.Thread(target=self._listen, args=(incoming,), daemon=True).start()
+
+    def _listen(self, incoming: int) -> None:
+        rest = b""
+        while piece := os.read(incoming, 1 << 16):
+            *whole, rest = (rest + piece).split(b"\0")
+            for message in whole:
+                self._messages.put(json.loads(message))
+
+    def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
+        """The result of a command. AssertionError where Chromium refuses it."""
+        self._calls += 1
+        message: dict[str, Any] = {"id": self._calls, "method": method, "params": parameters}
+        if session is not None:
+            message["sessionId"] = session
+        data = json.dumps(message).encode() + b"\0"
+        while data:
+            data = data[os.write(self._outgoing, data) :]
+        while True:
+            answer = self._messages.get(timeout=SECONDS)
+            if answer.get("id") == self._calls:
+                assert "error" not in answer, (method, answer["error"])
+                result: dict[str, Any] = answer["result"]
+                return result
+            self.heard.append(answer)
+
+    def page(self, width: int = 1280, height: int = 900, dark: bool = False, still: bool = False) -> Page:
+        """A new page of this size; `still`: its user wants less motion."""
+        context = self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        page = Page(self, session, context)
+        for domain in ("Page", "Runtime", "Log"):
+            page.call(f"{domain}.enable")
+        page.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce" if still else ""}
+        page.call("Emulation.setEmulatedMedia", features=[{"name": k, "value": v} for k, v in wishes.items()])
+        return page
+
+
+class Page:
+    """A tab."""
+
+    def __init__(self, browser: Browser, session: str, context: str) -> None:
+        self._browser, self._session, self._context = browser, session, context
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        return self._browser.call(method, self._session, **parameters)
+
+    def close(self) -> None:
+        self._browser.call("Target.disposeBrowserContext", browserContextId=self._context)
+
+    def goto(self, address: str) -> None:
+        self.call("Page.navigate", url=address)
+        self.wait("document.readyState === 'complete'")
+
+    def js(self, expression: str) -> Any:
+        """The value of an expression on the page, awaited. AssertionError where it throws."""
+        found = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in found, (expression, found["exceptionDetails"])
+        return found["result"].get("value")
+
+    def wait(self, expression: str, seconds: float = SECONDS) -> None:
+        """Until it is true. AssertionError with what the page shows, where that never comes."""
+        until = time.monotonic() + seconds
+        while not self.js(f"Boolean({expression})"):
+            assert time.monotonic() < until, f"never so: {expression}\n{self.text()}\n{self.problems()}"
+            time.sleep(LOOK_S)
+
+    def text(self, selector: str = "body") -> str:
+        """What is written there, as it is seen."""
+        return str(self.js(f"document.querySelector({json.dumps(selector)})?.innerText"))
+
+    def see(self, text: str, selector: str = "body", seconds: float = SECONDS) -> None:
+        """Wait for a text."""
+        self.wait(f"document.querySelector({json.dumps(selector)})?.innerText.includes({json.dumps(text)})", seconds)
+
+    def click(self, selector: str) -> None:
+        """With the mouse, in the middle of what is there and not covered."""
+        x, y = self.middle(selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def middle(self, selector: str) -> tuple[float, float]:
+        """Of an element, scrolled into view."""
+        found = json.dumps(selector)
+        self.wait(f"document.querySelector({found})?.checkVisibility() && !document.querySelector({found}).disabled")
+        x, y = self.js(
+            f"(() => {{ const e = document.querySelector({found}); e.scrollIntoView({{ block: 'center' }}); "
+            "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+        )
+        return x, y
+
+    def press(self, *keys: str) -> None:
+        """One key after the other; `Shift+Tab` holds one down."""
+        for each in keys:
+            key = each.removeprefix("Shift+")
+            code, text = KEYS.get(key, (ord(key.upper()[0]), key))
+            name = " " if key == "Space" else key
+            held = SHIFT if key != each else 0
+            common = {"key": name, "code": key, "windowsVirtualKeyCode": code, "modifiers": held}
+            self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def type(self, text: str) -> None:
+        """Into what has the focus."""
+        self.call("Input.insertText", text=text)
+
+    def fill(self, selector: str, text: str) -> None:
+        """A field, instead of what it holds."""
+        self.click(selector)
+        self.js(f"document.querySelector({json.dumps(selector)}).select()")
+        self.type(text)
+
+    def drop(self, file: Path, selector: str) -> None:
+        """Drag a file from elsewhere and let it go there."""
+        x, y = self.middle(selector)
+        data = {"items": [], "files": [str(file)], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
+
+    def focused(self) -> str:
+        """Name of what has the focus, as a screen reader would say it."""
+        return str(
+            self.js(
+                "(() => { const e = document.activeElement; return e.getAttribute('aria-label') "
+                "|| e.closest('label')?.innerText || e.labels?.[0]?.innerText || e.innerText || e.tagName; })()"
+            )
+        ).strip()
+
+    def tab_to(self, name: str, most: int = 80) -> None:
+        """By the Tab key alone. AssertionError where that does not lead there."""
+        met = []
+        for _ in range(most):
+            self.press("Tab")
+            met.append(self.focused())
+            if met[-1].startswith(name):
+                return
+        raise AssertionError(f"Tab never reached {name!r}, but {met}")
+
+    def screenshot(self, path: Path, whole: bool = False) -> None:
+        """As PNG; `whole`: the page beyond the window too."""
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole, **self._clip(whole))
+        path.write_bytes(base64.b64decode(shot["data"]))
+
+    def _clip(self, whole: bool) -> dict[str, Any]:
+        if not whole:
+            return {}
+        size = self.call("Page.getLayoutMetrics")["cssContentSize"]
+        return {"clip": {**size, "scale": 1}}
+
+    def problems(self) -> list[str]:
+        """Errors and warnings so far, exceptions and breaches of the content policy among them."""
+        found = []
+        for event in self._browser.heard:
+            if event.get("sessionId") != self._session:
+                continue
+            method, told = event["method"], event["params"]
+            if method == "Runtime.exceptionThrown":
+                found.append(json.dumps(told["exceptionDetails"]))
+            elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning"):
+                found.append(json.dumps(told["args"]))
+            elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
+                found.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+        return found
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Without a window, with a profile that is thrown away."""
+    to_it, outgoing = os.pipe()
+    incoming, from_it = os.pipe()
+    with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:
+        root = ["--no-sandbox"] if os.geteuid() == 0 else []  # its sandbox refuses root
+        flags = [each for each in FLAGS if "webgpu" not in each]
+        command = ["chromium", *flags, *root, "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank"]
+        line = f"exec {shlex.join(command)} 3<&{to_it} 4>&{from_it}"
+        process = subprocess.Popen(
+            ["bash", "-c", line], pass_fds=(to_it, from_it), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        os.close(to_it)
+        os.close(from_it)
+        try:
+            yield Browser(outgoing, incoming)
+        finally:
+            process.terminate()
+            process.wait()
+            os.close(outgoing)
+            os.close(incoming)
