@@ -234,6 +234,35 @@ class PresetList(BaseModel):
     presets: list[PresetReply]
 
 
+class FieldReply(BaseModel):
+    """A field of a configuration."""
+
+    path: Annotated[str, Field(description="As `set` of a job takes it: train.lr.")]
+    kind: Literal["boolean", "integer", "number", "text", "list"]
+    about: Annotated[str, Field(description="What it is for.")]
+    limits: Annotated[str | None, Field(description="The values it takes, in words.")]
+    names: Annotated[list[str], Field(description="The words it takes; empty where it is free.")]
+
+
+class FieldList(BaseModel):
+    """Every field of a configuration."""
+
+    fields: list[FieldReply]
+
+
+class FormatReply(BaseModel):
+    """A format of an export."""
+
+    name: str
+    about: str
+
+
+class FormatList(BaseModel):
+    """All formats."""
+
+    formats: list[FormatReply]
+
+
 class LimitsReply(BaseModel):
     """The most that a job or an upload may ask for."""
 

@@ -9,9 +9,10 @@ from fastapi import APIRouter
 
 from difflogic import presets as known
 from difflogic.memory import free_memory, physical_memory
+from difflogic.serve import told
 from difflogic.serve.context import ALWAYS, Asks, Here, errors, reply
 from difflogic.serve.cost import cost_of
-from difflogic.serve.schemas import DeviceList, LimitsReply, PresetList
+from difflogic.serve.schemas import DeviceList, FieldList, FormatList, LimitsReply, PresetList
 
 router = APIRouter(tags=["server"])
 
@@ -35,6 +36,18 @@ def presets(_asks: Asks) -> Any:
         found.append({"name": name, "about": preset.about, "config": config.to_dict(), "gates": config.model.gates,
                       "cost": cost_of(config, 1).to_dict()})  # fmt: skip
     return reply({"presets": found})
+
+
+@router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))
+def fields(_asks: Asks) -> Any:
+    """The fields of a configuration: what each is for, and which values it takes."""
+    return reply({"fields": told.fields()})
+
+
+@router.get("/formats", response_model=FormatList, responses=errors(*ALWAYS))
+def formats(_asks: Asks) -> Any:
+    """What a circuit can be exported to."""
+    return reply({"formats": told.formats()})
 
 
 @router.get("/limits", response_model=LimitsReply, responses=errors(*ALWAYS))

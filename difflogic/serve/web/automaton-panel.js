@@ -13,11 +13,12 @@ export function automatonPanel() {
     const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
     const aim = h("figure", { class: "aim", hidden: true }, target, h("figcaption", {}, "Target"));
     const channels = h("ul", { class: "tiles" });
-    const shown = h("div", { hidden: true }, h("div", { class: "stage" }, film.canvas, aim), film.transport, words,
-        h("h3", {}, "Channels"), channels);
+    const stage = h("div", { class: "stage" }, film.canvas, aim);
+    const shown = h("div", { hidden: true }, film.transport, words, h("h3", {}, "Channels"), channels);
     const nothing = empty("Nothing to see yet", "The automaton appears here when its training has begun and somebody watches.");
     const element = h("section", { class: "card automaton", "aria-labelledby": "automaton-title" },
-        h("h2", { id: "automaton-title" }, "The automaton"), nothing, shown);
+        h("h2", { id: "automaton-title" }, "The automaton"), stage, nothing, shown);
+    film.canvas.hidden = true;
     let wanted = null;
 
     function aimAt(config) {
@@ -32,7 +33,7 @@ export function automatonPanel() {
         const bits = unpacked(frame.film.bits, frame.film.steps.length * visible * area);
         const grids = frame.film.steps.map((_, i) => ({ height, width, channels: visible, bits: bits.subarray(i * visible * area, (i + 1) * visible * area) }));
         nothing.hidden = true;
-        shown.hidden = false;
+        shown.hidden = film.canvas.hidden = false;
         film.show(grids, frame.film.steps, wanted);
         setText(words, `The hard circuit of epoch ${count(frame.epoch)} on a start of its own: ${film.result()}`);
         drawTiles(frame.tiles, height, width);

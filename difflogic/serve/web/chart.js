@@ -75,7 +75,7 @@ export class Chart {
             s("line", { class: "rule", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
             s("text", { class: "tick", x: MARGIN.left - 8, y: this.y(tick) + 4, "text-anchor": "end" }, this.write.tick(tick)),
         ]);
-        const columns = round(this.span.from, this.span.to, Math.max(2, inner.width / 110)).map((tick) =>
+        const columns = round(this.span.from, this.span.to, Math.max(2, inner.width / 110), 1).map((tick) =>
             s("text", { class: "tick", x: this.x(tick), y: bottom + 18, "text-anchor": "middle" }, count(tick)));
         return [...rows.flat(), ...columns];
     }

@@ -18,8 +18,8 @@ export function circuitPanel(job, signal) {
     const evaluate = button("Evaluate", "evaluate", () => ({}));
     const list = h("ul", { class: "follow-ups", "aria-label": "Follow-up jobs" });
     const drawing = h("figure", { class: "drawing", hidden: true });
-    const offer = h("div", {}, h("div", { class: "buttons" }, simplify, evaluate), h("details", {}, h("summary", {}, "Export the circuit"), formats, exporting));
-    const wait = empty("No circuit yet", "It can be simplified, drawn and exported when its training has ended.");
+    const offer = h("div", {}, h("div", { class: "buttons" }, job.kind === "train" && [simplify, evaluate]), h("details", {}, h("summary", {}, "Export the circuit"), formats, exporting));
+    const wait = empty("No circuit yet", "It can be simplified, drawn and exported from the first checkpoint on.");
     const element = h("section", { class: "card", "aria-labelledby": "circuit-title" }, h("h2", { id: "circuit-title" }, "The circuit"), wait, offer, place.element, list, drawing);
     const shown = new Map();
     let polling = null;
@@ -33,9 +33,9 @@ export function circuitPanel(job, signal) {
     }
 
     async function offered() {
-        const { formats: names } = await get("/limits");
-        formats.replaceChildren(formats.firstChild, ...Object.entries(names).map(([name, summary]) =>
-            h("label", { class: "check" }, h("input", { type: "checkbox", value: name, checked: USUAL.has(name) }), h("span", {}, h("b", {}, name), " ", summary))));
+        const { formats: known } = await get("/formats", { signal });
+        formats.append(...known.map(({ name, about }) =>
+            h("label", { class: "check" }, h("input", { type: "checkbox", value: name, checked: USUAL.has(name) }), h("span", {}, h("b", {}, name), " ", about))));
     }
 
     // Looks at the follow-ups until all of them have ended; the newest comes last, so that its drawing is shown.
@@ -93,7 +93,7 @@ export function circuitPanel(job, signal) {
     return {
         element,
         update(now) {
-            const ready = now.status === "done" || (now.status !== "running" && now.saved_epoch > 0);
+            const ready = now.kind === "train" ? now.saved_epoch > 0 : now.status === "done";
             wait.hidden = ready || shown.size > 0;
             offer.hidden = !ready;
         },

@@ -4,14 +4,14 @@ import { h, setText } from "./dom.js";
 
 const TYPES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm";
 
-// {element, file(): File or null, clear()}; `changed()` is called when there is another picture.
-export function dropZone(changed) {
+// {element, file(): File or null, take(File or null)}; `changed()` is called when there is another picture.
+export function dropZone(title, changed) {
     let file = null;
     const input = h("input", { type: "file", accept: TYPES, onchange: () => take(input.files[0]) });
     const words = h("span", { class: "quiet" });
     const away = h("button", { type: "button", hidden: true, onclick: () => take(null) }, "Take it away");
     const picture = h("img", { alt: "", hidden: true });
-    const zone = h("label", { class: "drop" }, picture, h("b", {}, "Drop a picture here"), words, input);
+    const zone = h("label", { class: "drop" }, picture, h("b", {}, title), words, input);
     const element = h("div", { class: "drop-zone" }, zone, away);
 
     function take(given) {

@@ -68,7 +68,7 @@ export function fieldEditor(about, changed) {
 const sectionOf = (path) => path.split(".").slice(0, -1).join(".");
 
 function controlFor({ path, kind, names }, id, hint) {
-    const common = { id, "aria-describedby": hint, name: path };
+    const common = { id, "aria-describedby": hint, name: `set.${path}` };
     if (names?.length) return h("select", common, names.map((name) => h("option", { value: name }, name)));
     if (kind === "boolean") return h("input", { ...common, type: "checkbox" });
     if (kind === "list") return h("textarea", { ...common, rows: path.includes("picture") ? 6 : 2, spellcheck: "false" });

@@ -107,7 +107,7 @@ function trainingView(root, signal, job) {
             h("section", { class: "card", "aria-labelledby": "curves-title" }, h("h2", { id: "curves-title" }, "Learning"), plot.element, table.element)),
         gates.element, circuit.element, h("div", { class: "columns even" }, files.element, configPanel(job)), log.element);
 
-    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, 1));
+    const draw = () => plot.show(...seriesOfOne(rows), rows.last || job.epochs);
     const grown = (found) => {
         rows.add(found);
         draw();
@@ -115,7 +115,8 @@ function trainingView(root, signal, job) {
     };
     const census = checkpoints(job, gates, files, place);
     automaton.aimAt(job.config);
-    automaton.load(job.id).catch(place.show);
+    if (job.epoch > 0) automaton.load(job.id).catch(place.show);
+    draw();
     const changed = follow(signal, job, place, [top, numbers, circuit, log, census], { rows: grown, frame: automaton.show });
 }
 
@@ -126,16 +127,16 @@ function checkpoints(job, gates, files, place) {
         try {
             gates.show(await get(`/jobs/${job.id}/gates`));
         } catch (error) {
-            if (error.status !== 404) place.show(error);
+            place.show(error);
         }
-        await files.load();
     }
     return {
         update(now) {
             const state = `${now.saved_epoch} ${now.status}`;
             if (state === seen) return;
             seen = state;
-            load();
+            files.load();
+            if (now.saved_epoch > 0) load();
         },
     };
 }
@@ -169,7 +170,8 @@ function followUpView(root, signal, job) {
     const top = head(job, place, (now) => changed(now));
     const log = logPanel(job, signal), files = filesPanel(job);
     const source = h("p", {}, "Works on the circuit of ", h("a", { href: `#/jobs/${job.source}` }, "its training"), ".");
-    root.append(top.element, job.source && source, files.element, log.element);
+    const circuit = job.kind === "simplify" && circuitPanel(job, signal);
+    root.append(top.element, ...[job.source && source, circuit?.element, files.element, log.element].filter(Boolean));
     const reload = { update: () => files.load() };
-    const changed = follow(signal, job, place, [top, log, reload], {});
+    const changed = follow(signal, job, place, [top, log, reload, circuit].filter(Boolean), {});
 }

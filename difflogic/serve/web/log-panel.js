@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { h, repeat, setText } from "./dom.js";
 import { errorPlace } from "./notices.js";
 
-const LINES = 400;
+const MOST = 1 << 15; // bytes
 const EVERY = 3000;
 
 export function logPanel(job, signal) {
@@ -15,7 +15,7 @@ export function logPanel(job, signal) {
 
     async function load() {
         try {
-            const { text: found } = await get(`/jobs/${job.id}/log?tail=${LINES}`, { signal });
+            const { text: found } = await get(`/jobs/${job.id}/log?tail=${MOST}`, { signal });
             const atEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 4;
             setText(text, found || "Nothing was written yet.");
             if (atEnd) text.scrollTop = text.scrollHeight;

@@ -4,7 +4,8 @@ import { h, setText } from "./dom.js";
 import { bytes, count, large } from "./format.js";
 import { paintRgb } from "./pixels.js";
 
-export function previewPanel() {
+// `more`: what stands below.
+export function previewPanel(...more) {
     const canvas = h("canvas", { class: "grid", role: "img" });
     const words = h("p", { class: "quiet", role: "status" }), told = h("p", { class: "quiet" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
@@ -12,7 +13,7 @@ export function previewPanel() {
     const values = names.map(() => h("dd", { class: "number" }, "–"));
     const element = h("aside", { class: "card preview", "aria-labelledby": "preview-title" },
         h("h2", { id: "preview-title" }, "What the circuit will see"), canvas, words, error,
-        h("dl", { class: "figures" }, names.map((name, i) => h("div", {}, h("dt", {}, name), values[i]))), told);
+        h("dl", { class: "figures" }, names.map((name, i) => h("div", {}, h("dt", {}, name), values[i]))), told, more);
 
     function show(found) {
         const { model, task, train } = found.config, { target } = found;

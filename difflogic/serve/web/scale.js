@@ -15,9 +15,9 @@ export const SCALES = {
     linear: { forward: (value) => value, ticks: (most) => round(0, most, 5) },
 };
 
-// About `wanted` round numbers from `from` to `to`.
-export function round(from, to, wanted) {
-    const rough = (to - from) / wanted;
+// About `wanted` round numbers from `from` to `to`, `least` apart or more.
+export function round(from, to, wanted, least = 0) {
+    const rough = Math.max(least, (to - from) / wanted);
     if (!(rough > 0)) return [from];
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough);
