@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -13,12 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic import checkpoint
 from difflogic import gates as names
-from difflogic.errors import CheckpointError
 from difflogic.files import TEMPORARY
+from difflogic.serve import gate_history
 from difflogic.serve.folders import JobFolder
-from difflogic.train.evaluation.census import census
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
 """Of a file: no separator, and no dot at the beginning."""
@@ -33,6 +30,8 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 BLOCK = 1 << 20
+EVALUATIONS = 200
+"""Of a gate history; more cannot be told apart on a page."""
 
 
 @dataclass(frozen=True)
@@ -103,22 +102,10 @@ def frame(path: Path) -> dict[str, Any] | None:
     return data
 
 
-def gates(run: Path) -> dict[str, Any] | None:
-    """The most probable gates by layer at the last checkpoint; None where there is none that can be read."""
-    try:
-        path = checkpoint.locate(run)
-        status = path.stat()
-        return _census(path, status.st_mtime_ns, status.st_ino)
-    except (CheckpointError, FileNotFoundError):
-        return None
-
-
-@functools.lru_cache(maxsize=64)
-def _census(path: Path, _modified: int, _inode: int) -> dict[str, Any]:
-    """Remembered as long as the file is the same: a page asks again and again."""
-    found = checkpoint.load(path)
-    layers = [{"name": layer.name, "counts": list(layer.kinds)} for layer in census(found.circuit)]
-    return {"epoch": found.state.epoch, "names": list(names.NAMES), "layers": layers}
+def gates(path: Path) -> dict[str, Any] | None:
+    """The most probable gates by layer, evaluation by evaluation; None where there was none yet. Raises OSError."""
+    found = gate_history.entries(path, EVALUATIONS)
+    return {"names": list(names.NAMES), "history": found} if found else None
 
 
 def zipped(place: JobFolder, folder: str) -> Iterator[bytes]:

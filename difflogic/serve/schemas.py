@@ -176,18 +176,24 @@ class Frame(BaseModel):
 
 
 class GateLayer(BaseModel):
-    """One layer of the circuit at the last checkpoint."""
+    """One layer of the circuit."""
 
     name: str
     counts: Annotated[list[int], Field(min_length=16, max_length=16, description="Of each of the sixteen gates.")]
 
 
-class GateCounts(BaseModel):
-    """The most probable gates, layer by layer."""
+class GateEntry(BaseModel):
+    """The most probable gates at an evaluation, layer by layer."""
 
     epoch: int
-    names: Annotated[list[str], Field(min_length=16, max_length=16)]
     layers: list[GateLayer]
+
+
+class GateCounts(BaseModel):
+    """What the gates became."""
+
+    names: Annotated[list[str], Field(min_length=16, max_length=16)]
+    history: Annotated[list[GateEntry], Field(description="By epoch, thinned to at most 200.")]
 
 
 class LogReply(BaseModel):

@@ -83,7 +83,10 @@ class Browser:
         page.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        wishes = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce" if still else ""}
+        wishes = {
+            "prefers-color-scheme": "dark" if dark else "light",
+            "prefers-reduced-motion": "reduce" if still else "",
+        }
         page.call("Emulation.setEmulatedMedia", features=[{"name": k, "value": v} for k, v in wishes.items()])
         return page
 

@@ -70,10 +70,10 @@ def frame(here: Here, mine: Mine) -> Any:
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
 def gates(here: Here, mine: Mine) -> Any:
-    """Which gates each layer is made of, at the last checkpoint, of a population in the best model."""
-    found = artefacts.gates(here.store.place(mine.id).run)
+    """Which gates each layer was made of, evaluation by evaluation, of a population in the best model."""
+    found = artefacts.gates(here.store.place(mine.id).gates)
     if found is None:
-        raise ApiError(404, "no_checkpoint", "There is no checkpoint yet.")
+        raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
     return reply(found)
 
 

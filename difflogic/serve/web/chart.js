@@ -9,9 +9,9 @@ const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
 const DOTS_UP_TO = 80;
 
 export class Chart {
-    // `span` is a Window; options: title, label (for those who do not see it), height, scale, most (of y), write (a value as text).
-    constructor(span, { title, label, height = 220, scale = "log", most = null, write }) {
-        Object.assign(this, { span, height, scale, most, write, series: [], width: 600 });
+    // `span` is a Window; options: title, label (for those who do not see it), height, scale, write (a value as text).
+    constructor(span, { title, label, height = 220, scale = "log", write }) {
+        Object.assign(this, { span, height, scale, write, series: [], width: 600 });
         this.svg = s("svg", { class: "chart", tabindex: "0", role: "application", "aria-label": `${label} Left and right arrows read off values, plus and minus zoom, Page Up and Page Down move, 0 shows all.` });
         this.legend = h("ul", { class: "legend" });
         this.element = h("figure", { class: "figure" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.svg);
@@ -51,7 +51,7 @@ export class Chart {
         const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
         this.x = (value) => MARGIN.left + ((value - span.from) / (span.to - span.from || 1)) * inner.width;
         const seen = this.series.map((each) => thinned(each.points, span.from, span.to, inner.width));
-        const top = this.most ?? this.highest(seen);
+        const top = this.highest(seen);
         const { forward, ticks } = SCALES[this.scale];
         this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value)) / forward(top));
         this.svg.replaceChildren(

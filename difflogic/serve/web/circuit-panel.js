@@ -100,8 +100,10 @@ export function circuitPanel(job, signal) {
     };
 }
 
-// What simplification came to.
+// What a follow-up came to.
 function resultWords(job) {
-    const { gates, simplified } = job.result ?? {};
-    return simplified === undefined ? "" : `${count(gates)} gates became ${count(simplified)}`;
+    const { gates, equal, measures, left_out: left } = job.result ?? {};
+    if (gates) return `${count(gates.before)} gates became ${count(gates.after)}, ${equal ? "proved equal" : "not proved equal"}`;
+    if (measures) return Object.values(measures).join("; ");
+    return Object.values(left ?? {}).join(" ");
 }

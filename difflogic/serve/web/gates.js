@@ -1,4 +1,4 @@
-// The sixteen gates by what they do: shares over the epochs, and how many of each there are now.
+// The sixteen gates by what they do: how many over the epochs, and how many of each there are now.
 
 import { Chart } from "./chart.js";
 import { h, setText } from "./dom.js";
@@ -14,21 +14,22 @@ const FAMILIES = [
     { name: "XOR, XNOR", style: "xors", gates: [6, 9] },
     { name: "constants", style: "constants", gates: [0, 15] },
 ];
+const WIRES = FAMILIES[0].gates; // all gates begin so: those that compute something would be lost among them
 const styleOf = (gate) => FAMILIES.find((family) => family.gates.includes(gate)).style;
-const percent = { tick: (value) => `${value} %`, value: (value) => `${value.toFixed(1)} %` };
 
 export function gatesPanel(span) {
-    const chart = new Chart(span, { title: "Shares over the epochs", label: "How the shares of the kinds of gates change, by epoch.", height: 190, scale: "linear", most: 100, write: percent });
-    const layer = h("select", { "aria-label": "Layer", onchange: () => draw() });
+    const chart = new Chart(span, { title: "Over the epochs", label: "How many gates of each kind there are, by epoch.", height: 230, scale: "linear", write: { tick: count, value: count } });
+    const layer = h("select", { onchange: () => draw() }), wires = h("input", { type: "checkbox", onchange: () => draw() });
     const table = h("table", { class: "bars" }, h("caption", {}), h("tbody", {}));
-    const shown = h("div", { class: "gates-shown", hidden: true }, chart.element, h("div", {}, h("label", { class: "inline" }, "Layer ", layer), table));
+    const shown = h("div", { class: "gates-shown", hidden: true }, chart.element,
+        h("div", {}, h("div", { class: "buttons" }, h("label", { class: "inline" }, "Layer ", layer), h("label", { class: "inline" }, wires, "Count wires too")), table));
     const nothing = empty("No gates counted yet", "They are counted whenever a checkpoint is saved.");
     const element = h("section", { class: "card gates", "aria-labelledby": "gates-title" }, h("h2", { id: "gates-title" }, "Gates"), nothing, shown);
     let census = { names: [], history: [] };
 
     const countsOf = (entry) => {
         const wanted = entry.layers.filter(({ name }) => !layer.value || name === layer.value);
-        return census.names.map((_, gate) => wanted.reduce((sum, { counts }) => sum + counts[gate], 0));
+        return census.names.map((_, gate) => (WIRES.includes(gate) && !wires.checked ? 0 : wanted.reduce((sum, { counts }) => sum + counts[gate], 0)));
     };
 
     function show(found) {
@@ -44,10 +45,11 @@ export function gatesPanel(span) {
     function draw() {
         const counted = census.history.map((entry) => ({ epoch: entry.epoch, counts: countsOf(entry) }));
         chart.element.hidden = counted.length < 2;
-        chart.show(bands(counted));
+        chart.show(bands(counted).filter(({ style }) => wires.checked || style !== "wires"));
         const { epoch, counts } = counted.at(-1), all = counts.reduce((a, b) => a + b, 0), most = Math.max(1, ...counts);
-        setText(table.caption, `${count(all)} gates at epoch ${count(epoch)}`);
-        table.tBodies[0].replaceChildren(...counts.map((number, gate) => row(gate, number, most)));
+        setText(table.caption, `${count(all)} gates at epoch ${count(epoch)}${wires.checked ? "" : ", wires not counted"}`);
+        const shown = [...counts.keys()].filter((gate) => wires.checked || !WIRES.includes(gate));
+        table.tBodies[0].replaceChildren(...shown.map((gate) => row(gate, counts[gate], most)));
     }
 
     function row(gate, number, most) {
@@ -59,15 +61,14 @@ export function gatesPanel(span) {
     return { element, show };
 }
 
-// Families on top of each other, in per cent.
+// Families on top of each other.
 function bands(counted) {
     const below = counted.map(() => 0);
     return FAMILIES.map(({ name, style, gates }) => {
         const low = [], points = [];
         counted.forEach(({ epoch, counts }, i) => {
-            const all = counts.reduce((a, b) => a + b, 0) || 1;
             low.push([epoch, below[i]]);
-            below[i] += (100 * gates.reduce((sum, gate) => sum + counts[gate], 0)) / all;
+            below[i] += gates.reduce((sum, gate) => sum + counts[gate], 0);
             points.push([epoch, below[i]]);
         });
         return { name, style, points, low };
