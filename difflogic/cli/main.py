@@ -35,6 +35,12 @@ COMMANDS = {
     "worker": ("difflogic.cli.worker", "Train the jobs of a store, beside its server's workers."),
     "gc": ("difflogic.cli.gc", "Delete old jobs of a store."),
     "backup": ("difflogic.cli.backup", "Copy a store that is in use."),
+    "submit": ("difflogic.cli.submit", "Give a training to a server."),
+    "jobs": ("difflogic.cli.jobs", "List the jobs on a server."),
+    "watch": ("difflogic.cli.watch", "Follow a job on a server."),
+    "logs": ("difflogic.cli.logs", "Print the log of a job on a server."),
+    "cancel": ("difflogic.cli.cancel", "Stop a job on a server."),
+    "fetch": ("difflogic.cli.fetch", "Take the files of a job from a server."),
     "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
     "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
 }

@@ -49,13 +49,17 @@ class Lines(Reporter):
             f"{config.name}: {config.model.gates} gates, {task.height}x{task.width} grid, "
             f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, {seeds(beginning)}"
         )
-        self.say(f"Engine {describe_engine(beginning.engine)}; {beginning.reason}")
-        self.say(f"Run folder {beginning.path}")
+        self.place(beginning)
         self.show_target(config)
         if beginning.epoch:
             self.say(f"Going on after epoch {beginning.epoch} of {train.epochs}")
         if warning := software_warning(beginning):
             self.noticed(warning)
+
+    def place(self, beginning: Beginning) -> None:
+        """What it runs on, and where it is kept."""
+        self.say(f"Engine {describe_engine(beginning.engine)}; {beginning.reason}")
+        self.say(f"Run folder {beginning.path}")
 
     def show_target(self, config: Config) -> None:
         """What the circuit should grow or learn."""

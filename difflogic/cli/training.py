@@ -48,12 +48,10 @@ WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"
 """Options and arguments as users write them, where that is not their own name."""
 
 
-def train_options(function: Function) -> Function:
-    """All that `start` reads."""
+def field_options(function: Function) -> Function:
+    """What changes the configuration; `with_options` reads it."""
     for option in reversed(
         (
-            engine_options,
-            policy_option,
             click.option(
                 "--recipe",
                 type=click.Choice(("paper", "robust")),
@@ -62,10 +60,24 @@ def train_options(function: Function) -> Function:
             click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
             click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
             click.option("--batch", type=int, help="Samples per epoch."),
-            click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
             click.option(
                 "--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."
             ),
+            precision_option,
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def train_options(function: Function) -> Function:
+    """All that `start` reads."""
+    for option in reversed(
+        (
+            engine_options,
+            policy_option,
+            field_options,
+            click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
             click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1]."),
             click.option(
                 "--stop-when-solved",
@@ -86,7 +98,6 @@ def train_options(function: Function) -> Function:
             click.option(
                 "--init-from", type=FOLDER, metavar="RUN", help="Start from the logits and wiring of another run."
             ),
-            precision_option,
             click.option(
                 "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
             ),
@@ -119,7 +130,7 @@ def start(options: dict[str, Any], make: Callable[[], Config]) -> int:
         raise UsageError("--restarts begins again with other wiring, --init-from keeps that of a run: drop one.")
     if stop_when_solved is not None and stop_when_solved < 1:
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {stop_when_solved}.")
-    config = _configured(make(), options) if resume is None else _resumed_config(resume, options)
+    config = with_options(make(), options) if resume is None else _resumed_config(resume, options)
     if resume is None and selector in (None, "auto"):
         placement = place_run(config, options["population"] or 1, chosen, options["require_hardware"])
     else:
@@ -149,8 +160,8 @@ def start(options: dict[str, Any], make: Callable[[], Config]) -> int:
     return 0 if run.interrupted is None else SIGNAL_BASE + run.interrupted
 
 
-def _configured(config: Config, options: dict[str, Any]) -> Config:
-    """By the recipe, where there is one; what else is asked for goes before it."""
+def with_options(config: Config, options: dict[str, Any]) -> Config:
+    """By the recipe, where there is one; what else `field_options` and `--set` ask for goes before it."""
     from difflogic import recipes
     from difflogic.cli import settings
     from difflogic.train.wanted import applied

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from difflogic.errors import ServiceError, UsageError
+from difflogic.serve.jobs import ID
 from difflogic.serve.settings import is_loopback
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
@@ -130,15 +131,15 @@ class Client:
 
     # events -------------------------------------------------------------------------------------------
 
-    def events(self, job: str, lost: Callable[[str], None] = lambda _: None) -> Iterator[Event]:
+    def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[Event]:
         """What happens to a job until it ends; where the connection is lost, it is taken up where it was.
 
-        `lost` hears why, once for each loss.
+        Rows are those after an epoch. `lost` hears why, once for each loss.
         """
         last, tries = "", 0
         while True:
             try:
-                for name, data, place in self._stream(f"/jobs/{_id(job)}/events", last):
+                for name, data, place in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
                     last, tries = place or last, 0
                     yield Event(name, data)
                     if name == "end":
@@ -215,7 +216,7 @@ def _reason(error: Exception) -> str:
 
 
 def _id(job: str) -> str:
-    """Raises UsageError for what would be another address."""
-    if not (job.isascii() and job.isalnum()):
+    """Raises UsageError for what is no id, and would be another address."""
+    if not ID.fullmatch(job):
         raise UsageError(f"{job!r} is no job's id: `difflogic jobs` lists them.")
     return job

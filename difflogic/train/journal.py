@@ -16,9 +16,10 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from difflogic.engine import EpochMetrics, Evaluation
 from difflogic.files import write_all, write_atomically
@@ -61,6 +62,12 @@ class Row:
             gap=None if math.isnan(self.soft_loss) else result.train_hard_loss - self.soft_loss,
             undecided=undecided,
         )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Row:
+        """The inverse of `to_dict`; a `seed` beside it does not count. Raises TypeError, KeyError."""
+        fields = {name: value for name, value in values.items() if name != "seed"}
+        return cls(**fields | {"soft_loss": math.nan if fields["soft_loss"] is None else fields["soft_loss"]})
 
     def unevaluated(self) -> Row:
         """This row with the hard columns empty."""
@@ -159,7 +166,6 @@ def _parse(line: bytes) -> tuple[int | None, Row] | None:
         return None
     try:
         values = json.loads(line)
-        seed = values.pop("seed", None)
-        return seed, Row(**values | {"soft_loss": math.nan if values["soft_loss"] is None else values["soft_loss"]})
+        return values.get("seed"), Row.from_dict(values)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

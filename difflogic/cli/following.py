@@ -1,0 +1,135 @@
+"""A job on a server, in the words of a training here."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import click
+
+from difflogic.cli.reporters import Bar, Lines
+from difflogic.config import Config
+from difflogic.engine import EngineInfo
+from difflogic.errors import ServiceError
+from difflogic.serve.client import Client, Job
+from difflogic.train.journal import Row
+from difflogic.train.observer import Beginning, Standing
+
+DETACHED = 130
+"""Exit code where Ctrl-C ends the watching, and not the job."""
+BEFORE = 10
+"""Log lines of what was before."""
+
+
+class _Remote:
+    def place(self: Any, beginning: Beginning) -> None:
+        self.say(f"On {beginning.engine.engine}; {beginning.reason}")
+
+
+class _RemoteLines(_Remote, Lines):
+    pass
+
+
+class _RemoteBar(_Remote, Bar):
+    pass
+
+
+def watch(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
+    """Follow a job until it ends; the exit code. Raises ServiceError where it failed."""
+    found = client.job(job)
+    try:
+        if as_json:
+            return _repeat(client, found)
+        screen: Lines = _RemoteBar() if sys.stdout.isatty() else _RemoteLines()
+        with screen:
+            return _Follower(client, screen, log_interval).follow(found)
+    except KeyboardInterrupt:
+        click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
+        return DETACHED
+
+
+def _repeat(client: Client, job: Job) -> int:
+    """The server's events as JSON lines."""
+    status = job["status"]
+    for event in client.events(job["id"]):
+        if event.name == "job":
+            status = event.data["status"]
+        click.echo(json.dumps({"event": event.name, event.name: event.data}))
+    return 0 if status == "done" else 1
+
+
+class _Follower:
+    """Tells what happens to one job."""
+
+    def __init__(self, client: Client, screen: Lines, log_interval: int) -> None:
+        self._client, self._screen, self._log_interval = client, screen, log_interval
+        self._status = ""
+        self._began = False
+        self._attempts = 0
+        self._accuracies: dict[int, float] = {}
+
+    def follow(self, job: Job) -> int:
+        """Until it ends."""
+        back = max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
+        after = max(0, job["epoch"] - back)
+        self._attempts = job["attempts"]
+        for event in self._client.events(job["id"], after, self._lost):
+            if event.name == "job":
+                job = event.data
+                self._tell(job)
+            elif event.name == "rows":
+                self._rows(job, event.data)
+        return self._end(job)
+
+    def _lost(self, why: str) -> None:
+        self._screen.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
+
+    def _tell(self, job: Job) -> None:
+        if job["attempts"] > self._attempts:
+            self._attempts = job["attempts"]
+            self._screen.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
+        if job["status"] != self._status:
+            self._status = job["status"]
+            if self._status in ("queued", "paused"):
+                self._screen.say(f"Job {job['id']} ({job['name']}) is {self._status}.")
+        if not self._began and job["config"] is not None and job["device"] is not None:
+            self._began = True
+            reason = f"job {job['id']} at {self._client.server}"
+            info = EngineInfo(engine=job["device"])
+            config = Config.from_dict(job["config"])
+            self._screen.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
+
+    def _rows(self, job: Job, rows: Sequence[dict[str, Any]]) -> None:
+        for epoch, values in groupby(rows, key=lambda row: int(row["epoch"])):
+            members = list(values)
+            self._screen.advanced(epoch)
+            found = [Row.from_dict(each) for each in members]
+            for index, row in enumerate(found):
+                if row.accuracy is not None:
+                    self._accuracies[index] = row.accuracy
+            if epoch % self._log_interval == 0 or found[0].hard_loss is not None or epoch == job["epochs"]:
+                self._log(members, found)
+
+    def _log(self, members: Sequence[dict[str, Any]], rows: Sequence[Row]) -> None:
+        accuracies = tuple(self._accuracies.get(index, math.nan) for index in range(len(rows)))
+        if len(rows) == 1:
+            self._screen.logged(rows[0], accuracies[0])
+        else:
+            seeds = tuple(int(each["seed"]) for each in members)
+            self._screen.compared(Standing(seeds, tuple(rows), accuracies, accuracies.count(1.0)))
+
+    def _end(self, job: Job) -> int:
+        if job["status"] == "failed":
+            raise ServiceError(f"The job {job['id']} failed: {job['reason']} Its log: difflogic logs {job['id']}")
+        if job["status"] != "done":
+            self._screen.say(f"The job {job['id']} is {job['status']}.")
+            return 1
+        summary = self._client.text(job["id"], "summary.txt")
+        lines = [f"{name}: {value}" for name, value in (job["result"] or {}).items()]
+        self._screen.say("\n".join(["", summary.rstrip()] if summary else lines))
+        self._screen.say(f"Its files: difflogic fetch {job['id']} DIR")
+        return 0
