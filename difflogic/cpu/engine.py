@@ -43,7 +43,7 @@ class CpuEngine:
     """Implements `difflogic.engine.Engine`. Results do not depend on the number of threads."""
 
     def __init__(self, threads: int | None = None) -> None:
-        """Compiles what is not in the cache folder yet, and says so: 10 to 20 seconds."""
+        """Compiles what is not in the cache folder yet, and says so: 20 to 40 seconds."""
         self.threads = threads or default_threads()
         self.info = processor_info(self.threads)
         self._kept: deque[tuple[Circuit, HardWorkspace]] = deque(maxlen=1)
@@ -183,7 +183,7 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now("schedule", "the CPU engine", 15, warm_up)
+    compiled.compile_now("schedule", "the CPU engine", 30, warm_up)
 
 
 def warm_up() -> None:

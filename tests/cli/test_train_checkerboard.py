@@ -213,7 +213,8 @@ def test_bad_input(arguments: list[str], code: int, text: str, call: Call, tmp_p
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    arguments = ["train-checkerboard", "--small", "--engine", "reference", "--log-interval", 1, "--out", folder]
+    arguments = ["train-checkerboard", "--small", "--engine", "cpu", "--epochs", 99999, "--log-interval", 1]
+    arguments += ["--out", folder]
     with processes.start(MAIN, *arguments) as process:
         while not process.stdout.readline().startswith("Epoch    2"):
             pass
@@ -222,10 +223,12 @@ def test_signals(number: signal.Signals, code: int, tmp_path: Path) -> None:
     assert (process.returncode, errors) == (code, "")
     state = checkpoint.load(folder).state
     assert out.endswith(
-        f"Interrupted by {number.name} after epoch {state.epoch} of 500; the checkpoint is written. "
+        f"Interrupted by {number.name} after epoch {state.epoch} of 99999; the checkpoint is written. "
         f"Continue with: difflogic train --resume {folder}\n"
     )
-    resumed = processes.run(MAIN, "train-checkerboard", "--resume", folder, "--epochs", state.epoch + 1)
+    resumed = processes.run(
+        MAIN, "train-checkerboard", "--engine", "cpu", "--resume", folder, "--epochs", state.epoch + 1
+    )
     assert resumed.returncode == 0, resumed.stderr
     assert f"Going on after epoch {state.epoch} of {state.epoch + 1}" in resumed.stdout
 

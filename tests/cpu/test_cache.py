@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,24 +12,6 @@ import pytest
 from difflogic.cpu import compiled
 from difflogic.cpu import engine as engines
 from difflogic.cpu.engine import CpuEngine
-
-OPEN = "from difflogic.cpu.engine import CpuEngine; CpuEngine(); print('open')"
-
-
-def open_engine(**variables: str) -> tuple[str, str]:
-    """What a new process writes to standard output and error."""
-    environment = {**os.environ, **variables}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", OPEN], env=environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout, done.stderr
-
-
-def test_the_first_use_announces_the_compiler_and_later_ones_do_not_need_it(tmp_path: Path) -> None:
-    announced = "difflogic: compiling the CPU engine for this processor, which takes some 15 seconds, once.\n"
-    assert open_engine(NUMBA_CACHE_DIR=str(tmp_path)) == ("open\n", announced)
-    assert list(tmp_path.rglob("*.nbc"))
-    assert open_engine(NUMBA_CACHE_DIR=str(tmp_path)) == ("open\n", "")
 
 
 @pytest.fixture

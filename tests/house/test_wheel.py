@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import subprocess
 import sys
 import sysconfig
@@ -86,9 +87,9 @@ def test_metadata(metadata):
 def far_away(installed, tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a program of the clean environment in an empty folder."""
 
-    def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [installed / program, *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    def run(program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        command, environment = [installed / program, *arguments], {**os.environ, **variables}
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
 
     return run
 
@@ -105,8 +106,12 @@ def test_version(far_away):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"difflogic {difflogic.__version__}\n", "")
 
 
-def test_training_leaves_a_run_folder(far_away, tmp_path):
-    done = far_away("difflogic", "train-checkerboard", "--small", "--epochs", "2")
-    assert done.returncode == 0, done.stderr
-    (run,) = (tmp_path / "runs").iterdir()
-    assert (run / "circuit.json").is_file()
+def test_the_first_training_announces_the_compiler_and_later_ones_do_not_need_it(far_away, tmp_path):
+    announced = "difflogic: compiling the CPU engine for this processor, which takes some 30 seconds, once.\n"
+    cache = tmp_path / "cache"
+    for said in (announced, ""):
+        arguments = "train-checkerboard", "--small", "--epochs", "2", "--engine", "cpu"
+        done = far_away("difflogic", *arguments, NUMBA_CACHE_DIR=str(cache))
+        assert (done.returncode, done.stderr) == (0, said)
+    assert list(cache.rglob("*.nbc"))
+    assert len([run for run in (tmp_path / "runs").iterdir() if (run / "circuit.json").is_file()]) == 2
