@@ -142,7 +142,11 @@ def test_a_signal_saves_and_resume_goes_on(
     assert_same_population(whole.path, run.path)
 
 
-@pytest.mark.parametrize("operation", [4, 8, 9, 15])
+@pytest.mark.parametrize(
+    ("engine", "operation"),
+    [*(("reference", operation) for operation in (4, 8, 9, 15)), ("cpu", 8), ("gpu", 8)],
+    indirect=["engine"],
+)
 def test_kill_during_a_save(operation: int, whole: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     options = ["--population", M, "--engine", engine.info.engine, "--kill-at", operation]
     killed = processes.run("tests.train.child", tmp_path / "killed", *options)

@@ -21,6 +21,11 @@ from tests.train import processes
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
 
 CHILD = "tests.train.child"
+KILLS = [
+    *(("reference", operation) for operation in (1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22)),
+    *((engine, operation) for engine in ("cpu", "gpu") for operation in (5, 17)),
+]
+"""Which operation on files kills the process. What is written does not depend on the engine; what is read does."""
 
 
 class SignalAt(Observer):
@@ -202,7 +207,7 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
     assert "not with bit for bit the same numbers" in notes.notices[0]
 
 
-@pytest.mark.parametrize("operation", [1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22])
+@pytest.mark.parametrize(("engine", "operation"), KILLS, indirect=["engine"])
 def test_kill_during_a_save(operation: int, finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     killed = processes.run(CHILD, tmp_path / "killed", "--engine", engine.info.engine, "--kill-at", operation)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
