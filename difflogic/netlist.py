@@ -166,10 +166,10 @@ def patches(state: Bits, periodic: bool) -> Bits:
 
 def pack_bits(bits: Bits) -> Words:
     """0/1 samples `[n, samples]` -> words uint64 `[n, ceil(samples/64)]`; unused high bits are 0."""
-    packed = np.packbits(bits, axis=1, bitorder="little")
-    words = np.zeros((len(bits), -(-bits.shape[1] // WORD) * 8), dtype=np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return words.view("<u8").astype(np.uint64, copy=False)
+    padded = np.zeros((len(bits), -(-bits.shape[1] // WORD) * WORD), dtype=np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    packed = np.packbits(padded.reshape(-1), bitorder="little")  # at once: row by row takes ten times as long
+    return packed.view("<u8").astype(np.uint64, copy=False).reshape(len(bits), -1)
 
 
 def unpack_bits(words: Words, samples: int) -> Bits:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.circuits.graph import Builder, Graph, Node
+from difflogic import wiring
+from difflogic.circuits.graph import Builder, Graph, Node, rebuilt
+from difflogic.circuits.truth import input_tables
 from difflogic.netlist import Netlist
 from difflogic.straight_line import NOT_A, READS
 
@@ -13,6 +15,29 @@ def gate_count(netlist: Netlist) -> int:
     """Two-input gates: those that truly read two inputs. Constants, pass-throughs and NOT are not counted."""
     reads_two = np.array(READS)[netlist.gates] == 2
     return int((reads_two & (netlist.wires[:, 0] != netlist.wires[:, 1])).sum())
+
+
+def gates_once(netlist: Netlist) -> int:
+    """The same, but gates that see one channel alone are counted once for all channels, as the paper does perception.
+
+    Two such gates are the same where their values are the same function of the nine cells, or opposite ones.
+    """
+    graph = rebuilt(to_graph(netlist))
+    cells = input_tables(wiring.PATCH)
+    ones = (1 << (1 << wiring.PATCH)) - 1
+    tables = [0, *cells * netlist.channels]
+    found: set[int] = set()
+    several = 0
+    for node, (xor, a, b) in enumerate(graph.gates, graph.first):
+        x, y = (tables[side >> 1] ^ (ones if side & 1 else 0) for side in (a, b))
+        tables.append(x ^ y if xor else x & y)
+        support = graph.supports[node]
+        channel = ((support & -support).bit_length() - 1) // wiring.PATCH
+        if support >> wiring.PATCH * (channel + 1):
+            several += 1
+        else:
+            found.add(min(tables[node], tables[node] ^ ones))
+    return several + len(found)
 
 
 def to_graph(netlist: Netlist, share: bool = False) -> Graph:

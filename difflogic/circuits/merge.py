@@ -8,13 +8,14 @@ that the two depend on, up to `patterns.MOST`, else by SAT. What refutes a merge
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
 from difflogic.bit_parallel import Words
 from difflogic.circuits import patterns
 from difflogic.circuits.graph import Graph, rebuilt
-from difflogic.circuits.sat import Solver
+from difflogic.circuits.sat import Clause, Solver
 from difflogic.netlist import pack_bits
 
 EXACT = 14
@@ -41,9 +42,19 @@ def merged(graph: Graph) -> Graph:
         words = np.zeros((graph.inputs, patterns.all_patterns(len(used)).shape[1]), dtype=np.uint64)
         words[used] = patterns.all_patterns(len(used))
         return merged_on(graph, words)
-    words = patterns.random_patterns(np.random.default_rng(_SEED), graph.inputs, WORDS)
-    with Solver(graph, CONFLICTS) as solver:
-        prover = _Prover(graph, solver)
+    return merged_by_proof(graph, random_words(graph.inputs))
+
+
+def random_words(inputs: int) -> Words:
+    """Samples of all inputs."""
+    return patterns.random_patterns(np.random.default_rng(_SEED), inputs, WORDS)
+
+
+def merged_by_proof(graph: Graph, words: Words, given: Sequence[Clause] = ()) -> Graph:
+    """The same values wherever all of `given` hold; `words`, uint64 `[inputs, N]`, are samples of that."""
+    graph = rebuilt(graph)
+    with Solver(graph, CONFLICTS, given) as solver:
+        prover = _Prover(graph, solver, by_exhaustion=not given)
         for _ in range(ROUNDS):
             prover.go_through(_classes(graph.evaluate(words)))
             if not prover.refuted:
@@ -86,11 +97,13 @@ def _first_of_each(classes: Classes) -> dict[int, int]:
 class _Prover:
     """Goes through classes and keeps what is proved, in `replaced`, and what refuted a merge."""
 
-    def __init__(self, graph: Graph, solver: Solver) -> None:
+    def __init__(self, graph: Graph, solver: Solver, by_exhaustion: bool) -> None:
+        """`by_exhaustion` may answer where there are few inputs: all their combinations are to be thought of."""
         self.replaced: dict[int, int] = {}
         self.refuted: list[tuple[int, ...]] = []
         self._graph = graph
         self._solver = solver
+        self._most = patterns.MOST if by_exhaustion else -1
         self._asked: set[tuple[int, int]] = set()
 
     def go_through(self, classes: Classes) -> None:
@@ -117,10 +130,10 @@ class _Prover:
 
     def _differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
         support = self._graph.supports[one >> 1] | self._graph.supports[other >> 1]
-        if support.bit_count() <= _TINY:
+        if support.bit_count() <= min(_TINY, self._most):
             return differ_anywhere(self._graph, one, other)
         answer = self._solver.differ(one, other)
-        if answer is None and support.bit_count() <= patterns.MOST:
+        if answer is None and support.bit_count() <= self._most:
             return differ_anywhere(self._graph, one, other)
         return answer
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import random
 from itertools import islice
 
+from difflogic.circuits.formulas import Divisors, Formula, New, build, cost, find, nodes
 from difflogic.circuits.graph import Builder, Graph, Node, rebuilt
-from difflogic.circuits.recipes import Divisors, New, Recipe, build, cost, find, nodes
 from difflogic.circuits.truth import Samples, Tables
 
 NEW_GATES = 2
-"""A recipe's gates at most."""
+"""A formula's gates at most."""
 DIVISORS = 120
-"""So many nodes at most are tried as parts of a recipe."""
-RECIPES = 200
-"""So many recipes of one gate are weighed."""
+"""So many nodes at most are tried as parts of a formula."""
+FORMULAS = 200
+"""So many formulas of one gate are weighed."""
 
 
 def improved(graph: Graph, walks: int, moves: int, samples: Samples | None = None) -> Graph:
@@ -64,39 +64,39 @@ def _replaced_one(tables: Tables, rng: random.Random, new_gates: int, least: int
     for node in order:
         behind = tables.behind(node)
         most = min(new_gates, _freed(graph, node, ()) - least)
-        recipe = _recipe(tables, node, behind, most, least, rng) if most >= 0 else None
-        if recipe is not None:
-            found = _with(graph, node, behind, recipe)
+        formula = _formula(tables, node, behind, most, least, rng) if most >= 0 else None
+        if formula is not None:
+            found = _with(graph, node, behind, formula)
             if len(found.gates) <= len(graph.gates) - least:
                 return found
     return None
 
 
-def _recipe(tables: Tables, node: int, behind: list[int], most: int, least: int, rng: random.Random) -> Recipe | None:
-    """One of the best recipes for a gate, if any saves `least` gates."""
+def _formula(tables: Tables, node: int, behind: list[int], most: int, least: int, rng: random.Random) -> Formula | None:
+    """One of the best formulas for a gate, if any saves `least` gates."""
     care = tables.care(behind)
     divisors = _divisors(tables, behind, rng)
     own = tables.graph.gates[node - tables.graph.first]
-    best: tuple[int, float, Recipe] | None = None
+    best: tuple[int, float, Formula] | None = None
     for gates in range(most + 1):
-        for recipe in islice(find(tables.values[node], care, tables.ones, gates, divisors), RECIPES):
-            if _is_same(recipe, own):
+        for formula in islice(find(tables.values[node], care, tables.ones, gates, divisors), FORMULAS):
+            if _is_same(formula, own):
                 continue
-            gain = _freed(tables.graph, node, nodes(recipe)) - cost(recipe)
+            gain = _freed(tables.graph, node, nodes(formula)) - cost(formula)
             if gain >= least and (best is None or (gain, rng.random()) > best[:2]):
-                best = gain, rng.random(), recipe
+                best = gain, rng.random(), formula
         if best is not None and best[0] > 0:
             break
     return None if best is None else best[2]
 
 
-def _is_same(recipe: Recipe, own: Node) -> bool:
-    """Whether a recipe is the gate that is there."""
+def _is_same(formula: Formula, own: Node) -> bool:
+    """Whether a formula is the gate that is there."""
     return (
-        isinstance(recipe, New)
-        and isinstance(recipe.a, int)
-        and isinstance(recipe.b, int)
-        and {recipe.a >> 1, recipe.b >> 1} == {own.a >> 1, own.b >> 1}
+        isinstance(formula, New)
+        and isinstance(formula.a, int)
+        and isinstance(formula.b, int)
+        and {formula.a >> 1, formula.b >> 1} == {own.a >> 1, own.b >> 1}
     )
 
 
@@ -127,15 +127,15 @@ def _freed(graph: Graph, node: int, kept: list[int] | tuple[int, ...]) -> int:
     return freed
 
 
-def _with(graph: Graph, node: int, behind: list[int], recipe: Recipe) -> Graph:
-    """The graph with `recipe` in place of `node`; what the recipe reads comes before what reads the node."""
+def _with(graph: Graph, node: int, behind: list[int], formula: Formula) -> Graph:
+    """The graph with `formula` in place of `node`; what the formula reads comes before what reads the node."""
     builder = Builder(graph.inputs)
     literals = [2 * index if index < graph.first else 0 for index in range(graph.size)]
     later = set(behind)
     for index, gate in enumerate(graph.gates, graph.first):
         if index not in later:
             literals[index] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    literals[node] = build(builder, recipe, literals)
+    literals[node] = build(builder, formula, literals)
     for index in behind[1:]:
         gate = graph.gates[index - graph.first]
         literals[index] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])

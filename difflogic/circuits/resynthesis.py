@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from difflogic.circuits.care import Care, Possible
 from difflogic.circuits.counting import rebuilt_by_counting
 from difflogic.circuits.graph import Builder, Graph, rebuilt
-from difflogic.circuits.merge import used_inputs
+from difflogic.circuits.merge import random_words, used_inputs
 from difflogic.circuits.resubstitution import improved
 from difflogic.circuits.truth import MOST_INPUTS
 from difflogic.circuits.windows import by_windows
@@ -28,9 +29,18 @@ def resynthesised(graph: Graph) -> Graph:
     if len(used) <= MOST_INPUTS and len(graph.gates) <= WHOLE_GATES:
         return _renumbered(_whole(_renumbered(graph, {old: new for new, old in enumerate(used)}, len(used))),
                            dict(enumerate(used)), graph.inputs)  # fmt: skip
+    care = Possible(random_words(graph.inputs))
+    try:
+        return window_by_window(graph, care)
+    finally:
+        care.close()
+
+
+def window_by_window(graph: Graph, care: Care) -> Graph:
+    """The same values wherever `care` looks, with as many gates or fewer."""
     while True:
-        found = by_windows(graph, lambda part: improved(part, WINDOW_WALKS, WINDOW_MOVES))
-        if len(found.gates) == len(graph.gates):
+        found = by_windows(graph, lambda part, samples: improved(part, WINDOW_WALKS, WINDOW_MOVES, samples), care)
+        if len(found.gates) >= len(graph.gates):
             return graph
         graph = found
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
 from difflogic.circuits.graph import Graph
 
+Clause = Sequence[int]
+"""Literals of a graph's inputs, one of which holds."""
+
 
 class Solver:
     """Holds the clauses of the gates asked about so far; variable `node` is the node's value.
 
-    `solver`: a name python-sat knows. `conflicts` bounds each answer, None does not.
+    `conflicts` bounds each answer, None does not. Only inputs on which all of `given` hold are thought of.
     """
 
-    def __init__(self, graph: Graph, conflicts: int | None = None) -> None:
+    def __init__(self, graph: Graph, conflicts: int | None = None, given: Iterable[Clause] = ()) -> None:
         from pysat.solvers import Solver as Engine
 
         self._graph = graph
@@ -22,8 +26,10 @@ class Solver:
         # Glucose can be told when to give up, CaDiCaL is the stronger of the two.
         self._engine = Engine(name="cadical195" if conflicts is None else "glucose4")
         self._encoded = bytearray(graph.size)
-        self._spare = graph.size
-        self._engine.add_clause([-self._spare])  # variables count from 1, and node 0 is FALSE
+        self._last = graph.size
+        self.add([-graph.size])  # variables count from 1, and node 0 is FALSE
+        for clause in given:
+            self.add([self._of(literal) for literal in clause])
 
     def __enter__(self) -> Self:
         return self
@@ -31,6 +37,10 @@ class Solver:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give its memory back."""
         self._engine.delete()
 
     def differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
@@ -38,22 +48,54 @@ class Solver:
 
         Two that never differ are known to the solver from then on.
         """
-        self._encode(one >> 1)
-        self._encode(other >> 1)
-        x, y = self._variable(one), self._variable(other)
+        x, y = self.variable(one), self.variable(other)
         for assumptions in ([x, -y], [-x, y]):
-            answer = self._solve(assumptions)
+            answer = self.solve(assumptions)
             if answer is None:
                 return None
             if answer:
-                model = self._engine.get_model()
-                assert model is not None
-                return self._inputs(model)
-        self._engine.add_clause([-x, y])
-        self._engine.add_clause([x, -y])
+                true = self.true()
+                return tuple(int(node in true) for node in range(1, self._graph.first))
+        self.add([-x, y])
+        self.add([x, -y])
         return False
 
-    def _solve(self, assumptions: list[int]) -> bool | None:
+    def complete(self, nodes: Sequence[int], codes: set[int], most: int) -> bool:
+        """Add to `codes` every further pattern that the nodes can take, node `i` being bit `i` of its number.
+
+        False where it gave up, or found more than `most`.
+        """
+        asking, variables = self.new(), [self.variable(2 * node) for node in nodes]
+
+        def refuse(code: int) -> None:
+            self.add([-asking, *(-v if code >> i & 1 else v for i, v in enumerate(variables))])
+
+        for code in codes:
+            refuse(code)
+        while (answer := self.solve([asking])) and len(codes) <= most:
+            true = self.true()
+            code = sum(1 << index for index, variable in enumerate(variables) if variable in true)
+            codes.add(code)
+            refuse(code)
+        self.add([-asking])
+        return answer is False
+
+    def variable(self, literal: int) -> int:
+        """What stands for a literal in clauses; the gates behind it are known from then on."""
+        self._encode(literal >> 1)
+        return self._of(literal)
+
+    def new(self) -> int:
+        """A variable that is no node."""
+        self._last += 1
+        return self._last
+
+    def add(self, clause: Sequence[int]) -> None:
+        """One of these variables, negative ones inverted, is true."""
+        self._engine.add_clause(list(clause))
+
+    def solve(self, assumptions: list[int]) -> bool | None:
+        """Whether all clauses can hold with these; None where it gave up."""
         if self._conflicts is None:
             answer: bool | None = self._engine.solve(assumptions=assumptions)
         else:
@@ -61,13 +103,14 @@ class Solver:
             answer = self._engine.solve_limited(assumptions=assumptions)
         return answer
 
-    def _inputs(self, model: list[int]) -> tuple[int, ...]:
-        """The values of the inputs; 0 for those the question does not touch."""
-        true = {variable for variable in model if 0 < variable <= self._graph.inputs}
-        return tuple(int(node in true) for node in range(1, self._graph.first))
+    def true(self) -> set[int]:
+        """The variables that are true in the answer just found; nodes that no question touched are missing."""
+        model = self._engine.get_model()
+        assert model is not None
+        return {variable for variable in model if variable > 0}
 
-    def _variable(self, literal: int) -> int:
-        variable = literal >> 1 or self._spare
+    def _of(self, literal: int) -> int:
+        variable = literal >> 1 or self._graph.size
         return -variable if literal & 1 else variable
 
     def _encode(self, node: int) -> None:
@@ -80,7 +123,7 @@ class Solver:
             self._encoded[node] = 1
             xor, a, b = self._graph.gates[node - first]
             stack += [a >> 1, b >> 1]
-            x, y = self._variable(a), self._variable(b)
+            x, y = self._of(a), self._of(b)
             clauses = [[-node, x, y], [-node, -x, -y], [node, -x, y], [node, x, -y]]
             for clause in clauses if xor else [[-node, x], [-node, y], [node, -x, -y]]:
-                self._engine.add_clause(clause)
+                self.add(clause)

@@ -7,7 +7,7 @@ for a NOT disappears in the type of a gate beside it, and all sixteen types cost
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from difflogic.circuits.channels import without_unseen_channels
@@ -33,10 +33,13 @@ def _on_graph(change: Callable[[Graph], Graph]) -> Pass:
     return lambda netlist: to_netlist(change(to_graph(netlist)), netlist)
 
 
+UNSEEN = "channels that are never seen dropped"
+"""The last step too: resynthesis may have freed some."""
+
 STRUCTURAL: dict[str, Pass] = {
     "constants, wires and NOTs folded": folded,
     "gates that nothing reads dropped": _on_graph(lambda graph: rebuilt(graph, share=False)),
-    "channels that are never seen dropped": without_unseen_channels,
+    UNSEEN: without_unseen_channels,
     "equal gates shared": _on_graph(rebuilt),
 }
 """By name, in order; each a pure function of a netlist, whose result computes the same in the visible channels."""
@@ -70,35 +73,42 @@ class Simplified:
     """What was left out, and why."""
 
 
-def simplified(netlist: Netlist) -> Simplified:
+Tell = Callable[[Step], None]
+"""Hears of each pass as it ends."""
+
+
+def silent(step: Step) -> None:
+    """Tells nobody."""
+
+
+def simplified(netlist: Netlist, tell: Tell = silent) -> Simplified:
     """All passes to a fixpoint. The visible channels behave the same in every step from every start."""
     steps: list[Step] = []
     current = netlist
-    for each in _structural(current):
-        current = each[0]
-        steps.append(each[1])
+    for name, change in STRUCTURAL.items():
+        current, step = timed(name, change, current)
+        steps.append(step)
+        tell(step)
     note = ""
     if gate_count(current) > MOST_GATES:
         note = f"Only structural passes: they leave {gate_count(current)} gates, and search ends at {MOST_GATES}."
     else:
-        current = _to_fixpoint(current, steps)
+        current, more = to_fixpoint(current, FUNCTIONAL, tell)
+        steps += more
     return Simplified(current, tuple(steps), prove(netlist, current, ["difflogic"])[0], note)
 
 
-def _structural(netlist: Netlist) -> Iterator[tuple[Netlist, Step]]:
-    for name, change in STRUCTURAL.items():
-        netlist, step = timed(name, change, netlist)
-        yield netlist, step
-
-
-def _to_fixpoint(netlist: Netlist, steps: list[Step]) -> Netlist:
-    """Merging and resynthesis in turns; each goes on until it helps no more, and so do the two."""
-    while True:
-        for name, change in FUNCTIONAL.items():
-            netlist, step = timed(name, change, netlist)
-            steps.append(step)
-            if len(steps) > len(STRUCTURAL) + len(FUNCTIONAL) and step.gates[0] == step.gates[1]:
-                return netlist
+def to_fixpoint(netlist: Netlist, passes: dict[str, Pass], tell: Tell) -> tuple[Netlist, tuple[Step, ...]]:
+    """The passes in turns, all of them once, then until one helps no more; at last what no channel shows is dropped."""
+    steps: list[Step] = []
+    while len(steps) <= len(passes) or steps[-1].gates[0] > steps[-1].gates[1]:
+        name = list(passes)[len(steps) % len(passes)]
+        netlist, step = timed(name, passes[name], netlist)
+        steps.append(step)
+        tell(step)
+    netlist, step = timed(UNSEEN, without_unseen_channels, netlist)
+    tell(step)
+    return netlist, (*steps, step)
 
 
 def timed(name: str, change: Pass, netlist: Netlist) -> tuple[Netlist, Step]:

@@ -7,6 +7,7 @@ verified on rollouts and never equivalent; where starts or masks are random, on 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +15,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.circuits.care import Recorded
 from difflogic.circuits.convert import to_graph, to_netlist
 from difflogic.circuits.graph import FALSE, TRUE, Graph, rebuilt
 from difflogic.circuits.merge import merged_on
 from difflogic.circuits.resubstitution import improved
-from difflogic.circuits.simplify import Step, simplified, timed
+from difflogic.circuits.resynthesis import window_by_window
+from difflogic.circuits.simplify import Step, Tell, silent, simplified, timed
 from difflogic.circuits.truth import Samples
 from difflogic.config import Config
 from difflogic.errors import UsageError
@@ -27,10 +30,12 @@ from difflogic.train import tasks
 
 FRESH = 256
 """Random starts, or random masks, that only the verification uses."""
-MOST_WORK = 1 << 23
-"""Gates times different neighbourhoods up to which gates are replaced by what agrees with them on the rollouts."""
-MOST_TRIES = 1_000
+MOST_WHOLE = 60
+"""Gates of a circuit that is improved as a whole on the neighbourhoods of the rollouts; larger ones by windows."""
+MOST_TRIES = 3_000
 """So many changes at most are tried on the rollouts."""
+TOLD = 250
+"""After each so many it is told how far they are."""
 _SEED = 7
 
 
@@ -68,16 +73,24 @@ class Rollouts:
         return np.stack([state[..., : netlist.visible] for step, state in enumerate(states) if step in self.judged])
 
 
-def pruned(netlist: Netlist, config: Config) -> Pruned:
-    """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage."""
+def pruned(netlist: Netlist, config: Config, tell: Tell = silent) -> Pruned:
+    """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage.
+
+    `tell` hears of each pass, and how far the trying of changes is.
+    """
     if config.task.damage_steps:
         raise UsageError("--task does not follow tasks with damage: simplify without it.")
     origin = netlist.origin
     seen, fresh = _rollouts(config, tasks.probes(config), 0), _rollouts(config, _fresh_starts(config), 1)
     wanted = [each.shown(netlist, origin) for each in (seen, fresh)]
     steps: list[Step] = []
-    for name, change in (("values on the rollouts kept", _kept_on), ("what the rollouts show kept", _tried)):
+    changes: dict[str, Change] = {
+        "values on the rollouts kept": _kept_on,
+        "what the rollouts show kept": partial(_tried, tell=tell),
+    }
+    for name, change in changes.items():
         found, step = timed(name, partial(_simplified_after, change, seen, origin), netlist)
+        tell(step)
         shown = [each.shown(found, origin) for each in (seen, fresh)]
         if all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
             netlist = found
@@ -116,27 +129,29 @@ def _kept_on(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> N
     columns = np.concatenate([patches(state, netlist.periodic) for state in states], axis=1)
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
     samples = np.unpackbits(packed, axis=0, count=netlist.inputs, bitorder="little")
-    graph = merged_on(to_graph(netlist), pack_bits(samples))
-    if len(graph.gates) * samples.shape[1] <= MOST_WORK:
-        rows = np.packbits(samples, axis=1, bitorder="little")
-        tables = tuple(int.from_bytes(row.tobytes(), "little") for row in rows)
-        graph = improved(graph, walks=0, moves=0, samples=Samples(samples.shape[1], tables))
-    return to_netlist(graph, netlist)
+    words = pack_bits(samples)
+    graph = merged_on(to_graph(netlist), words)
+    if len(graph.gates) > MOST_WHOLE:
+        return to_netlist(window_by_window(graph, Recorded(words)), netlist)
+    rows = np.packbits(samples, axis=1, bitorder="little")
+    tables = tuple(int.from_bytes(row.tobytes(), "little") for row in rows)
+    return to_netlist(improved(graph, walks=0, moves=0, samples=Samples(samples.shape[1], tables)), netlist)
 
 
-def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> Netlist:
+def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist, tell: Tell = silent) -> Netlist:
     """Channels and gates made constant, or gates what one of their inputs is, as long as the same is shown."""
-    wanted = rollouts.shown(netlist, origin)
+    wanted, began = rollouts.shown(netlist, origin), time.perf_counter()
     graph, place, since, tries = rebuilt(to_graph(netlist)), 0, 0, 0
-    while tries < MOST_TRIES:
-        changes = _changes(graph)
-        if since >= len(changes):
-            break
+    before, changes = len(graph.gates), _changes(graph)
+    while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(Graph(graph.inputs, graph.gates, outputs), replaced=replaced)
         tries += 1
+        if tries % TOLD == 0:
+            gates, channels = (before, len(graph.gates)), (netlist.channels,) * 2
+            tell(Step(f"{tries} of at most {MOST_TRIES} changes tried", gates, channels, time.perf_counter() - began))
         if np.array_equal(rollouts.shown(to_netlist(candidate, netlist), origin), wanted):
-            graph, since = candidate, 0
+            graph, since, changes = candidate, 0, _changes(candidate)
         else:
             place, since = place + 1, since + 1
     return to_netlist(graph, netlist)

@@ -2,7 +2,8 @@
 
 A window is a set of gates, the nodes that they read (its leaves, few), and those of its gates that others read
 (its roots). No leaf may depend on a gate of the window, through others either: then whatever computes the same
-roots from the same leaves may take its place, and exhaustion over the leaves proves it.
+roots from the same leaves may take its place, and exhaustion over the leaves, over those of their patterns that
+occur, proves it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from difflogic.circuits.care import Care
 from difflogic.circuits.graph import Builder, Graph, rebuilt
+from difflogic.circuits.truth import Samples
 
-LEAVES, GATES = 8, 40
-"""A window's size at most: 256 samples, and a replacement takes milliseconds."""
+LEAVES, GATES = 10, 60
+"""A window's size at most: 1024 samples, and a replacement takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +37,11 @@ class Window:
         return builder.finish(literals[root] for root in self.roots)
 
 
-def by_windows(graph: Graph, improve: Callable[[Graph], Graph]) -> Graph:
-    """The graph after one pass of `improve` over windows that cover its gates; it never grows."""
+def by_windows(graph: Graph, improve: Callable[[Graph, Samples | None], Graph], care: Care) -> Graph:
+    """The graph after one pass of `improve` over windows that cover its gates; it never grows.
+
+    `improve` gets a window, and the patterns of its inputs that occur, None where all do.
+    """
     before = rebuilt(graph)
     graph = before
     readers = _readers(graph)
@@ -51,7 +57,7 @@ def by_windows(graph: Graph, improve: Callable[[Graph], Graph]) -> Graph:
             continue
         covered.update(window.gates)
         part = window.cut_out(graph)
-        smaller = improve(part)
+        smaller = improve(part, care.patterns(graph, window.leaves))
         if len(smaller.gates) < len(part.gates):
             graph, literals = _put_back(graph, window, smaller)
             readers = _readers(graph)

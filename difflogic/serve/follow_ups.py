@@ -56,7 +56,7 @@ def _simplify(job: Job, given: Path, out: Path) -> Result:
     from difflogic.circuits.export import formats
     from difflogic.circuits.reduction import reduced
 
-    found = reduced(source.load(given), bool(job.options.get("task")))
+    found = reduced(source.load(given), to_task=bool(job.options.get("task")))
     report = found.report()
     _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
     _write(out / "simplify.json", json.dumps(report) + "\n")

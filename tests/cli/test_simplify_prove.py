@@ -110,3 +110,22 @@ def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, capsys: 
     errors = capsys.readouterr().err
     assert errors.startswith(f"Error: {path}: The circuit is not whole JSON: ")
     assert errors.count("\n") == 1
+
+
+def test_from_its_start(difflogic: Call) -> None:
+    train = ("train", "tiny", "--epochs", 2, "--engine", "reference", "--out")
+    assert difflogic(*train, "r", "--set", 'task.start="seed"').code == 0
+    found = difflogic("simplify", "r", "--from-start", "--task", "-o", "small.json")
+    assert found.code == 0
+    assert "--from-start: Proved equal from its own start on, and there alone: " in found.out
+    assert "... resynthesis for these states: " in found.errors
+    assert netlist_json.load(Path("small.json")).habitat.start == "seed"
+    report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)
+    assert report["from_start"]["equal"] is True
+    assert report["gates"]["once"] <= report["gates"]["after"]
+    assert difflogic(*train, "noise").code == 0
+    refused = difflogic("simplify", "noise", "--from-start")
+    assert (refused.code, refused.errors.splitlines()[-1]) == (
+        2,
+        "Error: --from-start is for circuits whose start is always the same, but this one starts at random.",
+    )

@@ -14,41 +14,41 @@ from difflogic.circuits.graph import FALSE, TRUE, Builder
 
 
 class New(NamedTuple):
-    """A new gate on two recipes, whose result may be inverted."""
+    """A new gate on two formulas, whose result may be inverted."""
 
     xor: bool
-    a: Recipe
-    b: Recipe
+    a: Formula
+    b: Formula
     inverted: bool
 
 
-Recipe = int | New
+Formula = int | New
 """A literal that is there, or a new gate."""
 
 Divisors = Sequence[tuple[int, int]]
 """Plain literals with their tables."""
 
 
-def cost(recipe: Recipe) -> int:
+def cost(formula: Formula) -> int:
     """Its new gates."""
-    return 0 if isinstance(recipe, int) else 1 + cost(recipe.a) + cost(recipe.b)
+    return 0 if isinstance(formula, int) else 1 + cost(formula.a) + cost(formula.b)
 
 
-def nodes(recipe: Recipe) -> list[int]:
+def nodes(formula: Formula) -> list[int]:
     """The nodes it reads."""
-    return [recipe >> 1] if isinstance(recipe, int) else nodes(recipe.a) + nodes(recipe.b)
+    return [formula >> 1] if isinstance(formula, int) else nodes(formula.a) + nodes(formula.b)
 
 
-def build(builder: Builder, recipe: Recipe, literals: Sequence[int]) -> int:
+def build(builder: Builder, formula: Formula, literals: Sequence[int]) -> int:
     """Its literal in `builder`, where `literals[node]` stand for the nodes it reads."""
-    if isinstance(recipe, int):
-        return literals[recipe >> 1] ^ (recipe & 1)
-    a, b = build(builder, recipe.a, literals), build(builder, recipe.b, literals)
-    return (builder.xor(a, b) if recipe.xor else builder.and_(a, b)) ^ recipe.inverted
+    if isinstance(formula, int):
+        return literals[formula >> 1] ^ (formula & 1)
+    a, b = build(builder, formula.a, literals), build(builder, formula.b, literals)
+    return (builder.xor(a, b) if formula.xor else builder.and_(a, b)) ^ formula.inverted
 
 
-def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Recipe]:
-    """Recipes of `gates` new gates at most, that agree with `table` where `care` is 1; few gates first, mostly."""
+def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Formula]:
+    """Formulas of `gates` new gates at most, that agree with `table` where `care` is 1; few gates first, mostly."""
     on = table & care
     off = on ^ care
     if not on or not off:
@@ -66,7 +66,7 @@ def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> It
         yield from _xors(on, off, care, ones, gates, divisors, there)
 
 
-def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Recipe]:
+def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Formula]:
     """AND, and OR as the complement of an AND."""
     for inverted, wanted, unwanted in ((False, on, off), (True, off, on)):
         covers = _covers(wanted, unwanted, divisors)
@@ -76,9 +76,9 @@ def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Itera
                     yield New(False, literal, other, inverted)
         for literal, through in covers if gates > 1 else ():
             if through != unwanted:
-                for recipe in find(wanted, wanted | through, ones, gates - 1, divisors):
-                    if isinstance(recipe, New):
-                        yield New(False, literal, recipe, inverted)
+                for formula in find(wanted, wanted | through, ones, gates - 1, divisors):
+                    if isinstance(formula, New):
+                        yield New(False, literal, formula, inverted)
 
 
 def _covers(wanted: int, unwanted: int, divisors: Divisors) -> list[tuple[int, int]]:
@@ -94,13 +94,13 @@ def _covers(wanted: int, unwanted: int, divisors: Divisors) -> list[tuple[int, i
 
 def _xors(
     on: int, off: int, care: int, ones: int, gates: int, divisors: Divisors, there: dict[int, int]
-) -> Iterator[Recipe]:
+) -> Iterator[Formula]:
     for literal, value in divisors:
         for inverted, wanted in ((False, on), (True, off)):
             other = there.get((value ^ wanted) & care)
             if other is not None and other != literal:
                 yield New(True, literal, other, inverted)
         if gates > 1:
-            for recipe in find(on ^ (value & care), care, ones, gates - 1, divisors):
-                if isinstance(recipe, New):
-                    yield New(True, literal, recipe, False)
+            for formula in find(on ^ (value & care), care, ones, gates - 1, divisors):
+                if isinstance(formula, New):
+                    yield New(True, literal, formula, False)

@@ -1,0 +1,157 @@
+"""What holds in every cell of every state that a start leads to: clauses of one or two channels, proved by induction.
+
+They hold in the start's cells and outside the grid; and where they hold in a cell's whole neighbourhood, they hold in
+the cell after a step, which SAT proves. A cell that does not fire keeps what it has. So they hold for ever, on a grid
+of any size, whichever cells fire. A clause is two literals `2*channel + inverted`, at least one of which is true.
+Source: van Eijk, *Sequential equivalence checking based on structural similarities* (2000), for clauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import wiring
+from difflogic.bit_parallel import Words
+from difflogic.circuits.convert import to_graph
+from difflogic.circuits.graph import rebuilt
+from difflogic.circuits.sat import Clause, Solver
+from difflogic.errors import UsageError
+from difflogic.netlist import Bits, Netlist, pack_bits, patches
+
+FIRE_RATE = 0.6
+"""Of the rollouts in which cells fire at random."""
+LEAST_STEPS = 32
+"""Rollouts take twice the steps of the task, or so many."""
+SAMPLES = 4096
+"""Neighbourhoods of the rollouts that are kept."""
+MOST_CHANNELS = 256
+"""Of more channels there would be too many pairs."""
+_SEED = 11
+
+
+@dataclass(frozen=True, eq=False)
+class Invariant:
+    """Of a netlist and its start; `clauses` pairs of channel literals, `samples` uint64 `[9*C, N]` neighbourhoods."""
+
+    clauses: tuple[tuple[int, int], ...]
+    samples: Words
+
+    def on_inputs(self) -> list[Clause]:
+        """The clauses in each of the nine cells of a neighbourhood, in literals of a graph's inputs."""
+        return [(_literal(a, patch), _literal(b, patch)) for a, b in self.clauses for patch in range(wiring.PATCH)]
+
+    def replacements(self) -> dict[int, int]:
+        """Channels that are constant, or what an earlier one is, or its opposite: by channel, the literal that it is.
+
+        The constants are -2 (0) and -1 (1); of channels that are all the same the first stands for all.
+        """
+        known, found = set(self.clauses), dict[int, int]()
+        for channel in sorted({literal >> 1 for clause in self.clauses for literal in clause}):
+            plain, inverted = 2 * channel, 2 * channel + 1
+            if (plain, plain) in known or (inverted, inverted) in known:
+                found[channel] = -1 if (plain, plain) in known else -2
+                continue
+            for earlier in range(channel):
+                same = (2 * earlier, inverted) in known and (2 * earlier + 1, plain) in known
+                opposite = (2 * earlier, plain) in known and (2 * earlier + 1, inverted) in known
+                if earlier not in found and (same or opposite):
+                    found[channel] = 2 * earlier + int(opposite)
+                    break
+        return found
+
+
+def find(netlist: Netlist) -> Invariant:
+    """All clauses that rollouts suggest and induction proves. Raises UsageError where starts differ."""
+    start = start_of(netlist)
+    cells, samples = _seen(netlist, start)
+    return Invariant(tuple(_inductive(netlist, _suggested(cells))), samples)
+
+
+def start_of(netlist: Netlist) -> Bits:
+    """The start `[H, W, C]`. Raises UsageError."""
+    habitat = netlist.habitat
+    start = None if habitat is None else habitat.grid(netlist.origin)
+    if start is None:
+        how = "this file does not say what it starts from" if habitat is None else "this one starts at random"
+        raise UsageError(f"--from-start is for circuits whose start is always the same, but {how}.")
+    if netlist.channels > MOST_CHANNELS:
+        raise UsageError(f"--from-start looks at pairs of at most {MOST_CHANNELS} channels, not of {netlist.channels}.")
+    return start
+
+
+def base(netlist: Netlist, start: Bits) -> Bits:
+    """The different cells of the start and of what lies around it, on a larger grid or outside: uint8 `[n, C]`."""
+    outside = np.zeros((1, netlist.channels), dtype=np.uint8)
+    return np.unique(np.concatenate([start.reshape(-1, netlist.channels), outside]), axis=0)
+
+
+def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
+    """Whether every clause holds in every cell `[n, C]`."""
+    literals = np.stack([cells, 1 - cells], axis=-1).reshape(len(cells), -1)
+    pairs = np.array(clauses, dtype=np.int64).reshape(-1, 2)
+    return bool((literals[:, pairs[:, 0]] | literals[:, pairs[:, 1]]).all())
+
+
+def _literal(channel_literal: int, patch: int) -> int:
+    """The literal of a graph's input node."""
+    return 2 * (1 + wiring.PATCH * (channel_literal >> 1) + patch) + (channel_literal & 1)
+
+
+def _seen(netlist: Netlist, start: Bits) -> tuple[Bits, Words]:
+    """Different cells, uint8 `[n, C]`, and neighbourhoods, of rollouts of all cells and of some at a time."""
+    rng = np.random.default_rng(_SEED)
+    assert netlist.habitat is not None
+    steps = max(LEAST_STEPS, 2 * netlist.habitat.steps)
+    cells, columns = [base(netlist, start)], []
+    for rate in (1.0, FIRE_RATE):
+        state = start[None]
+        for _ in range(steps):
+            columns.append(patches(state, netlist.periodic))
+            fires = rng.random((*state.shape[:3], 1)) < rate
+            state = np.where(fires, next(netlist.steps(state, 1)), state)
+            cells.append(np.unique(state.reshape(-1, netlist.channels), axis=0))
+    seen = np.concatenate(columns, axis=1)
+    chosen = rng.permutation(seen.shape[1])[:SAMPLES]
+    return np.unique(np.concatenate(cells), axis=0), pack_bits(seen[:, chosen])
+
+
+def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
+    """Clauses `[n, 2]` that no cell breaks, but not those that always hold."""
+    false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
+    pairs = np.argwhere(np.triu(false.T @ false == 0))
+    found: npt.NDArray[np.int64] = pairs[pairs[:, 0] ^ 1 != pairs[:, 1]]
+    return found
+
+
+def _inductive(netlist: Netlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """The most of the clauses that prove one another: what a counter-example breaks is dropped until there is none."""
+    graph = rebuilt(to_graph(netlist))
+    with Solver(graph) as solver:
+        outputs = [solver.variable(output) for output in graph.outputs]
+        after = np.array([sign * output for output in outputs for sign in (1, -1)])
+        assumed = []
+        broken = []
+        for a, b in clauses.tolist():
+            assumed.append(solver.new())
+            broken.append(solver.new())
+            for patch in range(wiring.PATCH):
+                solver.add([-assumed[-1], *(solver.variable(_literal(each, patch)) for each in (a, b))])
+            for implied in (assumed[-1], -after[a], -after[b]):
+                solver.add([-broken[-1], int(implied)])
+        solver.add(broken)
+        alive = np.ones(len(clauses), dtype=bool)
+        while solver.solve([assumed[index] for index in np.flatnonzero(alive)]):
+            true = solver.true()
+            holds = np.array(
+                [variable in true if variable > 0 else -variable not in true for variable in after.tolist()]
+            )
+            dead = alive & ~holds[clauses].any(axis=1)
+            assert dead.any(), "every answer breaks a clause"
+            for index in np.flatnonzero(dead):
+                solver.add([-assumed[index]])
+            alive &= ~dead
+        yield from map(tuple, clauses[alive].tolist())

@@ -1,0 +1,146 @@
+"""What a start leads to: relations that hold there for ever, and the smaller circuit that is the same there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from difflogic.circuits import invariant, resynthesis
+from difflogic.circuits.care import Possible, Recorded
+from difflogic.circuits.convert import gate_count, gates_once, to_graph
+from difflogic.circuits.from_start import from_start, proved
+from difflogic.circuits.graph import Builder
+from difflogic.circuits.invariant import Invariant
+from difflogic.circuits.simplify import simplified
+from difflogic.errors import UsageError
+from difflogic.habitat import Habitat
+from difflogic.netlist import Netlist
+from tests.export_cases import AND, NOT, OR, XOR
+from tests.export_cases import Builder as Gates
+from tests.random_netlists import random_netlist
+
+
+@pytest.fixture(autouse=True)
+def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resynthesis, "WALKS", 1)
+    monkeypatch.setattr(resynthesis, "MOVES", 5)
+
+
+SEED = Habitat("seed", 6, 7, 5)
+
+
+def twins(habitat: Habitat = SEED, periodic: bool = True) -> Netlist:
+    """0 shows 1 XOR 2 of the left; 1 and 2 do the same in other gates; 3 is never 1 where 1 is 0; 4 is always 0."""
+    gate = Gates(5)
+    one = gate(OR, 9 + 3, 9 + 4)
+    two = gate(OR, gate(XOR, 18 + 3, 9 + 4), gate(AND, 9 + 3, 18 + 4))
+    three = gate(AND, one, 27 + 1)
+    four = gate(AND, gate(XOR, 9 + 5, 18 + 5), 36 + 4)
+    shown = gate(OR, gate(XOR, 9 + 3, 18 + 3), gate(AND, 27 + 4, gate(OR, 9 + 4, 36 + 0)))
+    return Netlist.build(5, periodic, gate.gates, gate.wires, [shown, one, two, three, four], 1, habitat=habitat)
+
+
+def shown(netlist: Netlist, height: int, width: int, rate: float, steps: int = 12) -> np.ndarray:
+    """The visible channels from the start in the middle of a grid."""
+    assert netlist.habitat is not None
+    state = replace(netlist.habitat, height=height, width=width).grid(netlist.origin)
+    assert state is not None
+    rng, states = np.random.default_rng(4), [state[None]]
+    for _ in range(steps):
+        fires = rng.random((1, height, width, 1)) <= rate
+        states.append(np.where(fires, next(netlist.steps(states[-1], 1)), states[-1]))
+    return np.stack(states)[..., : netlist.visible]
+
+
+def test_channels_that_the_start_makes_equal_become_one() -> None:
+    netlist = simplified(twins()).netlist
+    found = invariant.find(netlist)
+    assert {(2, 5), (3, 4)} <= set(found.clauses), "1 and 2 are the same"
+    assert (2, 7) in found.clauses, "3 is never 1 where 1 is 0"
+    assert found.replacements() == {2: 2}
+    reached = from_start(netlist)
+    assert reached.verdict.equal is True
+    assert reached.netlist.origin == (0, 1, 3)
+    assert gate_count(reached.netlist) < gate_count(netlist)
+    for (height, width), rate in product(((6, 7), (3, 20)), (1.0, 0.5)):
+        assert np.array_equal(shown(netlist, height, width, rate), shown(reached.netlist, height, width, rate))
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["seed", "zeros", "picture"]))
+@settings(max_examples=6)
+def test_random_circuits_stay_what_they_are_from_their_start(seed: int, periodic: bool, start: str) -> None:
+    rng = np.random.default_rng(seed)
+    picture = ("1.", "23") if start == "picture" else ()
+    netlist = replace(random_netlist(rng, 40, channels=4, periodic=periodic), origin=(0, 1, 2, 3))
+    netlist = replace(netlist, habitat=Habitat(start, 2, 2, 3, picture=picture))
+    reached = from_start(netlist)
+    assert reached.verdict.equal is True
+    assert gate_count(reached.netlist) <= gate_count(netlist)
+    for rate in (1.0, 0.5):
+        assert np.array_equal(shown(netlist, 2, 2, rate), shown(reached.netlist, 2, 2, rate))
+
+
+def test_a_constant_and_an_opposite() -> None:
+    """From nothing on a plane: 1 stays 0, and so 3 is what 0 is; 2 is NOT 3 after a step, but not at the start."""
+    gate = Gates(4)
+    outputs = [gate(OR, 9 + 4, 18 + 4), gate(AND, 9 + 3, 18 + 5), gate(NOT, 18 + 4, 0), gate(AND, 18 + 4, 18 + 4)]
+    netlist = Netlist.build(4, False, gate.gates, gate.wires, outputs, habitat=Habitat("zeros", 4, 4, 3))
+    found = invariant.find(netlist)
+    assert found.replacements() == {1: -2, 3: 0}
+    assert not {(4, 7), (5, 6)} <= set(found.clauses), "2 is not always NOT 3"
+    assert proved(netlist, netlist, found).equal is True
+
+
+def test_what_does_not_hold_is_not_proved() -> None:
+    netlist = twins()
+    found = invariant.find(netlist)
+    assert proved(netlist, netlist, found).equal is True
+    wrong = Invariant((*found.clauses, (0, 0)), found.samples)
+    assert proved(netlist, netlist, wrong).equal is False, "0 is 0 in cells of the start"
+    hasty = Invariant((*found.clauses, (0, 3)), found.samples)
+    assert proved(netlist, netlist, hasty).equal is None, "true of the start, but not after a step"
+    other = replace(netlist, outputs=np.array([*netlist.outputs[:1] - 2, *netlist.outputs[1:]]))
+    verdict = proved(netlist, other, found)
+    assert (verdict.equal, verdict.how) == (False, "channel 0 was not shown to be equal")
+
+
+def test_it_needs_a_start_that_is_always_the_same() -> None:
+    with pytest.raises(UsageError, match="this file does not say what it starts from"):
+        from_start(replace(twins(), habitat=None))
+    with pytest.raises(UsageError, match="this one starts at random"):
+        from_start(twins(Habitat("random", 6, 7, 5)))
+    many = Netlist.build(300, False, [], [], range(300), habitat=SEED)
+    with pytest.raises(UsageError, match="at most 256 channels, not of 300"):
+        from_start(many)
+
+
+def test_patterns_that_cannot_be_are_known() -> None:
+    """Of `a AND b` and `a OR b` three of the four patterns occur; where a is given as 1, two."""
+    builder = Builder(2)
+    graph = builder.finish([builder.and_(2, 4), builder.or_(2, 4)])
+    nodes = [output >> 1 for output in graph.outputs]  # the second is NOR
+    none = np.zeros((2, 1), dtype=np.uint64)
+    assert Recorded(none).codes(graph, nodes) == {2}
+    everywhere, somewhere = Possible(none), Possible(none + np.uint64(2**64 - 1), [(2,)])
+    assert everywhere.patterns(graph, nodes) == (3, (0b010, 0b100))
+    assert somewhere.patterns(graph, nodes) == (2, (0b10, 0b00))
+    assert everywhere.patterns(graph, [1, 2]) == (4, (0b1010, 0b1100)), "of inputs all"
+    everywhere.close()
+    somewhere.close()
+
+
+def test_perception_is_counted_once_for_all_channels() -> None:
+    """The same two gates on three channels, once inverted, and one gate that joins two of them."""
+    gate = Gates(3)
+    ends = []
+    for channel, last in enumerate((AND, AND, 14)):
+        ends.append(gate(last, gate(XOR, 9 * channel, 9 * channel + 4), 9 * channel + 8))
+    ends[0] = gate(AND, ends[0], ends[1])
+    netlist = Netlist.build(3, True, gate.gates, gate.wires, ends)
+    assert (gate_count(netlist), gates_once(netlist)) == (7, 3)
+    assert to_graph(netlist).inputs == 27
