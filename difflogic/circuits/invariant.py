@@ -65,8 +65,10 @@ class Invariant:
 
 
 def find(netlist: Netlist) -> Invariant:
-    """All clauses that rollouts suggest and induction proves. Raises UsageError where starts differ."""
+    """All clauses that rollouts suggest and induction proves. Raises UsageError where starts differ, or for many channels."""
     start = start_of(netlist)
+    if netlist.channels > MOST_CHANNELS:
+        raise UsageError(f"--from-start looks at pairs of at most {MOST_CHANNELS} channels, not of {netlist.channels}.")
     cells, samples = _seen(netlist, start)
     return Invariant(tuple(_inductive(netlist, _suggested(cells))), samples)
 
@@ -78,8 +80,6 @@ def start_of(netlist: Netlist) -> Bits:
     if start is None:
         how = "this file does not say what it starts from" if habitat is None else "this one starts at random"
         raise UsageError(f"--from-start is for circuits whose start is always the same, but {how}.")
-    if netlist.channels > MOST_CHANNELS:
-        raise UsageError(f"--from-start looks at pairs of at most {MOST_CHANNELS} channels, not of {netlist.channels}.")
     return start
 
 
