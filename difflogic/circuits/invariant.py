@@ -65,7 +65,10 @@ class Invariant:
 
 
 def find(netlist: Netlist) -> Invariant:
-    """All clauses that rollouts suggest and induction proves. Raises UsageError where starts differ, or for many channels."""
+    """All clauses that rollouts suggest and induction proves.
+
+    Raises UsageError where starts differ, or for more channels than MOST_CHANNELS.
+    """
     start = start_of(netlist)
     if netlist.channels > MOST_CHANNELS:
         raise UsageError(f"--from-start looks at pairs of at most {MOST_CHANNELS} channels, not of {netlist.channels}.")
