@@ -41,6 +41,7 @@ class Watch(Observer):
         self._advances = 0
         self._next_frame = 0.0
         self._asked_at = 0.0
+        self._judged: Sequence[Member] = ()
         self._obeyed = False
 
     def began(self, beginning: Beginning) -> None:
@@ -72,16 +73,19 @@ class Watch(Observer):
     def shown(self, members: Sequence[Member]) -> None:
         if not self._lease.is_warm("drawing"):
             self._lease.enter("drawing")
-        frame = frame_of(self._engine, members[leader(members)])
+        self._draw(members)
         if self._lease.phase == "drawing":
             self._lease.warm()
+        now = time.monotonic()
+        self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
+
+    def _draw(self, members: Sequence[Member]) -> None:
+        frame = frame_of(self._engine, members[leader(members)])
         if frame is not None:
             try:
                 files.write_atomically(self._place.frame, json.dumps(frame).encode())
             except OSError as error:
                 say(f"the state frame cannot be written: {error.strerror}")
-        now = time.monotonic()
-        self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
 
     def logged(self, row: Row, accuracy: float) -> None:
         self._report(row.soft_loss, [row])
@@ -103,6 +107,7 @@ class Watch(Observer):
         self._lease.enter("evaluating")
 
     def judged(self, members: Sequence[Member]) -> None:
+        self._judged = members
         best = members[leader(members)]
         layers = census(best.circuit)
         self._gates.append(best.state.epoch, layers)
@@ -115,6 +120,8 @@ class Watch(Observer):
 
     def ending(self) -> None:
         self._lease.enter("finishing")
+        if self._judged:  # whoever comes later sees what became of it
+            self._draw(self._judged)
 
     def _obey(self) -> None:
         """What was asked of the job ends its training as a signal would."""

@@ -47,7 +47,7 @@ async function deleted(job) {
 export function actionButtons(job, place, changed, only = null) {
     const wanted = ACTIONS.filter(({ name }) => !only || only.includes(name));
     const buttons = new Map(wanted.map((action) => [action, button(action)]));
-    const element = h("div", { class: "buttons", role: "group", "aria-label": `Actions for ${job.name}` }, ...buttons.values());
+    const element = h("div", { class: "buttons", role: "group", tabindex: "-1", "aria-label": `Actions for ${job.name}` }, ...buttons.values());
     let current = job;
 
     function button(action) {
@@ -56,7 +56,7 @@ export function actionButtons(job, place, changed, only = null) {
             const after = await guarded(made, place, () => action.run(current));
             if (after === undefined) return;
             changed(after);
-            if (made.hidden && made.isConnected) element.querySelector("button:not([hidden])")?.focus();
+            if (made.hidden && made.isConnected) element.focus(); // not on the next button, which does something else
         }
         return made;
     }

@@ -115,7 +115,7 @@ function trainingView(root, signal, job) {
     };
     const census = checkpoints(job, gates, files, place);
     automaton.aimAt(job.config);
-    if (job.epoch > 0) automaton.load(job.id).catch(place.show);
+    if (job.epoch > 0 && job.status !== "running") automaton.load(job.id).catch(place.show);
     draw();
     const changed = follow(signal, job, place, [top, numbers, circuit, log, census], { rows: grown, frame: automaton.show });
 }

@@ -9,7 +9,7 @@ const EVERY = 3000;
 
 export function logPanel(job, signal) {
     const place = errorPlace();
-    const text = h("pre", { class: "log scroll", tabindex: "0", "aria-label": "Log" });
+    const text = h("pre", { class: "log scroll", tabindex: "0", role: "group", "aria-label": "Log" });
     const element = h("details", { class: "card" }, h("summary", {}, h("h2", {}, "Log")), place.element, text);
     let current = job, looking = null;
 

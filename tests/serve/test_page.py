@@ -1,0 +1,438 @@
+"""The page, as people meet it: in Chromium, with real keys, clicks and workers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageDraw
+
+from difflogic.serve.jobs import Draft
+from difflogic.serve.supervisor import Supervisor
+from tests.export_cases import needs
+from tests.serve.chromium import Browser, Page, chromium
+from tests.serve.live import ANN, Live, serving
+from tests.serve.service import draft_of, ended, reached, short_config
+
+PHONE = (360, 740)
+UNSIGNED = "401 (Unauthorized)"
+"""Chromium itself writes this when the page asks whether somebody is signed in, and nobody is."""
+Opened = Callable[..., Page]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    needs("chromium")
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """With a worker."""
+    folder = tmp_path_factory.mktemp("store")
+    with serving(folder) as running, Supervisor(folder, ["cpu"]):
+        yield running
+
+
+@pytest.fixture
+def opened(browser: Browser, live: Live) -> Iterator[Opened]:
+    """Pages at an address behind the #, signed in; none may have had a problem in the end, but those in `allowed`."""
+    pages: list[tuple[Page, tuple[str, ...]]] = []
+
+    def open_page(place: str = "#/", allowed: tuple[str, ...] = (), **look: object) -> Page:
+        page = browser.page(**look)  # type: ignore[arg-type]
+        pages.append((page, (UNSIGNED, *allowed)))
+        page.goto(live.address + "/" + place)
+        sign_in(page)
+        return page
+
+    yield open_page
+    for page, allowed in pages:
+        problems = [each for each in page.problems() if not any(known in each for known in allowed)]
+        page.close()
+        assert not problems
+
+
+def sign_in(page: Page) -> None:
+    page.wait("document.querySelector('.sign-in input')")
+    page.fill(".sign-in input", ANN)
+    page.press("Enter")
+    page.wait("!document.querySelector('.sign-in') && document.querySelector('main h1')")
+
+
+def submitted(live: Live, **fields: object) -> str:
+    """A job of ann's, given to the store at once."""
+    job, _ = live.store.submit("ann", draft_of(short_config(), **fields))  # type: ignore[arg-type]
+    return job.id
+
+
+@pytest.fixture(scope="module")
+def trained(live: Live) -> str:
+    job = submitted(live)
+    assert ended(live.store, job).status == "done"
+    return job
+
+
+def test_signing_in_and_out(opened, browser, live):
+    page = browser.page()
+    page.goto(live.address)
+    page.wait("document.querySelector('.sign-in input')")
+    page.fill(".sign-in input", "not-a-token-of-this-server")
+    page.press("Enter")
+    page.see("This token is not one of the server's.", ".sign-in .error")
+    page.close()
+    page = opened()
+    assert page.text("h1") == "Jobs"
+    assert page.js("document.cookie") == ""  # no script can read it
+    page.click("#leave")
+    page.see("Sign in", "h1")
+
+
+def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, live):
+    page = opened("#/new")
+    page.click("[value=heart-steady]")
+    page.see("10 cells wide", ".preview")
+    for name, text in {"name": "a heart", "engine": "cpu"}.items():
+        page.fill(f"[name={name}]", text)
+    page.click(".section:last-of-type summary")
+    for name, text in {"epochs": "600", "eval_interval": "20"}.items():
+        page.fill(f"[name='set.train.{name}']", text)
+    page.see("600", ".preview")
+    page.click(".preview button")
+    page.wait("document.querySelector('.job-head .pill')?.innerText === 'Running'")
+    before = page.js("document.querySelector('progress').value")
+    page.wait(f"document.querySelector('progress').value > {before}")
+    page.wait("document.querySelectorAll('.tiles canvas').length === 16")
+    page.see("The hard circuit of epoch", ".automaton")
+    points = "document.querySelector('.curves .line.soft').getAttribute('d').split('L').length"
+    some = page.js(points)
+    page.wait(f"{points} > {some}")
+    page.wait("document.querySelector('.job-head .pill').innerText === 'Done'")
+    page.see("600 of 600 epochs", ".progress")
+    page.wait("document.querySelectorAll('.curves .dot.hard').length >= 2 * 30")
+    assert "a heart: Done, 600 of 600 epochs" in page.js("document.getElementById('news').textContent")
+    page.see("at epoch 600", ".gates")
+    page.see("metrics.csv", ".files")
+    page.click("[data-action=simplify]")
+    page.see("gates became", ".follow-ups")
+    page.wait("document.querySelector('.drawing img')?.naturalWidth > 100")
+    assert live.store.jobs("ann", text="a heart", kind="train")[0].config["train"]["epochs"] == 600
+
+
+def test_pause_resume_cancel_and_delete(opened, live):
+    job, _ = live.store.submit("ann", draft_of(short_config(epochs=200_000)))
+    page = opened(f"#/jobs/{job.id}")
+    page.wait("document.querySelector('.job-head .pill')?.innerText === 'Running'")
+    reached(live.store, job.id, 50)
+    page.click("[data-action=pause]")
+    page.see("Paused", ".job-head .pill")
+    assert live.store.job(job.id).status == "paused"
+    assert page.focused() == "Actions for tiny"  # not lost with the button that went away
+    page.press("Tab")
+    assert page.focused() == "Resume"
+    page.press("Enter")
+    page.see("Running", ".job-head .pill")
+    page.click("[data-action=cancel]")
+    page.see("Cancelled", ".job-head .pill")
+    assert live.store.job(job.id).status == "cancelled"
+    page.click("[data-action=delete]")
+    page.see("cannot be undone", "dialog")
+    page.press("Escape")
+    assert live.store.job(job.id)
+    page.click("[data-action=delete]")
+    page.click("dialog .danger")
+    page.see("Jobs", "h1")
+    assert job.id not in [each.id for each in live.store.jobs("ann")]
+
+
+def test_a_failed_name_or_priority_is_said_where_it_was_given(opened, trained):
+    page = opened(f"#/jobs/{trained}", allowed=("422",))
+    page.click("[data-action=rename]")
+    page.fill("dialog input", "a/b")
+    page.press("Enter")
+    page.see("name", ".job-head .error")
+    page.fill(".toolbar [type=number]", "11")
+    page.press("Enter")
+    page.see("priority", ".job-head .error")
+    page.wait("document.querySelector('.toolbar [type=number]').value === '0'")
+
+
+@pytest.fixture
+def smile(tmp_path: Path) -> Path:
+    picture = Image.new("RGB", (30, 20))
+    ImageDraw.Draw(picture).rectangle((6, 4, 11, 9), fill="yellow")
+    picture.save(tmp_path / "smile.png")
+    return tmp_path / "smile.png"
+
+
+def test_a_picture_is_dragged_in_and_seen_as_the_circuit_will(opened, live, smile, tmp_path):
+    page = opened("#/new", allowed=("422", "willReadFrequently"))
+    page.click("[value=colored-g]")
+    page.click(".choice:nth-child(2)")
+    page.drop(smile, ".drop")
+    page.see("30 cells wide, 20 high, 36 on", ".preview")
+    pixel = "[...document.querySelector('.preview canvas').getContext('2d').getImageData({}, {}, 1, 1).data]"
+    assert page.js(pixel.format(8, 6)) == [255, 255, 0, 255]
+    assert page.js(pixel.format(2, 2)) == [0, 0, 0, 255]
+    page.fill("[name=size]", "15x10")
+    page.see("15 cells wide, 10 high, 9 on", ".preview")
+    no_picture = tmp_path / "note.png"
+    no_picture.write_text("no picture")
+    page.drop(no_picture, ".drop")
+    page.see("is not a picture", ".preview .error")
+    page.drop(smile, ".drop")
+    page.wait("document.querySelector('.preview .error').hidden")
+    page.fill("[name=name]", "a square")
+    page.fill("[name=priority]", "-10")
+    page.click(".preview button")
+    page.see("a square", "h1")
+    (job,) = live.store.jobs("ann", text="a square")
+    live.store.ask(job.id, "cancel")
+    task = job.config["task"]
+    assert (task["width"], task["height"], task["picture"][3]) == (15, 10, "...333.........")
+
+
+def test_a_wrong_field_is_marked_and_undone(opened):
+    page = opened("#/new", allowed=("422",))
+    page.click(".section:last-of-type summary")
+    page.fill("[name='set.train.lr']", "fast")
+    page.see("train.lr must be", ".preview .error")
+    assert page.js("[...document.querySelectorAll('[aria-invalid]')].map((e) => e.name)") == ["set.train.lr"]
+    page.click("[aria-label='Undo the change of train.lr']")
+    page.wait("document.querySelector('.preview .error').hidden && !document.querySelector('[aria-invalid]')")
+
+
+def test_every_field_of_a_configuration_can_be_set(opened, live):
+    page = opened("#/new")
+    with live.client() as client:
+        wanted = [each["path"] for each in client.get("/fields").json()["fields"]]
+    names = page.js("[...document.querySelectorAll('.section [name]')].map((e) => e.name)")
+    assert sorted(names) == sorted(f"set.{path}" for path in wanted)
+    assert {"seed", "model.update.widths", "train.precision", "task.picture"} < set(wanted)
+
+
+def test_a_copy_is_edited(opened, live, trained):
+    page = opened(f"#/new?from={trained}")
+    page.click(".section:first-of-type summary")
+    page.fill("[name='set.seed']", "24")
+    page.see("6×5", ".preview")
+    page.fill("[name=priority]", "-10")
+    page.click(".preview button")
+    page.see("tiny", "h1")
+    page.see("24", ".facts")
+    copy = live.store.jobs("ann")[0]
+    assert copy.config == live.store.job(trained).config | {"seed": 24}
+
+
+def test_without_a_mouse(opened, live):
+    page = opened()
+    page.tab_to("New job")
+    page.tab_to("New job")  # the one in the headline, after the one in the navigation
+    page.press("Enter")
+    page.see("New job", "h1")
+    page.tab_to("game-of-life")
+    page.press("ArrowDown", "ArrowDown")
+    assert page.focused().startswith("checkerboard-small")
+    page.see("1,496", ".preview")
+    page.tab_to("Name")
+    page.type("by keys")
+    page.tab_to("Submit")
+    page.press("Enter")
+    page.see("by keys", "h1")
+    page.tab_to("Cancel")
+    page.press("Space")
+    page.see("Cancelled", ".job-head .pill")
+    assert live.store.jobs("ann", text="by keys")[0].status == "cancelled"
+
+
+def test_curves_are_zoomed_and_read_off_by_keys_and_mouse(opened, trained):
+    page = opened(f"#/jobs/{trained}")
+    shown = ".curves output"
+    page.see("epochs 0 to 1,500", shown)
+    page.tab_to("Curves of the soft")
+    page.press("+")
+    low, high = (float(each.replace(",", "")) for each in page.text(shown).split()[1::2])
+    assert 0 < low < high < 1500
+    page.press("0", "ArrowLeft")
+    page.see("epoch 1,485", shown)
+    values = page.text(".curves .legend")
+    page.press("Shift+ArrowLeft", "Shift+ArrowLeft")
+    page.see("epoch 1,185", shown)
+    assert page.text(".curves .legend") != values
+    page.press("Escape")
+    page.see("epochs 0 to 1,500", shown)
+    x, y = page.middle(".curves .chart")
+    page.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-400)
+    page.wait(f"document.querySelector('{shown}').innerText !== 'epochs 0 to 1,500'")
+    page.click("[aria-label='Zoom in']")
+    line = page.js("document.querySelector('.curves .line.soft').getAttribute('d')")
+    page.click(".curves [aria-pressed]")
+    page.wait(f"document.querySelector('.curves .line.soft').getAttribute('d') !== {json.dumps(line)}")
+
+
+def test_runs_over_each_other(opened, live, trained):
+    other = submitted(live, population=2)
+    ended(live.store, other)
+    page = opened()
+    for job in (trained, other):
+        page.click(f"[data-id='{job}'] [type=checkbox]")
+    page.see("Compare 2 runs")
+    page.click(".filters .button")
+    page.see("Compare runs", "h1")
+    page.wait(
+        "document.querySelectorAll('.curves .line.run-0:not(.thin), .curves .line.run-1:not(.thin)').length === 4"
+    )
+    assert page.js("document.querySelectorAll('.compared tbody tr').length") == 2
+    page.click(".compared tbody tr:last-child button")
+    page.wait("document.querySelectorAll('.compared tbody tr').length === 1")
+
+
+def test_devices(opened, live):
+    page = opened("#/devices")
+    page.see("cpu", ".device")
+    page.wait("/[0-9.]+ MB/.test(document.querySelector('.device').innerText)")
+    page.see("Free", ".device .pill")
+
+
+def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
+    name = "<img src=x onerror=alert(1)> & so on"
+    job, _ = live.store.submit("ann", Draft("train", name, short_config().to_dict(), engine="gpu:9"))
+    page = opened()
+    page.see(name, ".jobs")
+    page.fill("[type=search]", "so on")
+    page.wait("document.querySelectorAll('.jobs li').length === 1")
+    page.fill("[type=search]", "nothing is called so")
+    page.see("No job is like that")
+    live.store.delete(job.id)
+
+
+def test_a_lost_server_is_said_and_found_again(browser, tmp_path):
+    with serving(tmp_path) as first:
+        port = int(first.address.rpartition(":")[2])
+        page = browser.page()
+        page.goto(first.address)
+        sign_in(page)
+        page.see("Live", "#connection")
+    page.see("Reconnecting", "#connection")
+    page.see("The connection to the server was lost", "#offline")
+    with serving(tmp_path, port=port) as second:
+        page.see("Live", "#connection")
+        page.wait("document.getElementById('offline').hidden")
+        second.store.submit("ann", draft_of(short_config()))
+        page.see("tiny", ".jobs")
+        page.close()
+
+
+PLACES = ("#/", "#/new", "#/devices", "#/compare/", "#/jobs/{}", "#/compare/{}")
+
+
+def visit(page: Page, place: str) -> None:
+    """Until it has what it shows, and every part of it is open."""
+    page.js(f"location.hash = {json.dumps(place)}")
+    page.wait("document.querySelector('main h1') && !document.querySelector('main > [aria-busy]')")
+    if "jobs/" in place:
+        page.see("at epoch 1,500", ".gates")
+        page.see("metrics.csv", ".files")
+    page.js("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    page.js("new Promise((done) => setTimeout(done, 300))")
+
+
+def test_nothing_is_wider_than_a_phone(opened, trained):
+    page = opened(width=PHONE[0], height=PHONE[1])
+    for place in PLACES:
+        visit(page, place.format(trained))
+        assert page.js("document.documentElement.scrollWidth") <= PHONE[0], place
+
+
+CONTRAST = """(() => {
+    const numbers = (colour) => colour.match(/[0-9.]+/g).map(Number);
+    const linear = (c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    const light = (rgb) => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) => sum + share * linear(rgb[i] / 255), 0);
+    const behind = (e) => {
+        const colour = numbers(getComputedStyle(e).backgroundColor);
+        return colour[3] === 0 ? behind(e.parentElement) : colour;
+    };
+    const bad = [];
+    for (const e of document.querySelectorAll("body *")) {
+        const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+        if (!own || !e.checkVisibility() || e.closest("svg, .skip, .unseen, [disabled]")) continue;
+        const [a, b] = [light(numbers(getComputedStyle(e).color)), light(behind(e))].sort((x, y) => y - x);
+        const ratio = (a + 0.05) / (b + 0.05);
+        if (ratio < 4.5) bad.push(`${e.tagName}.${e.className} ${e.innerText.slice(0, 20)} ${ratio}`);
+    }
+    return bad;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_it_can_be_read_in_both_schemes(opened, trained, dark):
+    page = opened(dark=dark)
+    red = page.js("Number(getComputedStyle(document.body).backgroundColor.match(/[0-9]+/)[0])")
+    assert (red < 64) == dark
+    for place in PLACES:
+        visit(page, place.format(trained))
+        assert page.js(CONTRAST) == [], place
+
+
+def test_everything_that_takes_the_focus_has_a_name_and_a_role(opened, trained):
+    page = opened()
+    page.call("Accessibility.enable")
+    for place in PLACES:
+        visit(page, place.format(trained))
+        nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+        focusable = [
+            each
+            for each in nodes
+            if not each["ignored"] and any(p["name"] == "focusable" and p["value"]["value"] for p in each["properties"])
+        ]
+        assert len(focusable) > 5
+        for each in focusable:
+            role = each["role"]["value"]
+            assert role != "generic", page.call("DOM.describeNode", backendNodeId=each["backendDOMNodeId"])
+            assert each["name"]["value"].strip() or role in ("RootWebArea", "main"), (place, each)
+        pictures = [each for each in nodes if each["role"]["value"] in ("image", "Canvas") and not each["ignored"]]
+        assert all(each["name"]["value"] for each in pictures), place
+        headings = page.js(
+            "[...document.querySelectorAll('h1, h2, h3')].filter((e) => e.checkVisibility()).map((e) => +e.tagName[1])"
+        )
+        assert headings[0] == 1
+        assert all(b - a <= 1 for a, b in itertools.pairwise(headings)), (place, headings)
+
+
+def test_nothing_moves_where_less_motion_is_wished(opened, live, trained):
+    still, moving = opened(f"#/jobs/{trained}", still=True), opened(f"#/jobs/{trained}")
+    moving.see("Pause", ".transport")
+    still.see("Play", ".transport")
+
+
+def test_events_are_understood_however_they_are_cut(opened):
+    stream = 'id: 7\\n\\n: heart\\r\\nevent: job\\r\\nid: 8\\ndata: {"a":\\ndata: 1}\\n\\nevent: end\\ndata: {}\\n\\n'
+    page = opened()
+    for size in (1, 2, 5, 1000):
+        found = page.js(f"""import("/static/events.js").then(({{ parser }}) => {{
+            const place = {{ last: "", over: false }}, heard = [];
+            const parse = parser(place, {{ job: (data) => heard.push(data), end: () => heard.push("end") }});
+            const text = '{stream}';
+            for (let i = 0; i < text.length; i += {size}) parse(text.slice(i, i + {size}));
+            return [place, heard];
+        }})""")
+        assert found == [{"last": "8", "over": True}, [{"a": 1}, "end"]]
+
+
+def test_a_thinned_curve_keeps_its_peaks(opened):
+    page = opened()
+    found = page.js("""import("/static/scale.js").then(({ thinned }) => {
+        const points = Array.from({ length: 100000 }, (_, x) => [x, x === 77777 ? 1000 : x === 22222 ? -1000 : x % 7]);
+        const kept = thinned(points, 10000, 90000, 500);
+        const xs = kept.map(([x]) => x);
+        const ys = kept.map(([, y]) => y);
+        return { length: kept.length, most: Math.max(...ys), least: Math.min(...ys),
+            sorted: xs.every((x, i) => i === 0 || xs[i - 1] < x), ends: [xs[0], xs.at(-1)] };
+    })""")
+    assert found["length"] <= 4 * 502
+    assert (found["most"], found["least"], found["sorted"]) == (1000, -1000, True)
+    assert found["ends"] == [9999, 90001]
