@@ -21,7 +21,7 @@ from typing import Any
 
 from difflogic.circuits.export.proofs.html import FLAGS
 
-SECONDS = 60.0
+SECONDS = 180.0
 """Whatever has not happened by then does not."""
 LOOK_S = 0.05
 KEYS = {

@@ -17,7 +17,7 @@ export function compareView(root, signal, ids) {
     const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates", ""].map((name) => h("th", { scope: "col" }, name));
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
     const nothing = empty("Nothing to compare", "Add a run above, or tick some in the list of jobs.");
-    const shown = h("div", {}, h("section", { class: "card", "aria-label": "Curves" }, plot.element), h("div", { class: "card scroll", tabindex: "0", role: "group", "aria-label": "Runs" }, h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body)));
+    const shown = h("div", {}, h("section", { class: "card", "aria-labelledby": "curves-title" }, h("h2", { id: "curves-title" }, "Curves"), plot.element), h("div", { class: "card scroll", tabindex: "0", role: "group", "aria-label": "Runs" }, h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body)));
     root.append(
         h("div", { class: "headline" }, h("h1", {}, "Compare runs"), h("label", { class: "inline" }, "Add ", picker)),
         place.element, nothing, shown);
