@@ -68,6 +68,14 @@ def test_the_report_template_is_in_the_wheel(wheel):
         assert "difflogic/train/evaluation/report.html" in archive.namelist()
 
 
+def test_the_page_of_the_server_is_in_the_wheel(wheel):
+    web = Path(difflogic.__file__).parent / "serve" / "web"
+    with zipfile.ZipFile(wheel) as archive:
+        shipped = {name for name in archive.namelist() if name.startswith("difflogic/serve/web/")}
+    assert shipped == {f"difflogic/serve/web/{path.name}" for path in web.iterdir()}
+    assert {"difflogic/serve/web/index.html", "difflogic/serve/web/main.js"} < shipped
+
+
 def test_nothing_else_is_installed_beside_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         roots = {name.split("/")[0] for name in archive.namelist()}
