@@ -15,6 +15,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "Batch": "difflogic.batch",
     "Circuit": "difflogic.circuit",
     "Config": "difflogic.config",
     "OptimizerState": "difflogic.engine",

@@ -6,10 +6,10 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from difflogic.batch import Batch
 from difflogic.circuit import ArraysByNetwork, Circuit
 
 DATA = Path(__file__).parent / "data"
@@ -54,15 +54,8 @@ class SmallModel:
         return self.arrays.get("masks")
 
     @property
-    def work(self) -> dict[str, Any]:
-        """The arguments that `loss_and_gradients` and `train_step` share."""
-        return {
-            "x": self.x,
-            "y": self.y,
-            "steps": self.steps,
-            "loss_channels": self.loss_channels,
-            "masks": self.masks,
-        }
+    def batch(self) -> Batch:
+        return Batch(self.x, self.y, self.steps, self.loss_channels, self.masks)
 
 
 def small_model(name: str) -> SmallModel:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.rivals.problem import Problem
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.shape import Hyper
 
@@ -20,21 +21,21 @@ def soft_loss(rollout: Any, loss_channels: int, logits: Any, x: Any, y: Any, mas
     return jnp.square(rollout(logits, x, masks)[..., :loss_channels] - y).sum()
 
 
-def gradients(module: ModuleType, circuit: Circuit, work: dict[str, Any]) -> tuple[float, Any]:
-    """Loss and gradients of one piece of work, as `Engine.loss_and_gradients` gives them."""
-    rollout = module.make_rollout(circuit, work["steps"])
-    masks = None if work["masks"] is None else jnp.asarray(work["masks"])
-    y = work["y"][..., : work["loss_channels"]]
-    value = jax.jit(jax.value_and_grad(partial(soft_loss, rollout, work["loss_channels"])))
-    loss, grads = value(_logits(circuit), jnp.asarray(work["x"]), jnp.asarray(y), masks)
+def gradients(module: ModuleType, circuit: Circuit, batch: Batch) -> tuple[float, Any]:
+    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them."""
+    rollout = module.make_rollout(circuit, batch.steps)
+    masks = None if batch.masks is None else jnp.asarray(batch.masks)
+    y = batch.y[..., : batch.loss_channels]
+    value = jax.jit(jax.value_and_grad(partial(soft_loss, rollout, batch.loss_channels)))
+    loss, grads = value(_logits(circuit), jnp.asarray(batch.x), jnp.asarray(y), masks)
     return float(loss), jax.tree.map(np.asarray, grads)
 
 
-def last_state(module: ModuleType, circuit: Circuit, work: dict[str, Any], hard: bool) -> np.ndarray:
+def last_state(module: ModuleType, circuit: Circuit, batch: Batch, hard: bool) -> np.ndarray:
     """The state after all steps, `[B, H, W, C]`."""
-    rollout = jax.jit(module.make_rollout(circuit, work["steps"]), static_argnums=3)
-    masks = None if work["masks"] is None else jnp.asarray(work["masks"])
-    return np.asarray(rollout(_logits(circuit), jnp.asarray(work["x"]), masks, hard))
+    rollout = jax.jit(module.make_rollout(circuit, batch.steps), static_argnums=3)
+    masks = None if batch.masks is None else jnp.asarray(batch.masks)
+    return np.asarray(rollout(_logits(circuit), jnp.asarray(batch.x), masks, hard))
 
 
 def _logits(circuit: Circuit) -> Any:

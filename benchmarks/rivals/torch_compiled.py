@@ -10,6 +10,7 @@ import torch
 
 from benchmarks.rivals.problem import Problem
 from benchmarks.rivals.table import TABLE
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.shape import Hyper
 
@@ -70,13 +71,13 @@ class Rollout:
         return state.movedim(0, -1)
 
 
-def gradients(circuit: Circuit, work: dict[str, Any]) -> tuple[float, dict[str, list[np.ndarray]]]:
-    """Loss and gradients of one piece of work, as `Engine.loss_and_gradients` gives them; not compiled."""
+def gradients(circuit: Circuit, batch: Batch) -> tuple[float, dict[str, list[np.ndarray]]]:
+    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them; not compiled."""
     logits = _logits(circuit, "cpu")
-    masks = None if work["masks"] is None else torch.tensor(work["masks"])
-    channels = work["loss_channels"]
-    last = Rollout(circuit, work["steps"], "cpu", compile_step=False)(logits, torch.tensor(work["x"]), masks)
-    loss = (last[..., :channels] - torch.tensor(work["y"][..., :channels])).square().sum()
+    masks = None if batch.masks is None else torch.tensor(batch.masks)
+    channels = batch.loss_channels
+    last = Rollout(circuit, batch.steps, "cpu", compile_step=False)(logits, torch.tensor(batch.x), masks)
+    loss = (last[..., :channels] - torch.tensor(batch.y[..., :channels])).square().sum()
     found = [each.numpy() for each in torch.autograd.grad(loss, logits)]
     count = len(circuit.perceive)
     return float(loss.detach()), {"perceive": found[:count], "update": found[count:]}

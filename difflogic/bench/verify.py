@@ -38,7 +38,7 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
 
 def _first_loss(job: Job, state: TrainState) -> float:
     subject = Subject.of(job, state)
-    return ReferenceEngine().loss(subject.circuit, **subject.work)
+    return ReferenceEngine().loss(subject.circuit, subject.batch)
 
 
 def _first_loss_of_a_rollout(job: Job, state: TrainState, engine: Engine) -> float:

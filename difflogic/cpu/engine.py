@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from difflogic import bits
 from difflogic import control as c
+from difflogic.batch import Batch, Mode, check_course, check_grids
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.cpu import compiled, phases
 from difflogic.cpu.hard_workspace import HardWorkspace, groups_of
@@ -25,12 +25,8 @@ from difflogic.damage import Damage
 from difflogic.engine import (
     Floats,
     Job,
-    Mode,
     OptimizerState,
     TrainState,
-    check_course,
-    check_grids,
-    check_target,
 )
 from difflogic.errors import UsageError
 from difflogic.shape import Hyper, Shape
@@ -91,36 +87,16 @@ class CpuEngine:
                 return work
         return HardWorkspace(circuit, shape, groups_of(shape.batch), shape.steps + 1, self.threads, asynchronous)
 
-    def loss_and_gradients(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
-    ) -> tuple[float, ArraysByNetwork]:
-        work = self._training(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper())
+    def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
+        work = self._training(circuit, batch, Hyper())
         history = work.run(phases.gradients(work.shape))
         return float(history[0, 0]), circuit.unflatten(work.per_gate(work.buffers.gradients))
 
     def train_step(
-        self,
-        circuit: Circuit,
-        state: OptimizerState | None,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        lr: float = 0.05,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
+        self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         state = state or OptimizerState.fresh(circuit)
-        work = self._training(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper(lr=lr))
+        work = self._training(circuit, batch, Hyper(lr=lr))
         buffers = work.buffers
         work.set_logits(circuit.flat_logits(), state.mu, state.nu)
         buffers.control[c.STEP] = state.step
@@ -140,25 +116,11 @@ class CpuEngine:
             )
         return CpuModel(job, state, self.info, self.threads)
 
-    def _training(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int,
-        masks: npt.ArrayLike | None,
-        loss_steps: Sequence[int],
-        damage: Damage | None,
-        hyper: Hyper,
-    ) -> Workspace:
+    def _training(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target."""
-        grid, fire = check_grids(circuit, x, steps, masks)
-        target = check_target(grid, y, loss_channels)
-        judged = check_course(grid, steps, loss_steps, damage)
-        shape = Shape.of(circuit, grid.shape, steps, loss_channels, judged, damage)
-        work = self._workspace(circuit, shape, grid, fire, damage, hyper)
-        work.set_targets(target[..., :loss_channels])
+        checked = batch.checked(circuit)
+        work = self._workspace(circuit, checked.shape, checked.x, checked.masks, checked.damage, hyper)
+        work.set_targets(checked.targets)
         return work
 
     def _workspace(

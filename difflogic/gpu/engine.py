@@ -11,17 +11,14 @@ import numpy.typing as npt
 
 from difflogic import bits
 from difflogic import control as c
+from difflogic.batch import Batch, Mode, check_course, check_grids
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.damage import Damage
 from difflogic.engine import (
     Floats,
     Job,
-    Mode,
     OptimizerState,
     TrainState,
-    check_course,
-    check_grids,
-    check_target,
 )
 from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
@@ -91,18 +88,8 @@ class GpuEngine:
         cells = work.plan.groups * shape.cells_per_grid
         return bits.unpack(from_chunks(chunked, cells).swapaxes(-1, -2), grid.shape)
 
-    def loss_and_gradients(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
-    ) -> tuple[float, ArraysByNetwork]:
-        work = self._prepare(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper())
+    def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
+        work = self._prepare(circuit, batch, Hyper())
         self._upload_optimizer(work, OptimizerState.fresh(circuit))
         work.submit([*work.coefficients, *work.forward, *work.backward])
         loss, _ = self._outcome(work)
@@ -111,19 +98,9 @@ class GpuEngine:
         return loss, circuit.unflatten(gradients)
 
     def train_step(
-        self,
-        circuit: Circuit,
-        state: OptimizerState | None,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        lr: float = 0.05,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
+        self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        work = self._prepare(circuit, x, y, steps, loss_channels, masks, loss_steps, damage, Hyper(lr=lr))
+        work = self._prepare(circuit, batch, Hyper(lr=lr))
         self._upload_optimizer(work, state or OptimizerState.fresh(circuit))
         work.submit([*work.coefficients, *work.forward, *work.backward, *work.update])
         loss, skipped = self._outcome(work)
@@ -153,26 +130,14 @@ class GpuEngine:
         allowed = max(plan.total_bytes(), plan.affordable(self.device.max_memory))
         return stored.schedule if replace(plan, schedule=stored.schedule).total_bytes() <= allowed else None
 
-    def _prepare(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int,
-        masks: npt.ArrayLike | None,
-        loss_steps: Sequence[int],
-        damage: Damage | None,
-        hyper: Hyper,
-    ) -> Workspace:
+    def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target uploaded."""
-        grid, fire = check_grids(circuit, x, steps, masks)
-        target = check_target(grid, y, loss_channels)[..., :loss_channels]
-        judged = check_course(grid, steps, loss_steps, damage)
-        shape = Shape.of(circuit, grid.shape, steps, loss_channels, judged, damage)
-        work = self._workspace(circuit, shape, fire, damage, hyper=hyper)
-        self._upload_start(work, circuit, grid)
-        work.upload("targets", to_chunks(target.reshape(-1, loss_channels), work.plan.chunks), "task")
+        checked = batch.checked(circuit)
+        shape = checked.shape
+        work = self._workspace(circuit, shape, checked.masks, checked.damage, hyper=hyper)
+        self._upload_start(work, circuit, checked.x)
+        targets = checked.targets.reshape(-1, shape.loss_channels)
+        work.upload("targets", to_chunks(targets, work.plan.chunks), "task")
         return work
 
     def _workspace(

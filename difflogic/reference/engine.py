@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic import control as c
+from difflogic.batch import Batch, Mode, check_course, check_grids
 from difflogic.bits import pack, unpack
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.damage import Damage
 from difflogic.engine import (
     Floats,
     Job,
-    Mode,
     OptimizerState,
     TrainingModel,
     TrainState,
-    check_course,
-    check_grids,
-    check_target,
 )
 from difflogic.layout import flat_layout
 from difflogic.reference.adamw import adamw
@@ -59,79 +55,35 @@ class ReferenceEngine:
         states = soft_rollout(course, logits, _cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 
-    def loss_and_gradients(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
-    ) -> tuple[float, ArraysByNetwork]:
-        work = self._work(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
-        loss, gradients = work.gradients(np.zeros(c.WORDS, dtype=np.uint32))
+    def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
+        loss, gradients = self._work(circuit, batch).gradients(np.zeros(c.WORDS, dtype=np.uint32))
         return loss, circuit.unflatten(gradients)
 
-    def loss(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
-    ) -> float:
+    def loss(self, circuit: Circuit, batch: Batch) -> float:
         """The soft loss alone, in a fraction of the time and memory."""
-        work = self._work(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
+        work = self._work(circuit, batch)
         return float(soft_losses(work.course, work.logits, work.start, work.targets).sum(dtype=np.float64))
 
     def train_step(
-        self,
-        circuit: Circuit,
-        state: OptimizerState | None,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        lr: float = 0.05,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
+        self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         state = state or OptimizerState.fresh(circuit)
         control = np.zeros(c.WORDS, dtype=np.uint32)
         control[c.STEP] = state.step
-        work = self._work(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
+        work = self._work(circuit, batch)
         loss, gradients = work.gradients(control)
         logits, mu, nu = work.logits, state.mu.copy(), state.nu.copy()
         adamw(Hyper(lr=lr), control, gradients, logits, mu, nu)
         after = OptimizerState(mu, nu, int(control[c.STEP]))
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
-    def _work(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int,
-        masks: npt.ArrayLike | None,
-        loss_steps: Sequence[int],
-        damage: Damage | None,
-    ) -> _Work:
-        grid, fire = check_grids(circuit, x, steps, masks, dtype=self.dtype)
-        target = check_target(grid, y, loss_channels, self.dtype)
-        judged = check_course(grid, steps, loss_steps, damage)
-        shape = Shape.of(circuit, grid.shape, steps, loss_channels, judged, damage)
+    def _work(self, circuit: Circuit, batch: Batch) -> _Work:
+        checked = batch.checked(circuit, self.dtype)
         return _Work(
-            course=_course(circuit, shape, fire, damage),
+            course=_course(circuit, checked.shape, checked.masks, checked.damage),
             logits=circuit.flat_logits().astype(self.dtype),
-            start=_cells_last(grid),
-            targets=_cells_last(target)[:loss_channels],
+            start=_cells_last(checked.x),
+            targets=_cells_last(checked.targets),
         )
 
     def open_model(self, job: Job, state: TrainState) -> TrainingModel:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from difflogic.batch import Batch, Mode
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.damage import Damage
 from difflogic.engine import (
@@ -26,7 +27,6 @@ from difflogic.engine import (
     Floats,
     Job,
     MemoryLimited,
-    Mode,
     OptimizerState,
     TrainingModel,
     TrainState,
@@ -133,34 +133,13 @@ class Contest:
     ) -> Floats:
         return self.chosen.rollout(circuit, x, steps, mode, masks, damage)
 
-    def loss_and_gradients(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
-    ) -> tuple[float, ArraysByNetwork]:
-        return self.chosen.loss_and_gradients(circuit, x, y, steps, loss_channels, masks, loss_steps, damage)
+    def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
+        return self.chosen.loss_and_gradients(circuit, batch)
 
     def train_step(
-        self,
-        circuit: Circuit,
-        state: OptimizerState | None,
-        x: npt.ArrayLike,
-        y: npt.ArrayLike,
-        steps: int,
-        loss_channels: int = 1,
-        masks: npt.ArrayLike | None = None,
-        lr: float = 0.05,
-        loss_steps: Sequence[int] = (),
-        damage: Damage | None = None,
+        self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        work = (x, y, steps, loss_channels, masks, lr, loss_steps, damage)
-        return self.chosen.train_step(circuit, state, *work)
+        return self.chosen.train_step(circuit, state, batch, lr)
 
 
 class ContestModel:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic import prng, starts
+from difflogic.batch import Batch
 from difflogic.checkpoint import Checkpoint
 from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.config import Config
@@ -97,18 +97,9 @@ class Subject:
         return cls.of(tasks.make_job(config, checkpoint.circuit), checkpoint.state)
 
     @property
-    def work(self) -> dict[str, Any]:
-        """What `Engine.loss_and_gradients` takes after the circuit, by name."""
+    def batch(self) -> Batch:
         task = self.config.task
-        return {
-            "x": self.x,
-            "y": self.y,
-            "steps": task.steps,
-            "loss_channels": task.loss_channels,
-            "masks": self.masks,
-            "loss_steps": task.loss_steps,
-            "damage": self.damage,
-        }
+        return Batch(self.x, self.y, task.steps, task.loss_channels, self.masks, task.loss_steps, self.damage)
 
 
 Oracle = Callable[[Subject], ArraysByNetwork]
@@ -182,7 +173,7 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
 def _loss(subject: Subject) -> Callable[[Array], float]:
     """The soft loss in float64 as a function of the flat logits `[G, 16]`."""
     engine = ReferenceEngine(np.float64)
-    return lambda logits: engine.loss(subject.circuit.with_logits(logits), **subject.work)
+    return lambda logits: engine.loss(subject.circuit.with_logits(logits), subject.batch)
 
 
 class _Judge:
@@ -231,7 +222,7 @@ def _use(pair: Pair) -> float:
 
 
 def _gradients(engine: ReferenceEngine) -> Oracle:
-    return lambda subject: engine.loss_and_gradients(subject.circuit, **subject.work)[1]
+    return lambda subject: engine.loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
 def _layers(gradients: ArraysByNetwork) -> dict[str, Array]:

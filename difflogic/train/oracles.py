@@ -49,7 +49,7 @@ def find(subject: Subject, selectors: Sequence[str] = ("cpu", "gpu")) -> Oracles
 
 
 def _of(engine: Engine) -> Oracle:
-    return lambda subject: engine.loss_and_gradients(subject.circuit, **subject.work)[1]
+    return lambda subject: engine.loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
 def _jax() -> Oracle:
@@ -58,7 +58,7 @@ def _jax() -> Oracle:
     plain = importlib.import_module(f"{_RIVALS}.jax_plain")
 
     def oracle(subject: Subject) -> ArraysByNetwork:
-        gradients: ArraysByNetwork = training.gradients(plain, subject.circuit, subject.work)[1]
+        gradients: ArraysByNetwork = training.gradients(plain, subject.circuit, subject.batch)[1]
         return gradients
 
     return oracle

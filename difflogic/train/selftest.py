@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from difflogic import raster
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
 from difflogic.engine import Engine, Job, TrainState
@@ -99,12 +100,13 @@ def _parity(engine: object) -> Iterator[Check]:
     reference = ReferenceEngine()
     circuit, x, y = example()
     steps = 4
+    batch = Batch(x, y, steps)
     difference = np.abs(engine.rollout(circuit, x, steps) - reference.rollout(circuit, x, steps)).max()
     yield _told(
         "forward", bool(difference <= STATE_TOLERANCE), f"soft states differ by {difference:.1e} from the reference"
     )
-    loss, gradients = engine.loss_and_gradients(circuit, x, y, steps)
-    expected_loss, expected = reference.loss_and_gradients(circuit, x, y, steps)
+    loss, gradients = engine.loss_and_gradients(circuit, batch)
+    expected_loss, expected = reference.loss_and_gradients(circuit, batch)
     worst = max(
         float(np.abs(got - want).max() / np.abs(want).max())
         for name in expected
@@ -114,7 +116,7 @@ def _parity(engine: object) -> Iterator[Check]:
     yield _told("gradients", bool(close), f"gradients differ by {worst:.1e} of the layer's largest")
     hard = (engine.rollout(circuit, x, steps, "hard") == reference.rollout(circuit, x, steps, "hard")).all()
     yield _told("hard circuit", bool(hard), "hard states are bit-equal to the reference")
-    again = engine.loss_and_gradients(circuit, x, y, steps)
+    again = engine.loss_and_gradients(circuit, batch)
     yield _told("determinism", _same(again, (loss, gradients)), "the same sums twice, bit for bit")
     wrong = _wrong_in_training(engine, reference)
     yield _told("training", not wrong, wrong or "an epoch with damage, several losses and a pool is the reference's")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.config import Config
 from difflogic.engine import TrainState
@@ -153,7 +154,7 @@ class Tuner:
         """What a schedule makes of the example: gradients and hard states, as bytes."""
         circuit, x, y = example()
         engine = GpuEngine(self.device, schedule)
-        loss, gradients = engine.loss_and_gradients(circuit, x, y, steps=3)
+        loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
         layers = [layer for name in sorted(gradients) for layer in gradients[name]]
         hard = engine.rollout(circuit, x, 3, "hard")
         return [np.float32(loss).tobytes(), *(layer.tobytes() for layer in layers), hard.tobytes()]
@@ -169,8 +170,8 @@ class Tuner:
         from difflogic.reference.engine import ReferenceEngine
 
         circuit, x, y = example()
-        _, got = GpuEngine(self.device, self.plan.schedule).loss_and_gradients(circuit, x, y, steps=3)
-        _, expected = ReferenceEngine().loss_and_gradients(circuit, x, y, steps=3)
+        _, got = GpuEngine(self.device, self.plan.schedule).loss_and_gradients(circuit, Batch(x, y, steps=3))
+        _, expected = ReferenceEngine().loss_and_gradients(circuit, Batch(x, y, steps=3))
         for name, layers in expected.items():
             for ours, theirs in zip(got[name], layers, strict=True):
                 if np.abs(ours - theirs).max() > GRADIENT_TOLERANCE * np.abs(theirs).max():

@@ -39,9 +39,9 @@ def test_jax(rival: str, model: SmallModel) -> None:
     from benchmarks.rivals import jax_training
 
     module = importlib.import_module(f"benchmarks.rivals.{rival}")
-    assert_right(model, *jax_training.gradients(module, model.circuit, model.work))
+    assert_right(model, *jax_training.gradients(module, model.circuit, model.batch))
     if "hard/states" in model.arrays:
-        hard = jax_training.last_state(module, model.circuit, model.work, hard=True)
+        hard = jax_training.last_state(module, model.circuit, model.batch, hard=True)
         assert np.array_equal(hard, model.arrays["hard/states"][-1])
 
 
@@ -49,7 +49,7 @@ def test_jax(rival: str, model: SmallModel) -> None:
 def test_torch(model: SmallModel) -> None:
     from benchmarks.rivals import torch_compiled
 
-    assert_right(model, *torch_compiled.gradients(model.circuit, model.work))
+    assert_right(model, *torch_compiled.gradients(model.circuit, model.batch))
 
 
 def test_start_grids_are_those_of_training() -> None:

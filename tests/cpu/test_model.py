@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from difflogic import prng
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.cpu.engine import CpuEngine
 from difflogic.engine import Job, TrainState
@@ -164,7 +165,7 @@ def test_training_goes_on_after_a_skipped_step(engine: CpuEngine) -> None:
 def test_the_engines_step_skips_too(engine: CpuEngine) -> None:
     job = make_job()
     x = np.full((1, 5, 7, C), 1e30, dtype=np.float32)
-    circuit, state, metrics = engine.train_step(job.circuit, None, x, np.zeros_like(x), 3)
+    circuit, state, metrics = engine.train_step(job.circuit, None, Batch(x, np.zeros_like(x), 3))
     assert metrics["skipped"]
     assert not np.isfinite(metrics["soft_loss"])
     assert state.step == 0

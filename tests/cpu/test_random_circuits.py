@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.cpu.engine import CpuEngine
 from difflogic.reference.engine import ReferenceEngine
@@ -50,7 +51,7 @@ def assert_gradients_agree(engine: CpuEngine, circuit: Circuit, given: dict[str,
     """By the exact ones, and by what float32 does to the reference: in some circuits all gradients of a layer are
     small differences of large moments."""
     (loss, ours), (expected_loss, theirs), (_, exact) = (
-        each.loss_and_gradients(circuit, **given) for each in (engine, REFERENCE, EXACT)
+        each.loss_and_gradients(circuit, Batch(**given)) for each in (engine, REFERENCE, EXACT)
     )
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
     for network, layers in exact.items():
@@ -66,7 +67,7 @@ def test_engines_agree(engine: CpuEngine, case: tuple[Circuit, dict[str, Any]]) 
 def test_a_step_agrees(engine: CpuEngine, case: tuple[Circuit, dict[str, Any]]) -> None:
     circuit, given = case
     (ours, state, metrics), (theirs, expected, _) = (
-        each.train_step(circuit, None, **given, lr=0.1) for each in (engine, REFERENCE)
+        each.train_step(circuit, None, Batch(**given), lr=0.1) for each in (engine, REFERENCE)
     )
     assert (metrics["skipped"], state.step) == (False, 1)
     assert_first_step_close(ours.flat_logits(), theirs.flat_logits(), expected.mu, lr=0.1)
@@ -117,5 +118,5 @@ def test_gradients_are_derivatives(engine: CpuEngine, masked: bool) -> None:
 
     h = tolerances.DIFFERENCE_STEP
     slopes = [(loss_at(index, h) - loss_at(index, -h)) / (2 * h) for index in np.ndindex(logits.shape)]
-    _, gradients = engine.loss_and_gradients(circuit, **given)
+    _, gradients = engine.loss_and_gradients(circuit, Batch(**given))
     assert_gradients_close(gradients, circuit.unflatten(np.array(slopes).reshape(logits.shape)))

@@ -37,7 +37,7 @@ def test_hard_states_exactly(engine: Engine, model: SmallModel) -> None:
 
 
 def test_loss_and_gradients(engine: Engine, model: SmallModel) -> None:
-    loss, gradients = engine.loss_and_gradients(model.circuit, **model.work)
+    loss, gradients = engine.loss_and_gradients(model.circuit, model.batch)
     assert loss == pytest.approx(float(model.arrays["opt0/loss_soft"]), rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, parity.layers(model.arrays, "opt0/grad/"))
     assert_gradients_close(gradients, parity.layers(model.arrays, "f64/grad/"))
@@ -46,7 +46,7 @@ def test_loss_and_gradients(engine: Engine, model: SmallModel) -> None:
 def test_three_steps(engine: Engine, model: SmallModel) -> None:
     circuit, state = model.circuit, None
     for step in range(3):
-        circuit, state, metrics = engine.train_step(circuit, state, **model.work)
+        circuit, state, metrics = engine.train_step(circuit, state, model.batch)
         assert (metrics["skipped"], state.step) == (False, step + 1)
         assert metrics["soft_loss"] == pytest.approx(
             float(model.arrays[f"opt{step}/loss_soft"]), rel=tolerances.LOSS_RTOL

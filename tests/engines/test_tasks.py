@@ -73,8 +73,8 @@ def test_the_next_epochs_gradients(engine: Engine, job: Job) -> None:
     """Subject sees what training will: its loss is the epoch's, unless that hardens gates."""
     state, *_ = train(engine, job, start(job), 2)
     subject = Subject.of(job, state)
-    loss, gradients = engine.loss_and_gradients(subject.circuit, **subject.work)
-    expected, theirs = ReferenceEngine().loss_and_gradients(subject.circuit, **subject.work)
+    loss, gradients = engine.loss_and_gradients(subject.circuit, subject.batch)
+    expected, theirs = ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)
     assert loss == pytest.approx(expected, rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, theirs)
     _, (row,), _ = train(engine, job, state, 1)
@@ -104,7 +104,7 @@ def test_a_skipped_epoch_leaves_the_pool_alone(engine: Engine) -> None:
 def test_a_trained_step_is_the_references(engine: Engine, job: Job) -> None:
     subject = Subject.of(job, start(job))
     (ours, state, metrics), (theirs, expected, _) = (
-        each.train_step(subject.circuit, None, **subject.work, lr=0.1) for each in (engine, ReferenceEngine())
+        each.train_step(subject.circuit, None, subject.batch, lr=0.1) for each in (engine, ReferenceEngine())
     )
     assert (metrics["skipped"], state.step) == (False, 1)
     assert_first_step_close(ours.flat_logits(), theirs.flat_logits(), expected.mu, lr=0.1)

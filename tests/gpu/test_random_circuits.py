@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.config import ModelConfig, NetworkConfig
 from difflogic.gpu.engine import GpuEngine
@@ -82,7 +83,8 @@ def assert_engines_agree(engine: GpuEngine, circuit: Circuit, given: dict[str, A
     np.testing.assert_allclose(*soft, **STATES)
     hard = [each.rollout(circuit, **rollout, mode="hard") for each in (engine, REFERENCE)]
     np.testing.assert_array_equal(*hard)
-    (loss, gradients), (expected_loss, expected) = (e.loss_and_gradients(circuit, **given) for e in (engine, REFERENCE))
+    batch = Batch(**given)
+    (loss, gradients), (expected_loss, expected) = (e.loss_and_gradients(circuit, batch) for e in (engine, REFERENCE))
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, expected)
 
@@ -94,7 +96,7 @@ def test_engines_agree(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) 
 def test_a_step_agrees(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) -> None:
     circuit, given = case
     (ours, state, metrics), (theirs, expected, _) = (
-        each.train_step(circuit, None, **given, lr=0.1) for each in (engine, REFERENCE)
+        each.train_step(circuit, None, Batch(**given), lr=0.1) for each in (engine, REFERENCE)
     )
     assert (metrics["skipped"], state.step) == (False, 1)
     assert_first_step_close(ours.flat_logits(), theirs.flat_logits(), expected.mu, lr=0.1)
@@ -132,5 +134,5 @@ def test_gradients_are_derivatives(engine: GpuEngine, masked: bool) -> None:
 
     h = tolerances.DIFFERENCE_STEP
     slopes = [(loss_at(index, h) - loss_at(index, -h)) / (2 * h) for index in np.ndindex(logits.shape)]
-    _, gradients = engine.loss_and_gradients(circuit.with_logits(logits.astype(np.float32)), **given)
+    _, gradients = engine.loss_and_gradients(circuit.with_logits(logits.astype(np.float32)), Batch(**given))
     assert_gradients_close(gradients, circuit.unflatten(np.array(slopes).reshape(logits.shape)))

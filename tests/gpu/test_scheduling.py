@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.damage import Damage
 from difflogic.gpu import plan
@@ -26,31 +25,31 @@ GRID = (5, 9, 11)  # 31 chunks, the last one not full
 STEPS = 3
 
 
-def given() -> dict[str, Any]:
+def given() -> Batch:
     rng = np.random.default_rng(1)
     x, y = (bits(rng, *GRID, 3) for _ in range(2))
     corners = rng.integers(0, (9, 11), (3, GRID[0], 2))
-    return {
-        "x": x,
-        "y": y,
-        "steps": STEPS,
-        "loss_channels": 2,
-        "masks": bits(rng, STEPS, *GRID[1:], 1),
-        "loss_steps": (1, 2, 3),
-        "damage": Damage(4, (0, 1, 2), corners),
-    }
+    return Batch(
+        x,
+        y,
+        STEPS,
+        loss_channels=2,
+        masks=bits(rng, STEPS, *GRID[1:], 1),
+        loss_steps=(1, 2, 3),
+        damage=Damage(4, (0, 1, 2), corners),
+    )
 
 
 def everything(device: Device, schedule: Schedule, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
     """What the engine computes under a schedule."""
     engine = GpuEngine(device, schedule)
-    work = given()
-    loss, gradients = engine.loss_and_gradients(circuit, **work)
-    after, state, metrics = engine.train_step(circuit, None, **work)
+    batch = given()
+    loss, gradients = engine.loss_and_gradients(circuit, batch)
+    after, state, metrics = engine.train_step(circuit, None, batch)
     layers = [layer.reshape(-1, 16) for network in gradients.values() for layer in network]
     return {
-        "states": engine.rollout(circuit, work["x"], STEPS, masks=work["masks"], damage=work["damage"]),
-        "hard": engine.rollout(circuit, work["x"], STEPS, "hard", work["masks"], work["damage"]),
+        "states": engine.rollout(circuit, batch.x, STEPS, masks=batch.masks, damage=batch.damage),
+        "hard": engine.rollout(circuit, batch.x, STEPS, "hard", batch.masks, batch.damage),
         "loss": np.array([loss, metrics["soft_loss"]]),
         "gradients": np.concatenate(layers),
         "logits": after.flat_logits(),
@@ -81,8 +80,8 @@ def test_the_number_of_blocks_changes_rounding_only(
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
     assert Plan((flat_layout(CIRCUIT),), shape, SCHEDULES[1]).chunks_per_block == {512: 1, 7: 8, 1: 32}[max_blocks]
-    loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, **given())
-    expected_loss, expected = ReferenceEngine().loss_and_gradients(CIRCUIT, **given())
+    loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, given())
+    expected_loss, expected = ReferenceEngine().loss_and_gradients(CIRCUIT, given())
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, expected)
 
@@ -93,8 +92,8 @@ def test_blocks_of_several_chunks_where_they_come_by_themselves(device: Device) 
     rng = np.random.default_rng(3)
     x, y = (bits(rng, 33, 16, 16, 1) for _ in range(2))
     engine = GpuEngine(device)
-    loss, gradients = engine.loss_and_gradients(circuit, x, y, steps=2)
-    expected_loss, expected = ReferenceEngine().loss_and_gradients(circuit, x, y, steps=2)
+    loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=2))
+    expected_loss, expected = ReferenceEngine().loss_and_gradients(circuit, Batch(x, y, steps=2))
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
     assert_gradients_close(gradients, expected)
     np.testing.assert_allclose(engine.rollout(circuit, x, 2), ReferenceEngine().rollout(circuit, x, 2), **STATES)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.gates import TABLE
 from difflogic.hardening import UNITS, Hardening
@@ -174,7 +175,7 @@ def test_the_whole_model(case: Case) -> None:
         last = engine.rollout(circuit.with_logits(logits), x, shape.steps, masks=masks)[-1]
         return float(np.sum((last - y)[..., : shape.loss_channels] ** 2))
 
-    reported, by_layer = engine.loss_and_gradients(circuit, x, y, shape.steps, shape.loss_channels, masks)
+    reported, by_layer = engine.loss_and_gradients(circuit, Batch(x, y, shape.steps, shape.loss_channels, masks))
     flat = np.concatenate([layer.reshape(-1, 16) for layers in by_layer.values() for layer in layers])
     assert reported == pytest.approx(value(circuit.flat_logits()), rel=tolerances.FLOAT64_RTOL)
     assert_is_derivative(value, circuit.flat_logits(), flat, rng)

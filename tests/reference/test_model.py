@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from difflogic import prng
+from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
 from difflogic.engine import Job, OptimizerState, TrainState
@@ -117,7 +118,9 @@ def test_an_epoch_is_one_engine_step_on_the_notebooks_data(fire_rate: float, los
         x, masks, data_key, train_key = epoch_data(job, state)
         y = np.zeros_like(x)
         y[..., :loss_channels] = job.target
-        circuit, optimizer, metrics = ReferenceEngine().train_step(circuit, optimizer, x, y, T, loss_channels, masks)
+        circuit, optimizer, metrics = ReferenceEngine().train_step(
+            circuit, optimizer, Batch(x, y, T, loss_channels, masks)
+        )
         model.train(1)
         state = model.to_cpu()
         assert_same_bits(state, TrainState(circuit.flat_logits(), optimizer, data_key, train_key, epoch))
@@ -189,7 +192,7 @@ def test_the_configurations_optimiser_is_used() -> None:
     x, *_ = epoch_data(job, state)
     y = np.zeros_like(x)
     y[..., :1] = job.target
-    _, by_layer = ReferenceEngine().loss_and_gradients(job.circuit.with_logits(state.logits), x, y, T)
+    _, by_layer = ReferenceEngine().loss_and_gradients(job.circuit.with_logits(state.logits), Batch(x, y, T))
     gradient = np.concatenate([layer.reshape(-1, 16) for layers in by_layer.values() for layer in layers])
     assert np.abs(gradient).max() > 0.01
     clipped = gradient.clip(-0.01, 0.01)
@@ -246,9 +249,9 @@ def test_the_engines_step_skips_atomically() -> None:
     circuit = random_circuit(rng)
     x, y = bits(rng, B, H, W, C), bits(rng, B, H, W, C)
     engine = ReferenceEngine()
-    circuit, state, metrics = engine.train_step(circuit, None, x, y, T)
+    circuit, state, metrics = engine.train_step(circuit, None, Batch(x, y, T))
     assert (metrics["skipped"], state.step) == (False, 1)
-    after, after_state, metrics = engine.train_step(circuit, state, x * np.float32(1e30), y, T)
+    after, after_state, metrics = engine.train_step(circuit, state, Batch(x * np.float32(1e30), y, T))
     assert metrics["skipped"]
     assert not np.isfinite(metrics["soft_loss"])
     assert after_state.step == 1
@@ -262,7 +265,9 @@ def test_the_engines_step_leaves_its_arguments_alone() -> None:
     circuit = random_circuit(rng)
     state = OptimizerState.fresh(circuit)
     before = circuit.flat_logits()
-    after, moved, _ = ReferenceEngine().train_step(circuit, state, bits(rng, B, H, W, C), bits(rng, B, H, W, C), T)
+    after, moved, _ = ReferenceEngine().train_step(
+        circuit, state, Batch(bits(rng, B, H, W, C), bits(rng, B, H, W, C), T)
+    )
     np.testing.assert_array_equal(circuit.flat_logits(), before)
     assert not state.mu.any()
     assert moved.mu.any()
@@ -274,7 +279,8 @@ def test_the_learning_rate_of_a_step_can_be_chosen() -> None:
     circuit = random_circuit(rng, dtype=np.float64)
     x, y = bits(rng, B, H, W, C), bits(rng, B, H, W, C)
     moved = [
-        ReferenceEngine(np.float64).train_step(circuit, None, x, y, T, lr=lr)[0].flat_logits() - circuit.flat_logits()
+        ReferenceEngine(np.float64).train_step(circuit, None, Batch(x, y, T), lr)[0].flat_logits()
+        - circuit.flat_logits()
         for lr in (0.05, 0.1)
     ]
     np.testing.assert_allclose(2 * moved[0], moved[1], rtol=1e-9, atol=1e-12)

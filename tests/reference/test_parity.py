@@ -64,7 +64,7 @@ def test_float64_states_loss_and_gradients(model: SmallModel) -> None:
     engine = ReferenceEngine(np.float64)
     states = engine.rollout(model.circuit, model.x, model.steps, masks=model.masks)
     np.testing.assert_allclose(states[-1], model.arrays["f64/soft_y_T"], rtol=tolerances.FLOAT64_RTOL)
-    loss, gradients = engine.loss_and_gradients(model.circuit, **model.work)
+    loss, gradients = engine.loss_and_gradients(model.circuit, model.batch)
     assert loss == pytest.approx(float(model.arrays["f64/loss_soft"]), rel=tolerances.FLOAT64_RTOL)
     assert_gradients_close(gradients, parity.layers(model.arrays, "f64/grad/"), tolerances.FLOAT64_RTOL)
 
@@ -75,14 +75,14 @@ def test_three_optimiser_steps(model: SmallModel) -> None:
     circuit, state = model.circuit, None
     for step in range(3):
         at = f"opt{step}/"
-        _, gradients = engine.loss_and_gradients(circuit, **model.work)
+        _, gradients = engine.loss_and_gradients(circuit, model.batch)
         assert_gradients_close(gradients, parity.layers(model.arrays, at + "grad/"), tolerances.GRADIENT_SHARE)
 
         hard = engine.rollout(circuit, model.x, model.steps, "hard", model.masks)[-1]
         wrong = np.sum((hard - model.y)[..., : model.loss_channels] ** 2)
         assert wrong == model.arrays[at + "loss_hard"]
 
-        circuit, state, metrics = engine.train_step(circuit, state, **model.work)
+        circuit, state, metrics = engine.train_step(circuit, state, model.batch)
         soft_loss = float(model.arrays[at + "loss_soft"])
         assert metrics == {"soft_loss": pytest.approx(soft_loss, rel=tolerances.LOSS_RTOL), "skipped": False}
         assert state.step == step + 1

@@ -132,22 +132,23 @@ def assert_verdict(job: Job, model: object, state: TrainState, grids: np.ndarray
 def test_gradients_are_derivatives(job: Job) -> None:
     """Through damage, masks and several losses."""
     subject = Subject.of(job, start(job, noise=0.5))
-    work = subject.work
+    batch = subject.batch
+    task = job.config.task
     holes = {} if subject.damage is None else {
         step: (subject.damage.side, [tuple(corner) for corner in subject.damage.corners[index]])
         for index, step in enumerate(subject.damage.steps)
     }  # fmt: skip
-    y = work["y"][..., : work["loss_channels"]]
+    y = subject.y[..., : task.loss_channels]
 
     def value(logits: np.ndarray) -> float:
-        return ReferenceEngine(np.float64).loss(subject.circuit.with_logits(logits), **work)
+        return ReferenceEngine(np.float64).loss(subject.circuit.with_logits(logits), batch)
 
     logits = subject.circuit.flat_logits().astype(np.float64)
     exact = subject.circuit.with_logits(logits)
-    states = naive.rollout(exact, subject.x, work["steps"], naive.soft_gate, subject.masks, holes, damaged=False)
-    judged = list(job.config.task.judged_steps)
-    expected = ((states[judged][..., : work["loss_channels"]] - y) ** 2).sum()
-    loss, by_layer = ReferenceEngine(np.float64).loss_and_gradients(exact, **work)
+    states = naive.rollout(exact, subject.x, task.steps, naive.soft_gate, subject.masks, holes, damaged=False)
+    judged = list(task.judged_steps)
+    expected = ((states[judged][..., : task.loss_channels] - y) ** 2).sum()
+    loss, by_layer = ReferenceEngine(np.float64).loss_and_gradients(exact, batch)
     assert loss == pytest.approx(expected, rel=tolerances.FLOAT64_RTOL)
     assert value(logits) == pytest.approx(expected, rel=tolerances.FLOAT64_RTOL)
     flat = np.concatenate([layer.reshape(-1, 16) for layers in by_layer.values() for layer in layers])

@@ -215,8 +215,8 @@ def test_the_stateless_calls_are_the_chosen_ones(monkeypatch: pytest.MonkeyPatch
         called.clear()
         contest.choose(engine)
         contest.rollout(given, given, 1)
-        contest.loss_and_gradients(given, given, given, 1)
-        contest.train_step(given, given, given, given, 1)
+        contest.loss_and_gradients(given, given)
+        contest.train_step(given, given, given)
         contest.open_model(given, given)
         assert [name for _, name in called] == ["rollout", "loss_and_gradients", "train_step", "open_model"]
         assert all(asked is engine for asked, _ in called)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflogic.batch import Batch
 from difflogic.circuit import ArraysByNetwork
 from difflogic.errors import UsageError
 from difflogic.reference.engine import ReferenceEngine
@@ -28,7 +29,7 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 def right(subject: Subject) -> ArraysByNetwork:
-    return ReferenceEngine().loss_and_gradients(subject.circuit, **subject.work)[1]
+    return ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
 def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> gradients_check.Oracle:
@@ -100,7 +101,7 @@ def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
     job = make_job(config, subject.circuit)
     model = ReferenceEngine().open_model(job, TrainState.initial(job))
     model.train(1)
-    loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, **subject.work)
+    loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)
     assert model.drain()[0].soft_loss == loss
 
 
@@ -119,10 +120,9 @@ def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyP
 def test_the_rival_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     training, plain = ModuleType("benchmarks.rivals.jax_training"), ModuleType("benchmarks.rivals.jax_plain")
 
-    def gradients(module: ModuleType, circuit: Any, work: dict[str, Any]) -> tuple[float, ArraysByNetwork]:
+    def gradients(module: ModuleType, circuit: Any, batch: Batch) -> tuple[float, ArraysByNetwork]:
         assert module is plain
-        assert sorted(work) == ["damage", "loss_channels", "loss_steps", "masks", "steps", "x", "y"]
-        return ReferenceEngine().loss_and_gradients(circuit, **work)
+        return ReferenceEngine().loss_and_gradients(circuit, batch)
 
     training.gradients = gradients  # type: ignore[attr-defined]
     for name, module in (("benchmarks", None), ("benchmarks.rivals", None)):

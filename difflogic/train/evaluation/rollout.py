@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic import prng
+from difflogic.batch import check_grids
 from difflogic.circuit import Circuit
 from difflogic.damage import Damage, draw_corners
-from difflogic.engine import Engine, Floats, check_grids
+from difflogic.engine import Engine, Floats
 
 Bits = npt.NDArray[np.uint8]
 

@@ -1,0 +1,129 @@
+"""What a caller hands to an engine: start grids, and with targets a batch to learn from; and whether it can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuit import Circuit
+from difflogic.config import MIN_SIDE
+from difflogic.damage import Damage
+from difflogic.errors import DataError
+from difflogic.shape import Shape
+
+Mode = Literal["soft", "hard"]
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Start grids, what they should become, and the course between."""
+
+    x: npt.ArrayLike
+    """float32 `[B, H, W, C]`."""
+    y: npt.ArrayLike
+    """The same shape; channels past the loss's do not count."""
+    steps: int
+    loss_channels: int = 1
+    masks: npt.ArrayLike | None = None
+    """`[T, H, W, 1]`, 1 where a cell takes its new state; None for a synchronous automaton."""
+    loss_steps: Sequence[int] = ()
+    """The loss is summed over the states after these steps, before they are damaged; empty: the last alone."""
+    damage: Damage | None = None
+
+    def checked(self, circuit: Circuit, dtype: npt.DTypeLike = np.float32) -> CheckedBatch:
+        """As arrays of `dtype`. Raises DataError with what was expected and what came."""
+        grid, fire = check_grids(circuit, self.x, self.steps, self.masks, dtype=dtype)
+        target = check_target(grid, self.y, self.loss_channels, dtype)[..., : self.loss_channels]
+        judged = check_course(grid, self.steps, self.loss_steps, self.damage)
+        shape = Shape.of(circuit, grid.shape, self.steps, self.loss_channels, judged, self.damage)
+        return CheckedBatch(shape, grid, target, fire, self.damage)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedBatch:
+    """A Batch that fits its circuit."""
+
+    shape: Shape
+    x: npt.NDArray[Any]
+    targets: npt.NDArray[Any]
+    """`[B, H, W, loss_channels]`."""
+    masks: npt.NDArray[Any] | None
+    damage: Damage | None
+
+
+def check_grids(
+    circuit: Circuit,
+    x: npt.ArrayLike,
+    steps: int,
+    masks: npt.ArrayLike | None = None,
+    mode: Mode = "soft",
+    dtype: npt.DTypeLike = np.float32,
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """`x` and `masks` as arrays of `dtype`, or DataError with what was expected and what came."""
+    if mode not in ("soft", "hard"):
+        raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
+    if steps < 1:
+        raise DataError(f"steps must be at least 1, got {steps}.")
+    grid = _finite("x", x, dtype)
+    if grid.ndim != 4 or grid.shape[-1] != circuit.channels or grid.shape[0] < 1:
+        raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
+    if min(grid.shape[1:3]) < MIN_SIDE:
+        raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[1]}x{grid.shape[2]}.")
+    if mode == "hard" and not np.isin(grid, (0, 1)).all():
+        raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
+    if masks is None:
+        return grid, None
+    fire = _finite("masks", masks, dtype)
+    expected = (steps, *grid.shape[1:3], 1)
+    if fire.shape != expected:
+        raise DataError(f"masks must have shape {list(expected)}, got {list(fire.shape)}.")
+    if not np.isin(fire, (0, 1)).all():
+        raise DataError("masks must be 0 or 1: 1 where a cell takes its new state.")
+    return grid, fire
+
+
+def check_target(
+    x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, dtype: npt.DTypeLike = np.float32
+) -> npt.NDArray[Any]:
+    """`y` as an array of `x`'s shape, or DataError."""
+    target = _finite("y", y, dtype)
+    if target.shape != x.shape:
+        raise DataError(f"y must have the shape of x, {list(x.shape)}, got {list(target.shape)}.")
+    if not 1 <= loss_channels <= x.shape[-1]:
+        raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
+    return target
+
+
+def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
+    """The judged steps, or DataError where they or the damage do not fit a rollout of `steps` steps from `x`."""
+    judged = tuple(loss_steps) or (steps,)
+    if list(judged) != sorted(set(judged)) or judged[0] < 1 or judged[-1] != steps:
+        raise DataError(f"loss_steps must be ascending CA steps from 1 on that end with {steps}, got {list(judged)}.")
+    if damage is None:
+        return judged
+    at = list(damage.steps)
+    if at != sorted(set(at)) or not at or at[0] < 0 or at[-1] >= steps:
+        raise DataError(f"damage.steps must be ascending CA steps between 0 and {steps - 1}, got {at}.")
+    if damage.side < 1:
+        raise DataError(f"damage.side must be at least 1 cell, got {damage.side}.")
+    expected, corners = (len(at), len(x), 2), np.asarray(damage.corners)
+    if corners.shape != expected:
+        raise DataError(f"damage.corners must have shape {list(expected)}, got {list(corners.shape)}.")
+    if (corners < 0).any() or (corners >= x.shape[1:3]).any():
+        raise DataError(f"damage.corners must be cells of a grid of {x.shape[1]}x{x.shape[2]}.")
+    return judged
+
+
+def _finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    try:
+        with np.errstate(over="ignore"):  # too large for float32 becomes infinity, and is refused as such
+            array = np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be one array of numbers: {error}.") from error
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} contains NaN or infinity.")
+    return array
