@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,9 +44,18 @@ async def read(request: Request) -> Any:
     return parsed(await request.body())
 
 
-async def read_form(request: Request) -> Form:
-    """The form of a submission: `job` as JSON, and pictures. Raises ApiError."""
-    form = await request.form(max_files=len(PICTURES) + 1, max_fields=4, max_part_size=1 << 20)
+@asynccontextmanager
+async def submission(request: Request) -> AsyncIterator[Form]:
+    """A job as JSON, or as a form with pictures, which are there as long as the context lasts. Raises ApiError."""
+    if kind(request) != FORM:
+        yield Form(await read(request), {})
+        return
+    async with request.form(max_files=len(PICTURES) + 1, max_fields=4, max_part_size=1 << 20) as form:
+        yield await _read_form(form)
+
+
+async def _read_form(form: FormData) -> Form:
+    """`job` as JSON, and pictures."""
     unknown = sorted(set(form) - {"job", *PICTURES})
     if unknown:
         raise ApiError(

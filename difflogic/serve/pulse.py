@@ -152,17 +152,20 @@ class Pulse:
         jobs, gone, version = await to_thread.run_sync(self._news)
         if version == self.version:
             return
+        news = []
         for job in jobs:
             self._count(job)
             text = encoded(job)
             if (found := self._tails.get(job.id)) is not None:
                 await self._advance(found, job, text)
-            self._keep(Change(job.version, job.owner, "job", text))
+            news.append(Change(job.version, job.owner, "job", text))
         for number, identity, owner in gone:
             if (found := self._tails.get(identity)) is not None:
                 found.is_gone = True
                 found.signal.send()
-            self._keep(Change(number, owner, "deleted", json.dumps({"id": identity})))
+            news.append(Change(number, owner, "deleted", json.dumps({"id": identity})))
+        for change in sorted(news, key=lambda each: each.version):
+            self._keep(change)
         self.version = version
         self.signal.send()
 

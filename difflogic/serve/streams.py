@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from anyio import to_thread
@@ -46,7 +46,7 @@ def event(name: str, text: str, place: object) -> str:
     return f"event: {name}\nid: {place}\ndata: {text}\n\n"
 
 
-async def of_job(pulse: Pulse, job: Job, place: Place) -> AsyncIterator[str]:
+async def of_job(pulse: Pulse, job: Job, place: Place) -> AsyncGenerator[str]:
     """`job`, `rows` and `frame` as they come, and `end` where nothing comes any more."""
     yield BEGIN
     async with pulse.tail(job) as tail:
@@ -65,7 +65,7 @@ async def of_job(pulse: Pulse, job: Job, place: Place) -> AsyncIterator[str]:
                 yield HEARTBEAT
 
 
-async def _news(pulse: Pulse, tail: Tail, now: Job, place: Place) -> AsyncIterator[str]:
+async def _news(pulse: Pulse, tail: Tail, now: Job, place: Place) -> AsyncGenerator[str]:
     """What the listener has not seen; as one text where that is little, which costs least to send."""
     texts = []
     if now.version != place.version:
@@ -91,7 +91,7 @@ async def _news(pulse: Pulse, tail: Tail, now: Job, place: Place) -> AsyncIterat
         yield "".join(texts)
 
 
-async def of_owner(pulse: Pulse, store: Store, owner: str, last: str | None) -> AsyncIterator[str]:
+async def of_owner(pulse: Pulse, store: Store, owner: str, last: str | None) -> AsyncGenerator[str]:
     """`job` and `deleted` of every job of an owner, from now or from the version seen last on."""
     seen = int(last) if last is not None and re.fullmatch("[0-9]{1,15}", last) else pulse.version
     yield f"{BEGIN}id: {seen}\n\n"

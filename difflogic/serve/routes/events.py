@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
+from anyio import CancelScope
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from difflogic.serve import streams
 from difflogic.serve.context import ALWAYS, Asks, Here, Mine, errors
@@ -26,8 +29,17 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, content: Any, status_code: int = 200) -> None:
-        super().__init__(content, status_code, {"X-Accel-Buffering": "no"})
+    def __init__(self, events: AsyncGenerator[str], status_code: int = 200) -> None:
+        super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """However the connection ends, its listener is forgotten at once."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            with CancelScope(shield=True):
+                await self._events.aclose()
 
 
 @router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})

@@ -60,11 +60,7 @@ async def preview(request: Request, here: Here, _asks: Asks) -> Response:
 
 async def _drawn(request: Request, here: Context, use: Any) -> Any:
     """What `use` makes of the request, in a thread of its own."""
-    try:
-        if bodies.kind(request) == bodies.FORM:
-            form = await bodies.read_form(request)
-        else:
-            form = bodies.Form(await bodies.read(request), {})
+    async with bodies.submission(request) as form:
         wanted = bodies.checked(JobRequest, form.job)
 
         def work() -> Any:
@@ -72,8 +68,6 @@ async def _drawn(request: Request, here: Context, use: Any) -> Any:
                 return use(Drawn(wanted, paths, here.settings.caps))
 
         return await to_thread.run_sync(work)
-    finally:
-        await request.close()  # and with it the files of its form
 
 
 def _previewed(drawn: Drawn) -> dict[str, Any]:
