@@ -1,0 +1,241 @@
+"""The command line's client against a real server with a real worker, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from difflogic.cli import main as cli
+from difflogic.errors import UsageError
+from difflogic.serve import client as clients
+from difflogic.serve.client import SERVER, TOKEN, Client
+from difflogic.serve.settings import ServeSettings
+from tests.serve.live import ANN, serving
+from tests.serve.service import PATIENCE_S, by_hand, wait
+from tests.train.tiny import assert_same_run, tiny_config
+
+
+@dataclass
+class Service:
+    """`difflogic serve`, with one worker."""
+
+    address: str
+    process: subprocess.Popen[str]
+    log: Path
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("service")
+    command = [
+        sys.executable,
+        "-m",
+        "difflogic.cli.main",
+        "serve",
+        str(folder / "jobs"),
+        "--port",
+        "0",
+        "--workers",
+        "cpu",
+    ]
+    log = folder / "log"
+    with (
+        log.open("w") as errors,
+        subprocess.Popen(
+            command, env=os.environ | {TOKEN: ANN}, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        wait(lambda: httpx.get(address + "/api/v1/ready").status_code == 200, "the server to be ready")
+        try:
+            yield Service(address, process, log)
+        finally:
+            process.terminate()
+            assert process.wait(PATIENCE_S) == 0
+
+
+@pytest.fixture
+def here(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder of one's own, with the server in the environment."""
+    monkeypatch.setenv(SERVER, service.address)
+    monkeypatch.setenv(TOKEN, ANN)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(tiny_config().to_toml())
+    return tmp_path
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
+    capsys.readouterr()
+    status = cli.main([str(each) for each in arguments])
+    out, err = capsys.readouterr()
+    assert status == code, out + err
+    return out if code == 0 else out + err
+
+
+def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
+    text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "first", "--watch")
+    assert "tiny: 54 gates, 5x6 grid" in text
+    assert "Epoch   12: soft_loss=" in text
+    assert "Not solved: at epoch 12" in text
+    [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "first", "--json").splitlines()]
+    assert (job["status"], job["epoch"], job["name"]) == ("done", 12, "first")
+    assert job["id"] in call(capsys, "jobs", "--kind", "train")
+    assert "epoch 12" in call(capsys, "logs", job["id"])
+    call(capsys, "fetch", job["id"], "got")
+    assert_same_run(here / "got", by_hand(tiny_config(), here / "alone"))
+    assert "not an empty folder" in call(capsys, "fetch", job["id"], "got", code=2)
+    assert "there is nothing to cancel" in call(capsys, "cancel", job["id"], code=1)
+    assert call(capsys, "watch", job["id"]).count("soft_loss=") == 4
+
+
+def test_a_population_is_told_as_one(here: Path, capsys) -> None:
+    text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--population", 2, "--watch")
+    assert "seeds 23 to 24" in text
+    assert "in the median, solved 0 of 2" in text
+    assert "0 of 2" in call(capsys, "jobs", "--limit", 1)
+
+
+def test_a_job_is_cancelled(here: Path, capsys) -> None:
+    job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--epochs", 1_000_000).strip()
+    running = ["jobs", "--status", "running", "--json"]
+    wait(lambda: job in call(capsys, *running), "the job to run")
+    assert "will save first" in call(capsys, "cancel", job)
+    text = call(capsys, "watch", job, "--json", code=1)
+    events = [json.loads(line) for line in text.splitlines()]
+    assert [each["event"] for each in events][-1] == "end"
+    assert events[-1]["end"] == {"status": "cancelled"}
+    assert f"{job} is cancelled" in call(capsys, "watch", job, code=1)
+
+
+def test_ctrl_c_detaches_and_the_job_goes_on(service: Service, here: Path, capsys, monkeypatch) -> None:
+    real = Client.events
+
+    def interrupted(self: Client, *arguments: object):
+        yield next(real(self, *arguments))
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Client, "events", interrupted)
+    text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--watch", code=130)
+    assert "Detached: the job goes on" in text
+    job = text.split()[-1]
+    monkeypatch.setattr(Client, "events", real)
+    with Client(service.address, ANN) as client:
+        wait(lambda: client.job(job)["status"] == "done", "the job to end")
+
+
+def test_the_log_is_json_lines_without_the_token(service: Service, here: Path, capsys) -> None:
+    call(capsys, "jobs")
+    lines = [json.loads(line) for line in service.log.read_text().splitlines()]
+    assert {"time", "level", "event"} <= set.intersection(*map(set, lines))
+    assert any(line["event"] == "request" and line["path"] == "/api/v1/jobs" for line in lines)
+    assert ANN not in service.log.read_text()
+
+
+# without a worker -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("server", "token", "words"),
+    [
+        (None, "", "Set DIFFLOGIC_TOKEN"),
+        (None, "has\nlines", "visible ASCII"),
+        ("lab:8765", ANN, "must be an address"),
+        ("ftp://lab", ANN, "must be an address"),
+        ("http://lab/path", ANN, "must be an address"),
+        (f"http://ann:{ANN}@lab", ANN, "must not have a name or password"),
+    ],
+)
+def test_an_environment_that_will_not_do(capsys, monkeypatch, server: str | None, token: str, words: str) -> None:
+    monkeypatch.setenv(TOKEN, token)
+    if server is None:
+        monkeypatch.delenv(SERVER, raising=False)
+    else:
+        monkeypatch.setenv(SERVER, server)
+    text = call(capsys, "jobs", code=2)
+    assert words in text
+    assert ANN not in text
+
+
+def test_what_the_server_says_is_passed_on(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(clients, "WAITS_S", (0.0, 0.0, 0.0))
+    with serving(tmp_path, ServeSettings()) as live:
+        monkeypatch.setenv(SERVER, live.address)
+        monkeypatch.setenv(TOKEN, "a-token-of-somebody-else")
+        assert "This token is not one of the server's." in call(capsys, "jobs", code=1)
+        monkeypatch.setenv(TOKEN, ANN)
+        assert "There are no jobs yet." in call(capsys, "jobs")
+        assert "this server trains at most 1000000" in call(
+            capsys, "submit", "lizard", "--epochs", 2_000_000, code=1
+        )  # fmt: skip
+        assert "Say what to train" in call(capsys, "submit", code=2)
+        assert "did you mean lizard?" in call(capsys, "submit", "lizzard", code=2)
+        assert "There is no job" in call(capsys, "watch", "a" * 16, code=1)
+        for wrong in ("../jobs", "a", "A" * 16):
+            assert "is no job's id" in call(capsys, "logs", wrong, code=2)
+        job = call(capsys, "submit", "lizard", "--priority", 5).strip()
+        assert "is cancelled." in call(capsys, "cancel", job)
+        call(capsys, "fetch", job, tmp_path / "empty")
+        assert list((tmp_path / "empty").iterdir()) == []
+    assert "cannot be reached" in call(capsys, "jobs", code=1)
+
+
+def test_a_submission_whose_answer_is_lost_is_one_job(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(clients, "WAITS_S", (0.0, 0.0, 0.0))
+    with serving(tmp_path) as live, Client(live.address, ANN) as client:
+        real, tries = client._http.request, []
+
+        def lossy(*arguments: object, **options: object) -> httpx.Response:
+            answer = real(*arguments, **options)  # type: ignore[arg-type]
+            tries.append(answer)
+            if len(tries) < 3:
+                raise httpx.ReadError("the line went dead")
+            return answer
+
+        monkeypatch.setattr(client._http, "request", lossy)
+        job = client.submit({"preset": "lizard"})
+        assert [answer.status_code for answer in tries] == [201, 200, 200]
+        assert [each.id for each in live.store.jobs()] == [job["id"]]
+
+
+def test_lists_go_on_over_pages(tmp_path: Path) -> None:
+    with serving(tmp_path) as live, Client(live.address, ANN) as client:
+        for number in range(5):
+            client.submit({"preset": "lizard", "name": f"job {number}"})
+        assert [job["name"] for job in client.jobs(limit=2)] == [f"job {number}" for number in range(4, -1, -1)]
+
+
+def test_an_answer_that_is_not_our_servers(monkeypatch) -> None:
+    client = Client("http://lab", ANN)
+    client._http = httpx.Client(
+        transport=httpx.MockTransport(lambda _: httpx.Response(502, text="<html>")), base_url="http://lab"
+    )
+    monkeypatch.setattr(clients, "WAITS_S", (0.0, 0.0, 0.0))
+    with client, pytest.raises(clients.ServiceError, match="answered 502 Bad Gateway"):
+        client.job("a" * 16)
+
+
+def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
+    for name in [
+        each for each in sys.modules if each.startswith(("difflogic.serve.client", "difflogic.cli.following"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    text = call(capsys, "jobs", code=1)
+    assert text == (
+        "Error: `difflogic jobs` needs the packages of `pip install 'difflogic-ca[serve]'`: httpx is missing.\n"
+    )
+
+
+def test_ids_are_never_parts_of_paths() -> None:
+    with Client("http://lab", ANN) as client, pytest.raises(UsageError):
+        client.job("../session")
