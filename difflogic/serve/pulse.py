@@ -234,13 +234,11 @@ class Pulse:
         last = await to_thread.run_sync(rows.last, self._store.place(job.id).run)
         tail = self._tails.setdefault(job.id, Tail(job, encoded(job), last))
         tail.listeners += 1
-        self._telemetry.streams.inc()
         try:
             if job.status == "running":
                 await to_thread.run_sync(self._store.watch, job.id, WATCH_S)
             yield tail
         finally:
-            self._telemetry.streams.dec()
             tail.listeners -= 1
             if tail.listeners == 0:
                 del self._tails[job.id]

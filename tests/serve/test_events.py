@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -99,6 +100,13 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def streams_of(live: Live) -> int:
+    """How many listen."""
+    found = re.search(r"^difflogic_event_streams (.*)$", httpx.get(live.address + "/metrics").text, re.MULTILINE)
+    assert found is not None
+    return int(float(found[1]))
 
 
 def epochs_of(events: list[tuple[str, object, str]]) -> list[int]:
@@ -326,9 +334,9 @@ def test_streams_end_with_the_server(tmp_path):
         threads = [threading.Thread(target=hear, args=(path,)) for path in ("/events", f"/jobs/{job.id}/events")]
         for thread in threads:
             thread.start()
-        time.sleep(0.7)
+        until(lambda: streams_of(live) == 2)
     for thread in threads:
-        thread.join(10)
+        thread.join(30)
     assert len(answers) == 2
     assert all("end" not in [name for name, _, _ in events] for events in answers)  # the job goes on
 
@@ -369,4 +377,4 @@ def test_who_leaves_in_the_middle_is_forgotten(live):
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         next(answer.iter_lines())
     until(lambda: not live.here.pulse._tails)
-    assert "difflogic_event_streams 0.0" in httpx.get(live.address + "/metrics").text
+    until(lambda: streams_of(live) == 0)

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from difflogic.serve import streams
-from difflogic.serve.context import ALWAYS, Asks, Here, Mine, errors
+from difflogic.serve.context import ALWAYS, Asks, Context, Here, Mine, errors
 
 router = APIRouter(tags=["events"])
 
@@ -29,15 +29,17 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[str], status_code: int = 200) -> None:
+    def __init__(self, here: Context, events: AsyncGenerator[str], status_code: int = 200) -> None:
         super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
-        self._events = events
+        self._events, self._open = events, here.telemetry.streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """However the connection ends, its listener is forgotten at once."""
+        self._open.inc()
         try:
             await super().__call__(scope, receive, send)
         finally:
+            self._open.dec()
             with CancelScope(shield=True):
                 await self._events.aclose()
 
@@ -50,10 +52,10 @@ async def of_job(
     after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
 ) -> EventStream:
     """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION."""
-    return EventStream(streams.of_job(here.pulse, mine, streams.Place.of(last, after)))
+    return EventStream(here, streams.of_job(here.pulse, mine, streams.Place.of(last, after)))
 
 
 @router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})
 async def of_owner(here: Here, asks: Asks, last: Last = None) -> EventStream:
     """What happens to all your jobs: `job`, `deleted`; ids are versions."""
-    return EventStream(streams.of_owner(here.pulse, here.store, asks.owner, last))
+    return EventStream(here, streams.of_owner(here.pulse, here.store, asks.owner, last))
