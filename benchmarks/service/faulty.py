@@ -1,0 +1,85 @@
+"""A worker that goes wrong once, to see what becomes of its job.
+
+    python -m benchmarks.service.faulty KIND EPOCH MARK STORE --name NAME ...
+
+At the first epoch from EPOCH on, unless the file MARK is there, which is made just before:
+
+    abort    a submit with a destroyed buffer, which ends the process inside the GPU library
+    hang     the CPU engine does not return
+    full     the disk is full when the checkpoint is written
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from difflogic import checkpoint
+from difflogic.serve import worker
+
+
+def _abort(first: int, mark: Path) -> None:
+    from difflogic.gpu.model import GpuModel
+
+    train = GpuModel.train
+
+    def faulty(model: GpuModel, epochs: int) -> None:
+        if model._epoch >= first and not mark.exists():
+            mark.touch()
+            model.workspace.buffers["history"].destroy()
+        train(model, epochs)
+
+    GpuModel.train = faulty
+
+
+def _hang(first: int, mark: Path) -> None:
+    from difflogic import control
+    from difflogic.cpu.model import CpuModel
+
+    train = CpuModel.train
+
+    def faulty(model: CpuModel, epochs: int) -> None:
+        if model.work.buffers.control[control.EPOCH] >= first and not mark.exists():
+            mark.touch()
+            while True:
+                time.sleep(1)
+        train(model, epochs)
+
+    CpuModel.train = faulty
+
+
+def _full(first: int, mark: Path) -> None:
+    save = checkpoint.write_beside
+
+    def faulty(path: Path, data: bytes) -> Path:
+        if checkpoint.decode(data, path).epoch < first or mark.exists():
+            return save(path, data)
+        mark.touch()
+        write = os.write
+
+        def refuse(descriptor: int, rest: Any) -> int:
+            os.write = write
+            write(descriptor, rest[: len(rest) // 2])  # a nearly full disk takes a part before it refuses
+            raise OSError(28, os.strerror(28))
+
+        os.write = refuse
+        return save(path, data)
+
+    checkpoint.write_beside = faulty
+
+
+KINDS = {"abort": _abort, "hang": _hang, "full": _full}
+
+
+def main() -> None:
+    kind, first, mark = sys.argv[1:4]
+    KINDS[kind](int(first), Path(mark))
+    del sys.argv[1:4]
+    worker.main()
+
+
+if __name__ == "__main__":
+    main()

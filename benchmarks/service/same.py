@@ -1,0 +1,41 @@
+"""Whether a run came out as another one: every parameter bit for bit, every row in every column but the times."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from difflogic import checkpoint, sealed
+
+TIMES = "elapsed_s"
+
+
+def differences(run: Path, other: Path) -> list[str]:
+    """What differs between two run folders, in words; empty where they are the same run."""
+    found = []
+    left, right = _arrays(run), _arrays(other)
+    found += [f"array {name}" for name in sorted(left.keys() | right.keys()) if left.get(name) != right.get(name)]
+    rows = _rows(run), _rows(other)
+    if len(rows[0]) != len(rows[1]):
+        found.append(f"{len(rows[0])} rows instead of {len(rows[1])}")
+    found += [f"row {number}" for number, (a, b) in enumerate(zip(*rows, strict=False), 1) if a != b]
+    if _columns(run) != _columns(other):
+        found.append("metrics.csv")
+    if (run / "circuit.json").read_bytes() != (other / "circuit.json").read_bytes():
+        found.append("circuit.json")
+    return found
+
+
+def _arrays(run: Path) -> dict[str, Any]:
+    arrays = sealed.unseal((run / checkpoint.NAME).read_bytes())
+    return {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in arrays.items() if name != TIMES}
+
+
+def _rows(run: Path) -> list[dict[str, Any]]:
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name != TIMES} for line in lines]
+
+
+def _columns(run: Path) -> list[list[str]]:
+    return [line.split(",")[:-1] for line in (run / "metrics.csv").read_text(encoding="utf-8").splitlines()]
