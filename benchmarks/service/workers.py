@@ -8,11 +8,10 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from benchmarks.service import jobs
+from benchmarks.service.outcome import Outcome
 from benchmarks.service.same import differences
 from difflogic.serve.phases import Limits
 from difflogic.serve.store import Store
@@ -22,32 +21,6 @@ KILLS_A_JOB = 3
 """Fewer than the tries that a job has."""
 FAULTS = ("abort", "hang", "full")
 """Kinds of `benchmarks.service.faulty`."""
-
-
-@dataclass
-class Outcome:
-    """What was done, and what was not as it should be."""
-
-    kind: str
-    events: int = 0
-    """Kills or faults that hit a job under way."""
-    jobs: int = 0
-    wrong: list[str] = field(default_factory=list)
-    """Jobs that did not end well, or differ from an undisturbed run, with what differs."""
-    seconds: float = 0.0
-    detected_s: list[float] = field(default_factory=list)
-    """From the event until the job was taken from the worker."""
-    phases: dict[str, int] = field(default_factory=dict)
-    """What the jobs were doing when it happened."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For a results file."""
-        told = {"case": self.kind, "events": self.events, "jobs": self.jobs, "wrong": len(self.wrong)}
-        told |= {"seconds": round(self.seconds, 1), "phases": self.phases}
-        if self.detected_s:
-            ordered = sorted(self.detected_s)
-            told |= {"detected_median_s": round(ordered[len(ordered) // 2], 2), "detected_max_s": round(ordered[-1], 2)}
-        return told
 
 
 def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
@@ -88,8 +61,7 @@ def _kill(store: Store, job: str, outcome: Outcome) -> None:
         before = store.job(job)
         os.kill(holder.pid, signal.SIGKILL)
         if before.status == "running":
-            outcome.events += 1
-            outcome.phases[str(before.phase)] = outcome.phases.get(str(before.phase), 0) + 1
+            outcome.hit(before.phase)
             lost = time.monotonic()
             jobs.wait(
                 lambda: store.job(job).attempts > before.attempts or store.job(job).is_over, "the loss to be seen"
@@ -108,7 +80,7 @@ def _judge(store: Store, job: str, hand: Path, outcome: Outcome) -> None:
         store.delete(job)
 
 
-def faults(folder: Path, kind: str, count: int, limits: Limits | None = None, seed: int = 0) -> Outcome:
+def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: Limits | None = None) -> Outcome:
     """Jobs whose first worker goes wrong by itself, as `benchmarks.service.faulty` does, at a random epoch."""
     outcome, draw = Outcome(kind), random.Random(seed)
     device = "gpu:0" if kind == "abort" else "cpu"
@@ -124,11 +96,10 @@ def faults(folder: Path, kind: str, count: int, limits: Limits | None = None, se
             job, _ = store.submit("bench", jobs.draft(config, device if device == "cpu" else "gpu"))
             jobs.wait(mark.exists, "the fault")
             happened = time.monotonic()
-            phase = str(store.job(job.id).phase)
+            outcome.hit(store.job(job.id).phase)
             jobs.wait(lambda job=job: store.job(job.id).attempts, "the fault to be seen")
             outcome.detected_s.append(time.monotonic() - happened)
-            outcome.events += 1
-            outcome.phases[phase] = outcome.phases.get(phase, 0) + 1
+            outcome.reasons.append(str(store.job(job.id).reason))
             _judge(store, job.id, hand, outcome)
     outcome.seconds = time.monotonic() - begin
     return outcome

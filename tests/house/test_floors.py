@@ -80,7 +80,7 @@ def test_ground_imports_numpy_alone(file):
     assert imported_packages(file.read_text()) - sys.stdlib_module_names <= allowed
 
 
-@pytest.mark.parametrize("module", ["difflogic", "difflogic.cli.main"])
+@pytest.mark.parametrize("module", ["difflogic", "difflogic.cli.main", "difflogic.serve.supervisor"])
 def test_import_is_light(module):
     program = f"import sys, {module}; print(*(name for name in {HEAVY} if name in sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -1,0 +1,45 @@
+"""What came of blows to the service."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Outcome:
+    """What was done, and what was not as it should be."""
+
+    kind: str
+    events: int = 0
+    """Kills or faults that hit something at work."""
+    jobs: int = 0
+    wrong: list[str] = field(default_factory=list)
+    """Jobs that did not end well, or differ from an undisturbed run, with what differs."""
+    seconds: float = 0.0
+    detected_s: list[float] = field(default_factory=list)
+    """From the event until the job was taken from the worker."""
+    phases: dict[str, int] = field(default_factory=dict)
+    """What the jobs were doing when it happened."""
+    reasons: list[str] = field(default_factory=list)
+    """What the jobs said of it."""
+    reconnects: int | None = None
+    """Of clients."""
+
+    def hit(self, phase: str | None) -> None:
+        """It happened in this phase of a job."""
+        self.events += 1
+        self.phases[str(phase)] = self.phases.get(str(phase), 0) + 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a results file."""
+        told: dict[str, Any] = {"case": self.kind, "events": self.events, "jobs": self.jobs, "wrong": len(self.wrong)}
+        told["seconds"] = round(self.seconds, 1)
+        if self.phases:
+            told["phases"] = self.phases
+        if self.reconnects is not None:
+            told["reconnects"] = self.reconnects
+        if self.detected_s:
+            ordered = sorted(self.detected_s)
+            told |= {"detected_median_s": round(ordered[len(ordered) // 2], 2), "detected_max_s": round(ordered[-1], 2)}
+        return told

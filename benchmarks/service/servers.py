@@ -1,0 +1,189 @@
+"""What becomes of jobs when the server that took them is killed, while clients submit and watch."""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import httpx
+
+from benchmarks.service import jobs
+from benchmarks.service.outcome import Outcome
+from benchmarks.service.same import differences
+from difflogic.errors import ServiceError
+from difflogic.serve.client import API, Client
+from difflogic.serve.store import Store
+
+LONGEST_S = 4.0
+"""Between the moment a server is ready and its end, at most; by then a job is through."""
+QUEUE = 2
+"""Jobs that wait: enough for the worker to be never idle."""
+TOKEN = "token-of-this-benchmark"
+
+
+class Served:
+    """A server process that can be killed and started again, at the same address."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._log = folder.with_name("server.log")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Returns when it answers and has a worker. Raises TimeoutError."""
+        command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(self.folder)]
+        with self._log.open("a") as log:
+            self.process = subprocess.Popen(
+                [*command, "--port", str(self.port), "--workers", "cpu"],
+                env={**os.environ, "DIFFLOGIC_TOKEN": TOKEN},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
+        jobs.wait(self._is_ready, "the server")
+
+    def _is_ready(self) -> bool:
+        if self.process.poll() is not None:
+            raise RuntimeError(f"The server ended: {self._log.read_text()[-500:]}")
+        try:
+            return httpx.get(f"{self.address}{API}/ready", trust_env=False).is_success
+        except httpx.TransportError:
+            return False
+
+    def end(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+        self.process.wait(jobs.PATIENCE_S)
+
+
+class Load:
+    """A client that submits, and one that watches each job in its turn, until they are told to stop."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.acknowledged: list[str] = []
+        self.keys = 0
+        self.reconnects = 0
+        self.wrong: list[str] = []
+        self.over = threading.Event()
+        self._threads = [threading.Thread(target=each) for each in (self._submit, self._watch)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+    def _submit(self) -> None:
+        request = {"config": jobs.config().to_dict(), "engine": "cpu", "name": "short"}
+        with httpx.Client(base_url=self.served.address + API, headers=_headers(), trust_env=False) as client:
+            while not self.over.is_set():
+                self.keys += 1
+                self.acknowledged.append(self._submit_one(client, request, secrets.token_urlsafe()))
+                while not self.over.wait(0.2) and self._waiting(client) >= QUEUE:
+                    pass
+
+    def _submit_one(self, client: httpx.Client, request: dict, key: str) -> str:
+        """Until it is acknowledged: the same key all the time, so that it is one job."""
+        while True:
+            try:
+                answer = client.post("/jobs", json=request, headers={"Idempotency-Key": key}, timeout=10)
+                answer.raise_for_status()
+                return answer.json()["id"]
+            except httpx.TransportError:
+                self.reconnects += 1
+                time.sleep(0.1)
+
+    def _waiting(self, client: httpx.Client) -> int:
+        try:
+            answer = client.get("/jobs", params={"status": "queued"}, timeout=10)
+        except httpx.TransportError:
+            return QUEUE
+        return len(answer.json()["jobs"])
+
+    def _watch(self) -> None:
+        with Client(self.served.address, TOKEN) as client:
+            number = 0
+            while not self.over.is_set() or number < len(self.acknowledged):
+                if number == len(self.acknowledged):
+                    time.sleep(0.05)
+                    continue
+                self._follow(client, self.acknowledged[number])
+                number += 1
+
+    def _follow(self, client: Client, job: str) -> None:
+        """Every row once, in order, whatever happens to the server on the way."""
+        epoch = 0
+        try:
+            for event in client.events(job, self._lost):
+                for row in event.data if event.name == "rows" else ():
+                    if row["epoch"] != epoch + 1:
+                        self.wrong.append(f"{job}: a client saw row {row['epoch']} after {epoch}")
+                    epoch = row["epoch"]
+        except ServiceError as error:
+            self.wrong.append(f"{job}: {error}")
+            return
+        if epoch != jobs.EPOCHS:
+            self.wrong.append(f"{job}: a client saw {epoch} rows")
+
+    def _lost(self, why: str) -> None:
+        self.reconnects += 1
+
+
+def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGEST_S) -> Outcome:
+    """SIGKILL of the server at `count` random moments, while jobs are submitted, trained and watched."""
+    outcome, draw = Outcome("SIGKILL of the server"), random.Random(seed)
+    hand = jobs.by_hand(jobs.config(), folder / "hand")
+    served = Served(folder / "store")
+    served.folder.mkdir()
+    begin = time.monotonic()
+    served.start()
+    load = Load(served)
+    try:
+        load.start()
+        for _ in range(count):
+            time.sleep(draw.uniform(0, longest))
+            served.end(signal.SIGKILL)
+            outcome.events += 1
+            served.start()
+        load.over.set()
+        load.join()
+    finally:
+        load.over.set()
+        served.end(signal.SIGTERM)
+    outcome.seconds = time.monotonic() - begin
+    _judge(Store.existing(served.folder), load, hand, outcome)
+    return outcome
+
+
+def _judge(store: Store, load: Load, hand: Path, outcome: Outcome) -> None:
+    outcome.jobs, outcome.reconnects = len(load.acknowledged), load.reconnects
+    outcome.wrong += load.wrong
+    kept = {job.id: job for job in store.jobs(limit=1_000_000)}
+    if len(kept) != load.keys:
+        outcome.wrong.append(f"{len(kept)} jobs for {load.keys} requests")
+    for identity in load.acknowledged:
+        job = kept.get(identity)
+        if job is None or job.status != "done":
+            outcome.wrong.append(f"{identity}: {'lost' if job is None else job.status}")
+            continue
+        what = differences(store.place(identity).run, hand)
+        if store.place(identity).log.read_text().count(" done\n") != 1:
+            what.append("was not finished exactly once")
+        if what:
+            outcome.wrong.append(f"{identity}: {', '.join(what[:5])}")
+
+
+def _headers() -> dict[str, str]:
+    return {"Authorization": f"Bearer {TOKEN}"}

@@ -1,0 +1,154 @@
+"""Whatever ends a worker or a server, its jobs come to what they would have come to undisturbed.
+
+A few blows of each kind; `python -m benchmarks.service` deals out hundreds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.service import workers
+from benchmarks.service.servers import kill_servers
+from difflogic.gpu.adapter import select_adapter
+from difflogic.serve import leases
+from difflogic.serve.phases import Limits
+from difflogic.serve.store import Store
+from difflogic.serve.supervisor import Supervisor
+from difflogic.train import trust
+from difflogic.train.selftest import Check
+from tests.serve.service import by_hand, draft_of, ended, reached, short_config, wait
+from tests.train.tiny import assert_same_run
+
+ROOT = Path(__file__).parents[2]
+KILLS = 5
+LONG = 3000
+"""Epochs that are not over before a test can step in."""
+QUICK = Limits(beat=1.0)
+"""A hang is seen in a second: nothing here trains for so long between two signs of life."""
+
+
+@pytest.fixture(autouse=True)
+def children_find_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.open(tmp_path / "store")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return by_hand(short_config(LONG), tmp_path_factory.mktemp("hand") / "run")
+
+
+def test_killed_workers(tmp_path):
+    outcome = workers.kill_workers(tmp_path, KILLS, seed=1)
+    assert (outcome.wrong, outcome.events) == ([], KILLS)
+
+
+def test_killed_servers(tmp_path):
+    outcome = kill_servers(tmp_path, KILLS, seed=1, longest=1.5)
+    assert (outcome.wrong, outcome.events) == ([], KILLS)
+    assert outcome.reconnects > 0
+    assert outcome.jobs > 0
+
+
+def test_an_abort_inside_the_gpu_library(tmp_path):
+    trust.keep(select_adapter(), [Check("self-test", True, "tried elsewhere")])
+    outcome = workers.faults(tmp_path, "abort", 1)
+    assert (outcome.wrong, outcome.events) == ([], 1)
+    assert "its worker was aborted (SIGABRT), with the last words: " in outcome.reasons[0]
+
+
+def test_a_hang(tmp_path):
+    outcome = workers.faults(tmp_path, "hang", 1, limits=QUICK)
+    assert (outcome.wrong, outcome.events) == ([], 1)
+    assert "hung while training" in outcome.reasons[0]
+
+
+def test_a_full_disk_at_a_checkpoint(tmp_path):
+    outcome = workers.faults(tmp_path, "full", 1)
+    assert (outcome.wrong, outcome.events) == ([], 1)
+    assert "No space left on device" in outcome.reasons[0]
+
+
+def test_a_worker_that_stands_still(store, undisturbed):
+    job, _ = store.submit("ann", draft_of(short_config(LONG)))
+    with Supervisor(store.folder, ["cpu"], QUICK):
+        reached(store, job.id, 100)
+        pid = store.workers()[0].pid
+        os.kill(pid, signal.SIGSTOP)
+        assert ended(store, job.id).attempts == 1
+        assert not _is_alive(pid)
+    assert_same_run(store.place(job.id).run, undisturbed)
+
+
+def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
+    job, _ = store.submit("ann", draft_of(short_config(LONG)))
+    with Supervisor(store.folder, ["cpu"]):
+        reached(store, job.id, 100)
+    handed = store.job(job.id)
+    assert (handed.status, handed.attempts, handed.reason) == ("queued", 0, None)
+    assert handed.saved_epoch == handed.epoch >= 100
+    assert store.workers() == []
+    with Supervisor(store.folder, ["cpu"]):
+        assert ended(store, job.id).status == "done"
+    assert_same_run(store.place(job.id).run, undisturbed)
+
+
+def test_tries_end_with_the_last_words(store, monkeypatch):
+    monkeypatch.setattr(leases, "BACK_OFF_S", (0.0,))
+    job, _ = store.submit("ann", draft_of(short_config()))
+    with Supervisor(store.folder, ["cpu"], command=[sys.executable, "-m", "tests.serve.dying"]):
+        failed = ended(store, job.id)
+    assert (failed.status, failed.attempts) == ("failed", 5)
+    assert "Given up after 5 tries" in failed.reason
+    assert "exit status 7" in failed.reason
+    assert "the driver is broken" in failed.reason
+    assert store.place(job.id).log.read_text().count("the driver is broken") == 5
+
+
+def hands(store: Store) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "difflogic.cli.main", "worker", str(store.folder), "--workers", "cpu"]
+    return subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+
+
+def test_a_worker_does_not_outlive_its_supervisor(store):
+    job, _ = store.submit("ann", draft_of(short_config(20_000)))
+    with hands(store) as supervisor:
+        reached(store, job.id, 100)
+        pid = store.workers()[0].pid
+        supervisor.kill()
+    wait(lambda: not _is_alive(pid), "the worker to end")
+    handed = store.job(job.id)
+    assert (handed.status, handed.attempts) == ("queued", 0), "it saved, and handed its job back"
+    assert handed.saved_epoch >= 100
+
+
+def test_several_supervisors_share_a_store(store, tmp_path):
+    made = [store.submit("ann", draft_of(short_config(300)))[0].id for _ in range(6)]
+    several = [hands(store), hands(store)]
+    try:
+        wait(lambda: store.counts() == {"done": 6}, "all jobs")
+    finally:
+        for each in several:
+            each.send_signal(signal.SIGINT)
+        codes = [each.wait(60) for each in several]
+    assert codes == [0, 0]
+    hand = by_hand(short_config(300), tmp_path / "hand")
+    for job in made:
+        assert store.place(job).log.read_text().count("try 1") == 1
+        assert_same_run(store.place(job).run, hand)
+
+
+def _is_alive(pid: int) -> bool:
+    """A process that ended but was not waited for, by a parent that is gone, does not count."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
