@@ -17,6 +17,9 @@ from difflogic.serve.store import Store
 INTERVAL_S = 0.2
 """Between two beats, where nothing but the epoch is new."""
 RECENT = 20
+"""Signs of life that say what is usual."""
+COLD_FACTOR = 1.5
+"""As long as those are not there, this times the longest wait so far, of which compiling was a part, is allowed."""
 LOST = 3
 """Exit status of a worker that lost its lease."""
 
@@ -31,8 +34,9 @@ class Lease:
         self.phase: Phase = "starting"
         self.progress: dict[str, Any] = {}
         """What the next beat tells, and `finish` where none comes."""
-        self._warm: set[Phase] = set()
-        self._slowest: deque[float] = deque(maxlen=RECENT)
+        self._warm: dict[Phase, deque[float]] = {}
+        """Seconds between signs of life, of each phase that was gone through once."""
+        self._coldest = 0.0
         self._alive = self._told = time.monotonic()
 
     def enter(self, phase: Phase, warm: bool = False) -> None:
@@ -40,12 +44,12 @@ class Lease:
         self._mark()
         self.phase = phase
         if warm:
-            self._warm.add(phase)
-        self.tell(phase=phase)
+            self.warm()
+        self._beat(phase=phase)
 
     def warm(self) -> None:
         """The present phase was gone through once."""
-        self._warm.add(self.phase)
+        self._warm.setdefault(self.phase, deque(maxlen=RECENT))
 
     def is_warm(self, phase: Phase) -> bool:
         return phase in self._warm
@@ -55,10 +59,15 @@ class Lease:
         self._mark()
         self.progress |= progress
         if time.monotonic() - self._told >= INTERVAL_S:
-            self.tell()
+            self._beat()
 
     def tell(self, **progress: Any) -> None:
-        """Beat now. Does not return where the lease is lost: whoever has the job now must not be disturbed."""
+        """A sign of life, told at once."""
+        self._mark()
+        self._beat(**progress)
+
+    def _beat(self, **progress: Any) -> None:
+        """Does not return where the lease is lost: whoever has the job now must not be disturbed."""
         self._told = time.monotonic()
         self.progress |= progress
         try:
@@ -75,13 +84,17 @@ class Lease:
 
     def length(self) -> float:
         """Seconds until the next sign of life is due."""
-        limits = self.limits
-        if self.phase not in self._warm:
+        limits, usual = self.limits, self._warm.get(self.phase)
+        if usual is None:
             return limits.follow_up if self.phase == "working" else limits.first
-        return max(limits.beat, limits.factor * max(self._slowest, default=0.0))
+        cold = 0.0 if len(usual) == RECENT else COLD_FACTOR * self._coldest
+        return max(limits.beat, limits.factor * max(usual, default=0.0), cold)
 
     def _mark(self) -> None:
         now = time.monotonic()
-        if self.phase in self._warm:
-            self._slowest.append(now - self._alive)
+        usual, seconds = self._warm.get(self.phase), now - self._alive
+        if usual is not None:
+            usual.append(seconds)
+        elif self.phase != "starting":  # which trains nothing
+            self._coldest = max(self._coldest, seconds)
         self._alive = now

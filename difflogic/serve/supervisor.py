@@ -138,7 +138,7 @@ class Supervisor:
     def _bury(self, seat: _Seat, child: Child, status: int, how: str) -> None:
         held = self._held(child)
         if held is not None and (words := last_words(self._store.place(held.id).log)):
-            how = f"{how}, with the last words: {words}"
+            how = f"{how}, with the last words: {words.replace(f'{self._store.folder}/', '')}"
         lost = self._store.bury(child.name, how)
         child.close()
         seat.child = None

@@ -56,7 +56,6 @@ class Watch(Observer):
         self._advances += 1
         if self._lease.phase != "training" and self._advances > 1:  # a GPU has only been given the first epochs
             self._lease.enter("training", warm=True)
-            self._pace.clear()
         now = time.monotonic()
         self._pace.append((now, epoch))
         while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:

@@ -1,0 +1,108 @@
+"""How long a worker may be silent: by what it does, and by what was usual so far."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from difflogic.serve import lease as leases
+from difflogic.serve.lease import RECENT, Lease
+from difflogic.serve.leases import Answer
+from difflogic.serve.phases import Limits
+
+LIMITS = Limits(first=300, beat=12, factor=20, follow_up=3600)
+
+
+class Times:
+    """A clock by hand, in the place of the module `time`."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def times(monkeypatch) -> Times:
+    clock = Times()
+    monkeypatch.setattr(leases, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def lease(store, draft, times) -> Lease:
+    store.submit("ann", draft)
+    job, number = store.claim("w", "cpu", {"auto"}, 60)
+    return Lease(store, job, number, LIMITS)
+
+
+def due(lease: Lease) -> float:
+    """Seconds until the store counts the worker as hung."""
+    with lease.store.database.reading() as connection:
+        row = connection.execute("SELECT lease_until FROM jobs WHERE id = ?", (lease.job.id,)).fetchone()
+    return row["lease_until"] - lease.store.clock()
+
+
+def live(lease: Lease, times: Times, *seconds: float) -> None:
+    for each in seconds:
+        times.now += each
+        lease.alive()
+
+
+def test_what_is_done_for_the_first_time_may_take_long(lease, times):
+    for phase in ("compiling", "evaluating", "finishing"):
+        lease.enter(phase)
+        assert due(lease) == 300
+    lease.enter("working")
+    assert due(lease) == 3600
+
+
+def test_quick_epochs_are_due_soon(lease, times):
+    times.now += 40  # loading an engine says nothing of its epochs
+    lease.enter("compiling")
+    times.now += 0.5
+    lease.enter("training", warm=True)
+    assert due(lease) == 12
+    live(lease, times, *[0.3] * 30)
+    assert due(lease) == 12
+
+
+def test_slow_epochs_are_waited_for(lease, times):
+    lease.enter("compiling")
+    times.now += 30
+    lease.enter("training", warm=True)
+    assert due(lease) == 45, "the first epoch took at most 30 s, so that another one is no hang"
+    live(lease, times, 3.0)
+    assert due(lease) == 60, "twenty times the slowest one"
+    live(lease, times, *[0.3] * RECENT)
+    assert due(lease) == 12, "what was slow is long ago"
+
+
+def test_evaluations_have_a_measure_of_their_own(lease, times):
+    lease.enter("training", warm=True)
+    lease.enter("evaluating")
+    times.now += 2
+    lease.tell(saved_epoch=10)
+    lease.warm()
+    lease.enter("training", warm=True)
+    live(lease, times, *[0.3] * RECENT)
+    lease.enter("evaluating")
+    live(lease, times, 2.0)
+    assert due(lease) == 40
+    lease.enter("training", warm=True)
+    assert due(lease) == 12
+
+
+def test_beats_are_few(lease, times):
+    beats = []
+
+    def beat(job, number, seconds, memory, **progress):
+        beats.append(progress["epoch"])
+        return Answer(None, False)
+
+    lease.store = SimpleNamespace(beat=beat, place=lease.store.place)
+    for epoch in range(1, 65):
+        times.now += 1 / 64
+        lease.alive(epoch=epoch)
+    assert beats == [13, 26, 39, 52], "five a second at most, each with what is newest"
