@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     "--max-memory", type=megabytes, metavar="MB", help="That one job may take [three quarters of the machine's]."
 )
 @click.option("--max-upload", type=megabytes, metavar="MB", help="Of a picture's file [8].")
+@click.option("--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago.")
+@click.option("--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much.")
 def command(
     folder: Path,
     host: str,
@@ -48,6 +50,8 @@ def command(
     max_hours: float | None,
     max_memory: int | None,
     max_upload: int | None,
+    keep_days: float | None,
+    quota: int | None,
 ) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
@@ -61,6 +65,7 @@ def command(
         from difflogic.serve import devices as known
         from difflogic.serve import logs
         from difflogic.serve.app import create_app
+        from difflogic.serve.housekeeper import Housekeeper
         from difflogic.serve.server import Server, listen
         from difflogic.serve.settings import Caps, ServeSettings
         from difflogic.serve.store import Store
@@ -77,7 +82,7 @@ def command(
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     logs.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
-    with socket, Supervisor(folder, devices, max_memory=caps.memory):
+    with socket, Supervisor(folder, devices, max_memory=caps.memory), Housekeeper(folder, keep_days, quota):
         server.run(sockets=[socket])
 
 

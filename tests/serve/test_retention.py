@@ -11,9 +11,11 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.serve import retention
+from difflogic.serve.housekeeper import Housekeeper
 from difflogic.serve.jobs import Draft, UnknownJobError, new_id
 from difflogic.serve.retention import collect
 from difflogic.serve.store import Store
+from tests.serve.service import wait
 
 DAY = retention.DAY_S
 
@@ -118,3 +120,12 @@ def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
     monkeypatch.setattr("difflogic.serve.folders.shutil.rmtree", refuse)
     with pytest.raises(StoreError, match="Permission denied"):
         collect(store, quota=0)
+
+
+def test_a_server_makes_room_by_itself(store, jobs):
+    with Housekeeper(store.folder, None, None):
+        pass
+    assert gone(store, jobs) == set()
+    with Housekeeper(store.folder, None, 4000):
+        wait(lambda: gone(store, jobs), "a job to go")
+    assert gone(store, jobs) == {"done", "failed"}
