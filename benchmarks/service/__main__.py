@@ -1,12 +1,13 @@
-"""The service under blows: what becomes of jobs when workers, servers and disks fail, each line kept with --save.
+"""The service under blows and under load, each line kept with --save.
 
     python -m benchmarks.service kills --count 200 --save      # SIGKILL of the worker
     python -m benchmarks.service server-kills --count 50 --save    # of the server, with clients
     python -m benchmarks.service abort --count 5 --save        # a submit with a destroyed buffer, on the GPU engine
     python -m benchmarks.service hang --count 5 --save
     python -m benchmarks.service full --count 5 --save         # the disk is full at a checkpoint
+    python -m benchmarks.service load --save                   # 1000 jobs wait, 100 clients listen, 20 requests/s
 
-Exit code 1 where a job came to anything but what it would have come to undisturbed.
+Exit code 1 where a job came to anything but what it would have come to undisturbed, or a request failed.
 """
 
 from __future__ import annotations
@@ -18,20 +19,23 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.service import servers, workers
+from benchmarks.service import load, servers, workers
 from benchmarks.store import append
 from difflogic.bench.machine import stamp
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=("kills", "server-kills", *workers.FAULTS))
+    parser.add_argument("case", choices=("kills", "server-kills", *workers.FAULTS, "load"))
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of load")
     parser.add_argument("--save", action="store_true", help="append to results/service.jsonl")
     options = parser.parse_args()
     logging.getLogger("difflogic.serve").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory() as folder:
+        if options.case == "load":
+            return _load(Path(folder), options.seconds, options.save)
         if options.case == "kills":
             outcome = workers.kill_workers(Path(folder), options.count, options.seed)
         elif options.case == "server-kills":
@@ -45,6 +49,14 @@ def main() -> int:
     if options.save:
         append("service", [line])
     return 1 if outcome.wrong else 0
+
+
+def _load(folder: Path, seconds: float, save: bool) -> int:
+    line = load.measure(folder / "jobs", seconds) | stamp()
+    print(json.dumps(line))
+    if save:
+        append("service", [line])
+    return 1 if line["errors"] else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,337 @@
+"""A server with a long queue, many listeners and a stream of requests, while its worker trains on the same cores.
+
+Training is timed in four stretches in turns: quiet, under load, under load, quiet. The load comes from this process,
+on the same machine: what it takes itself is told apart from what the server takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from difflogic import presets
+
+TOKEN = "a-token-for-the-load"
+API = "/api/v1"
+PATIENCE_S = 300.0
+SETTLE_S = 3.0
+"""Before a stretch is timed: connections are made, and a beat of the old one has passed."""
+
+
+@dataclass
+class Load:
+    """What was asked, and how it was answered."""
+
+    milliseconds: list[float] = field(default_factory=list)
+    """Of each read."""
+    errors: list[str] = field(default_factory=list)
+    events: int = 0
+    frames: int = 0
+
+    def percentile(self, share: float) -> float:
+        ordered = sorted(self.milliseconds)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+class Connection:
+    """HTTP with as little work as can be: the load must not be heavier than what it loads."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self._place = (str(parts.hostname), int(parts.port or 80))
+        self.lock = asyncio.Lock()
+        """For whoever shares it."""
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+        """Status and body, over a connection that stays open."""
+        reader, writer = await self._open()
+        writer.write(_head(method, path, b"" if body is None else json.dumps(body).encode()))
+        status, headers = await _status(reader)
+        if headers.get("transfer-encoding") == "chunked":
+            data = b"".join([chunk async for chunk in _chunks(reader)])
+        else:
+            data = await reader.readexactly(int(headers.get("content-length", "0")))
+        return status, data
+
+    async def events(self, path: str) -> Any:
+        """Name and data of each event, without end."""
+        reader, writer = await self._open()
+        writer.write(_head("GET", path, b""))
+        status, _ = await _status(reader)
+        if status != 200:
+            raise ConnectionError(f"{path}: {status}")
+        rest = b""
+        async for chunk in _chunks(reader):
+            *whole, rest = (rest + chunk).split(b"\n\n")
+            for each in whole:
+                lines = dict(line.partition(b": ")[::2] for line in each.split(b"\n"))
+                if b"data" in lines:
+                    yield lines[b"event"], lines[b"data"]
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+    async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(*self._place, limit=1 << 24)
+        return self._streams
+
+
+def _head(method: str, path: str, body: bytes) -> bytes:
+    lines = [
+        f"{method} {path} HTTP/1.1",
+        "Host: load",
+        f"Authorization: Bearer {TOKEN}",
+        f"Content-Length: {len(body)}",
+    ]
+    return "\r\n".join([*lines, "Content-Type: application/json", "", ""]).encode() + body
+
+
+async def _status(reader: asyncio.StreamReader) -> tuple[int, dict[str, str]]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+    return int(head[0].split()[1]), headers
+
+
+async def _chunks(reader: asyncio.StreamReader) -> Any:
+    while size := int(await reader.readline(), 16):
+        yield await reader.readexactly(size)
+        await reader.readexactly(2)
+    await reader.readline()
+
+
+@dataclass
+class Service:
+    """`difflogic serve`, with one worker on the processor."""
+
+    address: str
+    pid: int
+    ready_s: float
+    """From the start of the process to the answer that it is ready."""
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Service]:
+    """Until the end of the context. Raises TimeoutError."""
+    command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(folder), "--port", "0", "--workers", "cpu"]
+    start = time.perf_counter()
+    with (
+        (folder.parent / "server.log").open("w") as log,
+        subprocess.Popen(
+            command, env=os.environ | {"DIFFLOGIC_TOKEN": TOKEN}, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        try:
+            address = process.stdout.readline().split()[-1]
+            asyncio.run(_until_ready(address))
+            yield Service(address, process.pid, time.perf_counter() - start)
+        finally:
+            process.terminate()
+            process.wait(PATIENCE_S)
+
+
+async def _until_ready(address: str) -> None:
+    connection = Connection(address)
+    deadline = time.monotonic() + PATIENCE_S
+    while (await connection.ask("GET", f"{API}/ready"))[0] != 200:
+        if time.monotonic() > deadline:
+            raise TimeoutError("The server did not become ready.")
+        await asyncio.sleep(0.01)
+    connection.close()
+
+
+def measure(
+    folder: Path, seconds: float = 60.0, jobs: int = 1000, clients: int = 100, rate: float = 20.0, compared: bool = True
+) -> dict[str, Any]:
+    """A line for the results: `seconds` of load, with so many jobs in the queue, listeners, and requests a second.
+
+    Not `compared`: in one stretch, without the quiet ones.
+    """
+    with serving(folder) as service:
+        time.sleep(SETTLE_S)
+        idle = _resident_mb(service.pid)
+        found = asyncio.run(_measured(service, seconds, jobs, clients, rate, compared))
+        found["loaded_mb"] = _resident_mb(service.pid)
+    return {"case": "load", "ready_s": round(service.ready_s, 2), "idle_mb": idle, **found}
+
+
+async def _measured(
+    service: Service, seconds: float, jobs: int, clients: int, rate: float, compared: bool
+) -> dict[str, Any]:
+    load = Load()
+    control = Connection(service.address)
+    running = await _submit(control, _training(), priority=10)
+    await _until_trains(control, running)
+    begun = time.perf_counter()
+    waiting = [await _submit(control, {"preset": "lizard", "name": f"waits {number}"}) for number in range(jobs)]
+    submitted = time.perf_counter() - begun
+    quiet: list[float] = []
+    loaded: list[float] = []
+    server, own = 0.0, 0.0
+    turns = (False, True, True, False) if compared else (True,)
+    stretch = seconds / turns.count(True)
+    for is_loaded in turns:
+        work = _work(service.address, running, waiting, clients, rate, load) if is_loaded else asyncio.sleep(0)
+        tasks = asyncio.ensure_future(work)
+        await asyncio.sleep(SETTLE_S)
+        before = _cpu_s(service.pid), time.process_time()
+        speed = await _speed(control, running, stretch)
+        if is_loaded:
+            server += (_cpu_s(service.pid) - before[0]) / seconds
+            own += (time.process_time() - before[1]) / seconds
+        (loaded if is_loaded else quiet).append(speed)
+        tasks.cancel()
+        await asyncio.gather(tasks, return_exceptions=True)
+    control.close()
+    return {
+        "seconds": seconds,
+        "jobs": jobs,
+        "clients": clients,
+        "requests_per_s": rate,
+        "submit_ms": round(1000 * submitted / max(1, jobs), 2),
+        "reads": len(load.milliseconds),
+        "errors": len(load.errors),
+        "error": load.errors[0] if load.errors else None,
+        "p50_ms": round(load.percentile(0.5), 1),
+        "p99_ms": round(load.percentile(0.99), 1),
+        "max_ms": round(max(load.milliseconds), 1),
+        "events": load.events,
+        "frames": load.frames,
+        "epochs_per_s_quiet": [round(each, 1) for each in quiet],
+        "epochs_per_s_loaded": [round(each, 1) for each in loaded],
+        "slowed": round(1 - sum(loaded) / sum(quiet), 3) if quiet else None,
+        "server_cores": round(server, 3),
+        "load_cores": round(own, 3),
+    }
+
+
+def _training() -> dict[str, Any]:
+    """Long enough for any load."""
+    return {"config": presets.checkerboard().with_(train={"epochs": 1_000_000}).to_dict(), "engine": "cpu"}
+
+
+async def _submit(connection: Connection, request: dict[str, Any], priority: int = 0) -> str:
+    status, body = await connection.ask("POST", f"{API}/jobs", {**request, "priority": priority})
+    if status != 201:
+        raise ConnectionError(body.decode())
+    return str(json.loads(body)["id"])
+
+
+async def _epoch(connection: Connection, job: str) -> int:
+    return int(json.loads((await connection.ask("GET", f"{API}/jobs/{job}"))[1])["epoch"])
+
+
+async def _until_trains(connection: Connection, job: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while await _epoch(connection, job) < 20:
+        if time.monotonic() > deadline:
+            raise TimeoutError("The job does not train.")
+        await asyncio.sleep(0.1)
+
+
+async def _speed(connection: Connection, job: str, seconds: float) -> float:
+    """Epochs per second: from one change of the epoch to another, so that the time between beats does not count."""
+    first, begun = await _changed(connection, job)
+    connection.close()  # the server would, before it is used again
+    await asyncio.sleep(seconds)
+    last, ended = await _changed(connection, job)
+    return (last - first) / (ended - begun)
+
+
+async def _changed(connection: Connection, job: str) -> tuple[int, float]:
+    before = now = await _epoch(connection, job)
+    deadline = time.monotonic() + PATIENCE_S
+    while now == before:
+        if time.monotonic() > deadline:
+            raise TimeoutError("The job does not go on.")
+        await asyncio.sleep(0.02)
+        now = await _epoch(connection, job)
+    return now, time.perf_counter()
+
+
+async def _work(address: str, running: str, waiting: list[str], clients: int, rate: float, load: Load) -> None:
+    """The load, until it is cancelled: half of the listeners follow the running job, half all jobs."""
+    paths = [f"{API}/jobs/{running}/events?after={1 << 40}", f"{API}/events"]
+    async with asyncio.TaskGroup() as group:
+        for number in range(clients):
+            group.create_task(_listen(address, paths[number % 2], load))
+        group.create_task(_request(address, running, waiting, rate, load))
+
+
+async def _listen(address: str, path: str, load: Load) -> None:
+    connection = Connection(address)
+    try:
+        async for name, _data in connection.events(path):
+            load.events += 1
+            load.frames += name == b"frame"
+        load.errors.append(f"{path}: the stream ended")
+    except (OSError, ValueError, EOFError, asyncio.IncompleteReadError) as error:
+        load.errors.append(f"{path}: {error!r}")
+    finally:
+        connection.close()
+
+
+async def _request(address: str, running: str, waiting: list[str], rate: float, load: Load) -> None:
+    """Reads at fixed times, over ten connections, and a write among twenty."""
+    connections = [Connection(address) for _ in range(10)]
+    reads = [
+        "/jobs?limit=50", f"/jobs/{running}", f"/jobs/{running}/metrics?after=10&limit=200", "/jobs?status=queued",
+        f"/jobs/{running}/gates", f"/jobs/{running}/log", f"/compare?ids={running}", f"/jobs/{running}/files",
+        "/presets", "/devices",
+    ]  # fmt: skip
+    begun = time.perf_counter()
+    number = 0
+    try:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                connection = connections[number % len(connections)]
+                if number % 20 == 19:
+                    job = waiting[number % len(waiting)] if waiting else running
+                    call = _timed(connection, "PATCH", f"/jobs/{job}", {"priority": number % 10}, load)
+                else:
+                    call = _timed(connection, "GET", reads[number % 20 % len(reads)], None, load)
+                group.create_task(call)
+                number += 1
+                await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+async def _timed(connection: Connection, method: str, path: str, body: Any, load: Load) -> None:
+    """One request; the time that it waits for its connection counts."""
+    start = time.perf_counter()
+    try:
+        async with connection.lock:
+            status, answer = await connection.ask(method, API + path, body)
+    except (OSError, ValueError, EOFError, asyncio.IncompleteReadError) as error:
+        load.errors.append(f"{path}: {error!r}")
+        return
+    if method == "GET":
+        load.milliseconds.append(1000 * (time.perf_counter() - start))
+    if status != 200:
+        load.errors.append(f"{path}: {status} {answer[:200]!r}")
+
+
+def _cpu_s(pid: int) -> float:
+    """Seconds of processors that a process took."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_mb(pid: int) -> float:
+    return round(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6, 1)

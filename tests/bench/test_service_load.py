@@ -1,0 +1,19 @@
+"""A server under load makes no error; how fast it answers is the benchmark's to say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.service import load
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the benchmark reads /proc")
+def test_ten_seconds_of_load_without_an_error(tmp_path: Path) -> None:
+    line = load.measure(tmp_path / "jobs", seconds=10, jobs=100, clients=100, rate=20, compared=False)
+    assert (line["errors"], line["error"]) == (0, None)
+    assert line["reads"] >= 150
+    assert line["events"] > 1000
+    assert line["epochs_per_s_loaded"][0] > 0
