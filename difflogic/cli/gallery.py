@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from difflogic.cli import passes
 from difflogic.errors import DifflogicError
 
 FOLDER = click.Path(path_type=Path)
@@ -34,7 +35,7 @@ def command(runs: tuple[Path, ...], out: Path, force: bool) -> int:
     shown, failed = [], False
     for run, name in names_of(found):
         try:
-            made = exhibit(run, name)
+            made = exhibit(run, name, passes.tell)
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)
             failed = True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli import target
 from difflogic.cli.options import grid_size, json_option, megabytes, precision_option
 
 if TYPE_CHECKING:
@@ -18,44 +19,39 @@ if TYPE_CHECKING:
 
 
 @click.command("plan")
+@target.work_options
 @click.option("--adapter", metavar="INDEX|NAME", help="Plan for this adapter (default: the first).")
-@click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
-@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid, say 256x256 [16x16].")
-@click.option("--batch", type=int, help="Start grids per epoch [2].")
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid, say 256x256 [the preset's].")
 @click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
 @precision_option
 @click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take.")
 @json_option
 def command(
     adapter: str | None,
-    small: bool,
     size: tuple[int, int] | None,
-    batch: int | None,
     population: int,
     precision: str | None,
     max_memory: int | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Print the device memory that training the checkerboard would take, by strategy, and which is chosen.
+    """Print the device memory that training would take, by strategy, and which is chosen.
 
+    PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named; nothing is trained.
     Kept: the forward pass keeps every gate's value for the backward pass. Recomputed: only the states are
     kept, or every 2nd, 3rd, ... of them, and every step is computed again in scratch of a fixed size. The
     results are the same. A population past the size of one binding is trained in groups, one after another.
 
-    Example: difflogic plan --size 256x256
+    Example: difflogic plan lizard --population 8
     """
-    from difflogic import presets
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
 
-    config = presets.checkerboard(small)
-    if batch is not None:
-        config = config.with_(train={"batch": batch})
+    config = target.work(options)
     if precision is not None:
         config = config.with_(train={"precision": precision})
     if size is not None:
-        height, width = size
-        config = config.with_(task={"height": height, "width": width})
+        config = _on_grid(config, *size)
     device = Device(select_adapter(adapter))
     device.max_memory = max_memory
     groups, plans = _plans(device, config, population)
@@ -64,6 +60,15 @@ def command(
         click.echo(json.dumps(rows, indent=2))
     else:
         click.echo("\n".join(map(_line, rows)))
+
+
+def _on_grid(config: Config, height: int, width: int) -> Config:
+    """A picture lies in the middle of a larger grid; there is none of all boards. Raises ConfigError."""
+    from difflogic.train.evaluation.worlds import resized
+
+    if config.task.picture or config.task.start_picture or config.task.start == "boards":
+        return resized(config, height, width)
+    return config.with_(task={"height": height, "width": width})
 
 
 def _plans(device: Device, config: Config, population: int) -> tuple[int, list[tuple[Plan, bool]]]:
@@ -89,13 +94,25 @@ def _sizes(config: Config) -> Job:
     """A job whose grids take no memory, however large they are: only their shapes count here."""
     import numpy as np
 
+    from difflogic import rules
     from difflogic.circuit import Circuit
     from difflogic.engine import Job
+    from difflogic.train import tasks
 
-    sides = (config.task.height, config.task.width)
-    target = np.broadcast_to(np.float32(0), (*sides, config.task.loss_channels))
-    probes = np.broadcast_to(np.uint8(0), (config.train.probes, *sides, config.model.channels))
-    return Job(config, Circuit.initial(config.model, config.seed), target, probes)
+    task = config.task
+    sides = (task.height, task.width)
+    rule = rules.table(task.rule) if task.target == "rule" else None
+    wanted = None if rule is not None else np.broadcast_to(np.float32(0), (*sides, task.loss_channels))
+    count = tasks.probe_count(config)
+    return Job(
+        config,
+        Circuit.initial(config.model, config.seed),
+        wanted,
+        probes=np.broadcast_to(np.uint8(0), (count, *sides, config.model.channels)),
+        probe_masks=np.broadcast_to(np.float32(0), (task.steps, *sides, 1)) if config.train.asynchronous else None,
+        rule=rule,
+        probe_damage=np.zeros((len(task.damage_steps), count, 2), dtype=np.int64) if task.damage_steps else None,
+    )
 
 
 def _row(plan: Plan, chosen: bool, groups: int) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli import target
 from difflogic.cli.options import engine_options, engine_selector, json_option
 
 if TYPE_CHECKING:
@@ -14,23 +15,20 @@ if TYPE_CHECKING:
 
 
 @click.command("profile")
+@target.work_options
 @engine_options
-@click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
-@click.option("--batch", type=int, help="Start grids per epoch [2].")
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="The median of so many is shown."
 )
 @json_option
-def command(
-    engine: str | None, gpu: bool, require_hardware: bool, small: bool, batch: int | None, rounds: int, as_json: bool
-) -> int:
+def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, as_json: bool, **options: Any) -> int:
     """Show where the time of one train step goes: per kernel, per phase, and what the host does around it.
 
-    Kernels are timed by the device itself where it can (timestamp queries), else by the host's clock.
+    PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named. Kernels are timed by
+    the device itself where it can (timestamp queries), else by the host's clock.
 
-    Example: difflogic profile --gpu
+    Example: difflogic profile lizard --gpu
     """
-    from difflogic import presets
     from difflogic.bench.profile import profile
     from difflogic.circuit import Circuit
     from difflogic.engine import TrainState
@@ -38,8 +36,7 @@ def command(
     from difflogic.train.summary import describe_engine
     from difflogic.train.tasks import make_job
 
-    config = presets.checkerboard(small=small)
-    config = config if batch is None else config.with_(train={"batch": batch})
+    config = target.work(options)
     placement = place(engine_selector(engine, gpu) or "auto", require_hardware)
     circuit = Circuit.initial(config.model, config.seed)
     job = make_job(config, circuit)

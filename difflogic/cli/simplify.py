@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from difflogic.cli import passes
 from difflogic.cli.options import circuit_options, json_option
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def command(
     from difflogic.circuits.reduction import reduced
     from difflogic.circuits.simplify import silent
 
-    reduction = reduced(source.load(circuit, periodic, visible), from_start, to_task, silent if as_json else _progress)
+    tell = silent if as_json else passes.tell
+    reduction = reduced(source.load(circuit, periodic, visible), from_start, to_task, tell)
     if out is not None:
         from difflogic import files, netlist_json
 
@@ -59,10 +61,6 @@ def command(
     else:
         _show(reduction, out)
     return 0 if reduction.proved else FAILED
-
-
-def _progress(step: Step) -> None:
-    click.echo(f"... {step.name}: {step.gates[1]} gates, {step.seconds:.1f} s", err=True)
 
 
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}

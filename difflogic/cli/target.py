@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from difflogic.cli.options import picture_size
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.config import Config
@@ -67,6 +68,42 @@ def target_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+def work_options(function: Function) -> Function:
+    """PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training; `work` reads them."""
+    for option in (
+        click.option("--batch", type=int, help="So many samples per epoch [the preset's]."),
+        click.option("--small", is_flag=True, help="The same as checkerboard-small: 1496 gates instead of 3040."),
+        set_option,
+        config_option,
+        click.argument("preset", required=False),
+    ):
+        function = option(function)
+    return function
+
+
+def work(options: Mapping[str, Any]) -> Config:
+    """A preset, the paper's checkerboard where none is named, or a file; with fields changed.
+
+    Raises UsageError where they are named twice, ConfigError.
+    """
+    from difflogic import presets
+    from difflogic.cli import settings
+    from difflogic.config import Config
+    from difflogic.train.wanted import applied
+
+    preset, file = options["preset"], options["config_file"]
+    if (preset is not None) + (file is not None) + options["small"] > 1:
+        raise UsageError("There is one thing to train: give a PRESET, --config FILE or --small, not several.")
+    if file is not None:
+        config = Config.load(file)
+    elif preset is not None:
+        config = presets.get(preset)
+    else:
+        config = presets.checkerboard(options["small"])
+    config = applied(config, settings.parse(options["assignments"]))
+    return config if options["batch"] is None else config.with_(train={"batch": options["batch"]})
 
 
 def configured(options: Mapping[str, Any]) -> tuple[Config, str]:

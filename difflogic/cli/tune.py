@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli import target
 from difflogic.cli.options import json_option
 
 if TYPE_CHECKING:
@@ -15,22 +16,21 @@ if TYPE_CHECKING:
 
 
 @click.command("tune")
+@target.work_options
 @click.option("--adapter", metavar="INDEX|NAME", help="The adapter to tune (default: the first).")
-@click.option("--small", is_flag=True, help="For the model of 1496 gates instead of 3040.")
-@click.option("--batch", type=int, help="For so many start grids per epoch [2].")
 @click.option("--dry-run", is_flag=True, help="Say what would be measured, and measure nothing.")
 @click.option("--reset", is_flag=True, help="Forget what was stored for this adapter, and end.")
 @json_option
-def command(adapter: str | None, small: bool, batch: int | None, dry_run: bool, reset: bool, as_json: bool) -> None:
-    """Find the fastest workgroup sizes for training the checkerboard on an adapter.
+def command(adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **options: Any) -> None:
+    """Find the fastest workgroup sizes for training on an adapter.
 
-    Every variant is verified before it is timed; a winner is kept only past 5 % gain, in the user's
-    cache, for this adapter, driver and shape of work. Training uses it from then on. The results of
-    training do not depend on it. A second run measures nothing.
+    PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named. Every variant is
+    verified before it is timed; a winner is kept only past 5 % gain, in the user's cache, for this adapter, driver and
+    shape of work. Training uses it from then on. The results of training do not depend on it. A second run measures
+    nothing.
 
-    Example: difflogic tune
+    Example: difflogic tune lizard
     """
-    from difflogic import presets
     from difflogic.gpu import tuned
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
@@ -41,10 +41,8 @@ def command(adapter: str | None, small: bool, batch: int | None, dry_run: bool, 
     if reset:
         click.echo(f"Forgot {tuned.reset(chosen)} result(s) of {chosen.name}.")
         return
+    config = target.work(options)
     trust.require(chosen)
-    config = presets.checkerboard(small)
-    if batch is not None:
-        config = config.with_(train={"batch": batch})
     say = (lambda _: None) if as_json else click.echo
     tuner = Tuner(Device(chosen), config, say)
     say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan)}")

@@ -20,15 +20,20 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_was_not_measured_is_open() -> None:
-    rows = [row for row in report.section().splitlines() if report.OPEN in row]
-    assert len(rows) == len(report.SECTIONS) + 4  # rivals, the whole command, the simulator on a processor and on a GPU
-    assert all("hardware" in row or "processor" in row for row in rows)
+    tables = [block.splitlines()[2:] for block in report.section().split("\n\n") if block.lstrip().startswith("|")]
+    cases, rivals, whole, simulator = tables
+    assert [row.split(" | ")[0].strip("| ") for row in cases] == list(report.SECTIONS), "a GPU for each case"
+    assert ["a processor" in row for row in rivals] == [True, False]
+    assert all(report.OPEN in row for table in tables for row in table)
+    assert all("hardware" in row for row in (*cases, *rivals[1:], *whole, *simulator))
+    assert (len(whole), len(simulator)) == (1, 1)
 
 
 def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "SECTIONS", ("train/tiny",))
     results = measure(TINY[:1], [Bench("reference", open_engine("reference"), 1e9)], Effort(1, 0.0, memory=False))
-    store.append("bench", keep.flatten(results))
+    (again,) = keep.flatten(results)
+    store.append("bench", [again | {"machine": again["machine"] | {"load_1min": 17.0}}])
     store.append("bench", keep.flatten(results))
     (line,) = report.newest(store.load("bench"), "case")
     assert "profile" not in line

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from difflogic import presets
+from difflogic.circuit import Circuit
+from difflogic.cli import plan
 from difflogic.cli.main import main
+from difflogic.gpu.adapter import select_adapter
+from difflogic.gpu.device import Device
+from difflogic.gpu.model import plan_for
 from difflogic.train import population
+from difflogic.train.tasks import make_job
 
 Rows = list[dict[str, object]]
 
@@ -53,6 +61,25 @@ def test_a_population_past_one_binding_is_planned_in_groups(capsys: pytest.Captu
     assert row["groups"] > 1
 
 
+@pytest.mark.parametrize("preset", presets.PRESETS)
+def test_every_preset_is_planned_as_it_would_be_trained(preset: str) -> None:
+    config = presets.get(preset)
+    job = make_job(config, Circuit.initial(config.model, config.seed))
+    device = Device(select_adapter(None))
+    assert plan_for(device, [plan._sizes(config)]).buffer_bytes() == plan_for(device, [job]).buffer_bytes()
+
+
+def test_what_is_planned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lizard = planned(capsys, "lizard")
+    file = tmp_path / "mine.toml"
+    file.write_text(presets.lizard().to_toml())
+    assert planned(capsys, "--config", str(file)) == lizard
+    assert planned(capsys, "lizard", "--set", "train.batch=4") == planned(capsys, "lizard", "--batch", "4") != lizard
+    assert planned(capsys, "--small") == planned(capsys, "checkerboard-small")
+    assert planned(capsys, "lizard", "--size", "40x30")[0]["total_bytes"] > lizard[0]["total_bytes"]
+    assert main(["plan", "game-of-life", "--size", "40x30"]) == 0
+
+
 def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--small"]) == 0
     first, second, third, _ = capsys.readouterr().out.splitlines()
@@ -67,6 +94,9 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--size", "big"], "Invalid value for '--size': 'big' is not WIDTHxHEIGHT, say 64x64."),
         (["--size", "9x2"], "height must be a whole number of at least 3, got 2."),
+        (["lizard", "--size", "9x9"], "target picture has 20x20 cells: the grid must be at least as large, got 9x9."),
+        (["lizard", "--small"], "give a PRESET, --config FILE or --small, not several."),
+        (["lizart"], "There is no preset 'lizart' (did you mean lizard?)"),
         (["--population", "0"], "population must be a whole number of at least 1, got 0."),
         (["--batch", "0"], "batch must be a whole number of at least 1, got 0."),
         (["--max-memory", "none"], "'none' is not a positive number of MB."),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import report
+from benchmarks import presets, report
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
@@ -28,6 +28,10 @@ def test_python_runs(code):
 
 def test_there_are_examples():
     assert len(BLOCKS) == 2
+
+
+def test_tables_of_the_presets_are_generated():
+    assert presets.readme_with(README, presets.newest()) == README
 
 
 def test_speed_section_is_generated():

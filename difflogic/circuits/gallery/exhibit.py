@@ -13,7 +13,7 @@ from difflogic.circuits.convert import gate_count
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.gallery.template import page
-from difflogic.circuits.simplify import Simplified, simplified
+from difflogic.circuits.simplify import Simplified, Tell, silent, simplified
 from difflogic.errors import CircuitError
 from difflogic.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
@@ -43,14 +43,15 @@ class Exhibit:
     files: Files
 
 
-def exhibit(run: Path, name: str) -> Exhibit:
+def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
     """Of a run, in a population the best. The circuit is simplified, and proved to be the same, before it is shown.
 
-    Raises CheckpointError where there is no trained circuit, RunFolderError where the metrics cannot be read.
+    `tell` hears of each pass of that. Raises CheckpointError where there is no trained circuit, RunFolderError where
+    the metrics cannot be read.
     """
     subject = load_subject(run)
     netlist = Netlist.of_run(subject.circuit, subject.config)
-    found = simplified(netlist)
+    found = simplified(netlist, tell)
     scene = Scene((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else Scene()
     files: Files = {"film.gif": rollout_picture(ReferenceEngine(), subject, scene, Look(), "gif")}
     files["gates.png"] = pictures.gates_png(census(subject.circuit), "gates by layer")

@@ -1,0 +1,241 @@
+"""The paper's five experiments at its own seed, whole: trained, evaluated and simplified, beside the paper's figures.
+
+    python -m benchmarks.presets                             # all five; hours, or what is left of them
+    python -m benchmarks.presets lizard --runs there         # one, by a run folder that lies in or below `there`
+    python -m benchmarks.presets --report --write            # the tables, into README.md
+
+A run is looked for in and below the folders of --runs: one that was configured as the preset is, whatever it is called,
+is not trained again, and one that was left is gone on with. What is missing is trained into the first of the folders.
+Each preset's line is appended to results/presets.jsonl as soon as it is there; the newest is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.store import CHECKOUT, Line, append, load
+from difflogic import presets
+from difflogic.bench.machine import stamp
+from difflogic.checkpoint import Snapshot
+from difflogic.checkpoint import read as read_checkpoint
+from difflogic.circuits import source
+from difflogic.circuits.convert import gate_count, gates_once
+from difflogic.circuits.reduction import reduced
+from difflogic.circuits.simplify import STRUCTURAL, Step, Tell
+from difflogic.circuits.task import pruned
+from difflogic.config import Config
+from difflogic.errors import CheckpointError, DifflogicError
+from difflogic.train import catalogue, manifest
+from difflogic.train.evaluation.evaluate import Evaluation, evaluate
+from difflogic.train.evaluation.paper import published
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+
+NAME = "presets"
+PAPER = ("game-of-life", "checkerboard", "checkerboard-async", "lizard", "colored-g")
+FIRST_LOSSES = {
+    "game-of-life": (105.844, 108),
+    "checkerboard": (231.266, 256),
+    "checkerboard-async": (87.93, 96),
+    "lizard": (109.708, 121),
+    "colored-g": (102.129, 109),
+}
+"""Soft and hard, of the authors' code at seed 23; of the last two with the paper's own pictures."""
+
+END = "<!-- end of generated text -->"
+
+SHOWN = ("larger-grid-4x", "self-healing")
+"""Tests of which the result is shown in words."""
+
+
+def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Snapshot] | None:
+    """The furthest of the runs in and below the folders that are configured so; their names do not matter."""
+    found = []
+    for folder in folders:
+        for path in catalogue.find(folder) if folder.is_dir() else ():
+            try:
+                snapshot = read_checkpoint(path)
+            except CheckpointError:
+                continue  # nothing to go on from
+            if len(snapshot.members) == 1 and snapshot.members[0].config.with_(name=config.name) == config:
+                found.append((path, snapshot))
+    return max(found, key=lambda each: each[1].epoch, default=None)
+
+
+def finished(config: Config, folders: Sequence[Path], engine: str, say: Callable[[str], None]) -> Path:
+    """A run folder with all epochs of `config`: as it lies there, gone on with, or new. Raises DifflogicError."""
+    kept = fitting(config, folders)
+    if kept is not None and kept[1].epoch >= config.train.epochs:
+        say(f"{config.name}: {kept[0]} is that run")
+        return kept[0]
+    opened = open_engine(engine)
+    if kept is None:
+        path = folders[0] / config.name
+        say(f"{config.name}: trained into {path}")
+        run = Trainer(config, opened).run(out=path)
+    else:
+        path, snapshot = kept
+        say(f"{config.name}: {path} goes on after epoch {snapshot.epoch}")
+        run = Trainer(snapshot.members[0].config, opened).run(resume=path)
+    if run.interrupted is not None:
+        raise KeyboardInterrupt
+    return path
+
+
+def measured(name: str, path: Path, engine: str, tell: Tell) -> Line:
+    """What became of a run: its losses, its tests, and how few gates do the same."""
+    config = presets.get(name)
+    found = evaluate(path, open_engine(engine))
+    found.save()
+    first = found.subject.rows[0]
+    circuit = source.load(path)
+    fixed = circuit.netlist.habitat is not None and circuit.netlist.habitat.start != "random"
+    return {
+        "preset": name,
+        "seed": config.seed,
+        "epochs": found.subject.epoch,
+        "first_losses": [first.soft_loss, first.train_hard_loss],
+        "first_solved": found.subject.first_solved,
+        "last_hard_loss": None if found.subject.judged is None else found.subject.judged.hard_loss,
+        "active_gates": found.active_gates,
+        "undecided_gates": found.undecided_gates,
+        "measures": {each.key: {"text": each.text, **each.values} for each in found.measures},
+        "gates": _gates(circuit, fixed, tell),
+        "trained_on": _engine_of(path, found),
+        **stamp(),
+    }
+
+
+def _gates(circuit: source.Source, fixed: bool, tell: Tell) -> dict[str, int | None]:
+    """Two-input gates after each kind of pass; None where there is none of it."""
+    found = reduced(circuit, to_start=fixed, tell=tell)
+    assert found.proved, "what is counted is proved"
+    assert circuit.config is not None
+    small = found.found.netlist
+    smallest = pruned(small, circuit.config, tell).netlist
+    return {
+        "structural": found.steps[len(STRUCTURAL) - 1].gates[1],
+        "simplified": gate_count(small),
+        "once": gates_once(small),
+        "from_start": gate_count(found.netlist) if fixed else None,
+        "task": gate_count(smallest),
+    }
+
+
+def _engine_of(path: Path, found: Evaluation) -> str:
+    info = manifest.last_engine(manifest.read(path))
+    return found.engine if info is None else f"{info.engine}: {info.adapter} ({info.driver})"
+
+
+def newest() -> list[Line]:
+    """The last line of each preset, in the paper's order."""
+    latest = {line["preset"]: line for line in load(NAME)}
+    return [latest[name] for name in PAPER if name in latest]
+
+
+def training_table(lines: Sequence[Line]) -> str:
+    """Losses and tests in Markdown, the paper's figure in brackets."""
+    heads = ["preset", "first losses, soft and hard", "hard loss 0 first seen", "at the end", "active gates"]
+    heads += ["four times the grid", "self-healing", "robustness"]
+    return "\n".join(_table(heads, 4, (_trained(line) for line in lines)))
+
+
+def _trained(line: Line) -> list[str]:
+    name, measures, paper = line["preset"], line["measures"], published(line["preset"])
+    soft, hard = line["first_losses"]
+    robustness = measures.get("robustness")
+    cells = [
+        _beside(f"{soft:.3f}, {hard}", "{:.3f}, {}".format(*FIRST_LOSSES[name])),
+        _beside("-" if line["first_solved"] is None else f"epoch {line['first_solved']}", paper.solved_at),
+        str(line["last_hard_loss"]),
+        _beside(str(line["active_gates"]), paper.active_gates),
+        *(measures[key]["text"].partition(" (")[0] if key in measures else "" for key in SHOWN),
+        "" if robustness is None else _beside(_error(robustness), paper.robustness),
+    ]
+    return [name, *cells]
+
+
+def _error(robustness: dict[str, Any]) -> str:
+    """The mean over the trials, and their standard deviation."""
+    return f"{robustness['mean_error']:.0f} ± {robustness['trial_deviation']:.0f}"
+
+
+def _beside(ours: str, paper: str | int | None) -> str:
+    return ours if paper is None else f"{ours} ({paper})"
+
+
+def gates_table(lines: Sequence[Line]) -> str:
+    """Gates in Markdown."""
+    heads = ["", "active gates, as the paper counts", "after the structural passes", "after resynthesis, proved equal"]
+    heads += ["the same, counted as the paper counts perception", "`--from-start`, proved", "`--task`"]
+    rows = []
+    for line in lines:
+        counts = [line["gates"][key] for key in ("structural", "simplified", "once", "from_start", "task")]
+        active = _beside(str(line["active_gates"]), published(line["preset"]).active_gates)
+        rows.append([line["preset"], active, *("-" if count is None else str(count) for count in counts)])
+    return "\n".join(_table(heads, 1, rows))
+
+
+def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[str]]) -> Iterator[str]:
+    """Lines of Markdown; the columns after the first `texts` are of numbers."""
+    rule = ["---" if index < texts else "---:" for index in range(len(heads))]
+    for cells in (heads, rule, *rows):
+        yield f"| {' | '.join(cells)} |"
+
+
+def readme_with(page: str, lines: Sequence[Line]) -> str:
+    """The page with both tables anew, each between its marks."""
+    for mark, table in (("training", training_table(lines)), ("gates", gates_table(lines))):
+        begin = begin_of(mark)
+        before, found, rest = page.partition(begin)
+        assert found, f"the page has no place for the table of {mark}"
+        page = f"{before}{begin}\n{table}\n\n{END}{rest.partition(END)[2]}"
+    return page
+
+
+def begin_of(mark: str) -> str:
+    """Where a table begins."""
+    return f"<!-- {mark}: generated by python -m benchmarks.presets --report --write: do not edit -->\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("presets", nargs="*", metavar="PRESET", help=f"of {', '.join(PAPER)} [all]")
+    parser.add_argument(
+        "--runs", type=Path, action="append", metavar="DIR", help="where run folders lie [runs/presets]"
+    )
+    parser.add_argument("--engine", default="cpu")
+    parser.add_argument("--report", action="store_true", help="print the tables of what is there")
+    parser.add_argument("--write", action="store_true", help="and put them into README.md")
+    options = parser.parse_args()
+    if unknown := set(options.presets) - set(PAPER):
+        parser.error(f"{min(unknown)} is none of {', '.join(PAPER)}")
+    if options.report:
+        report(options.write)
+        return
+    try:
+        for name in options.presets or PAPER:
+            path = finished(presets.get(name), options.runs or [CHECKOUT / "runs" / "presets"], options.engine, print)
+            append(NAME, [measured(name, path, options.engine, _tell)])
+    except DifflogicError as error:
+        parser.exit(error.exit_code, f"{error}\n")
+
+
+def _tell(step: Step) -> None:
+    print(f"... {step.name}: {step.gates[1]} gates", flush=True)
+
+
+def report(write: bool) -> None:
+    """Print the tables; `write`: put them into README.md."""
+    lines: list[dict[str, Any]] = newest()
+    print(training_table(lines), gates_table(lines), sep="\n\n")
+    if write:
+        readme = CHECKOUT / "README.md"
+        readme.write_text(readme_with(readme.read_text(encoding="utf-8"), lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
