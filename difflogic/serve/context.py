@@ -79,6 +79,7 @@ DESCRIPTIONS = {
     401: "No token, or a wrong one.",
     403: "The session cookie came without its CSRF token.",
     404: "There is no such thing, or it is someone else's.",
+    408: "The body came too slowly.",
     409: "The job's state, or an earlier request, forbids this.",
     413: "The body is too large.",
     415: "The body is of another kind.",
@@ -88,5 +89,5 @@ DESCRIPTIONS = {
 }
 ALWAYS = (401, 422, 429, 503)
 """Of every address that needs a token."""
-WRITES = (400, 403, 413)
+WRITES = (400, 403, 408, 413)
 """Of every one that changes something, besides."""

@@ -4,6 +4,7 @@ word where something fails.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -37,8 +38,16 @@ HEADERS = {
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
 
 
-class _TooLargeError(Exception):
-    """More bytes came than are taken."""
+BODY_S = 30.0
+"""Between two pieces of a body; who is slower holds a connection for nothing."""
+
+
+class _BodyError(Exception):
+    """A body that is not taken."""
+
+    def __init__(self, why: ApiError) -> None:
+        super().__init__(why.message)
+        self.why = why
 
 
 class Gate:
@@ -54,8 +63,8 @@ class Gate:
         visit = _Visit(send)
         try:
             await self._app(scope, _limited(scope, receive, self._most(scope)), visit.send)
-        except _TooLargeError:
-            await visit.refuse(ApiError(413, "too_large", f"The body is larger than {self._most(scope)} bytes."))
+        except _BodyError as error:
+            await visit.refuse(error.why)
         except StoreError as error:
             tell("store", logging.ERROR, why=str(error))
             await visit.refuse(ApiError(503, "store", "The store cannot be used just now; the server's log says why."))
@@ -122,19 +131,26 @@ class _Visit:
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """`receive` until `most` bytes have come. Raises _TooLargeError, at once where the request says how long it is."""
+    """`receive` until `most` bytes have come. Raises _BodyError, at once where the request says that it is longer."""
     length = Headers(scope=scope).get("content-length", "")
     said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
-    came = 0
+    too_large = _BodyError(ApiError(413, "too_large", f"The body is larger than {most} bytes."))
+    came, is_whole = 0, False
 
     async def read() -> Message:
-        nonlocal came
+        nonlocal came, is_whole
+        if is_whole:  # what comes now is that the client leaves
+            return await receive()
         if said > most:
-            raise _TooLargeError
-        message = await receive()
+            raise too_large
+        try:
+            message = await asyncio.wait_for(receive(), BODY_S)
+        except TimeoutError:
+            raise _BodyError(ApiError(408, "too_slow", f"No more of the body came in {BODY_S:.0f} seconds.")) from None
         came += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
         if came > most:
-            raise _TooLargeError
+            raise too_large
         return message
 
     return read

@@ -384,6 +384,20 @@ def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> 
     error(upload(client, bytes(CAPS.upload + 1)), 413, "too_large")
 
 
+def test_a_body_that_does_not_come_is_not_waited_for(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "BODY_S", 0.2)
+    connection = http.client.HTTPConnection(live.address.removeprefix("http://"), timeout=30)
+    with contextlib.closing(connection):
+        connection.putrequest("POST", f"{API}/jobs")
+        for name, value in (("Authorization", f"Bearer {ANN}"), ("Content-Type", "application/json")):
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", "100")
+        connection.endheaders(b'{"preset"')
+        answer = connection.getresponse()
+        assert answer.status == 408
+        assert json.loads(answer.read())["error"]["code"] == "too_slow"
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -1,0 +1,164 @@
+"""The interface: what it lists, changes and tells, beside who may (test_security) and events (test_events)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from difflogic import presets
+from difflogic.serve.settings import Caps
+from tests.serve.live import BEN, Live, serving
+from tests.serve.test_events import Training
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with serving(tmp_path_factory.mktemp("store")) as running:
+        yield running
+
+
+@pytest.fixture
+def client(live: Live) -> Iterator[httpx.Client]:
+    """With an empty store."""
+    for job in live.store.jobs(limit=1000):
+        if job.status in ("queued", "paused"):
+            live.store.ask(job.id, "cancel")
+        live.store.delete(job.id)
+    with live.client() as made:
+        yield made
+
+
+def submit(client: httpx.Client, **request: object) -> dict:
+    answer = client.post("/jobs", json={"preset": "checkerboard", **request})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def test_a_submission_is_what_was_asked(client):
+    job = submit(client, name="mine", set={"train.lr": 0.5, "seed": 7}, engine="cpu", population=3, stop_when_solved=2,
+                 priority=-3)  # fmt: skip
+    assert job["config"] == presets.checkerboard().with_(train={"lr": 0.5}, seed=7).to_dict()
+    fields = ("name", "status", "engine", "population", "stop_when_solved", "priority", "epochs", "kind", "owner")
+    assert [job[name] for name in fields] == ["mine", "queued", "cpu", 3, 2, -3, 500, "train", "ann"]
+    assert client.get(f"/jobs/{job['id']}").json() == job
+
+
+def test_a_configuration_of_ones_own(client):
+    config = presets.lizard().with_(name="own", train={"epochs": 7}).to_dict()
+    job = submit(client, preset=None, config=config, rule=None)
+    assert (job["name"], job["epochs"], job["config"]) == ("own", 7, config)
+    answer = client.post("/jobs", json={"config": {**config, "colour": "red"}})
+    assert answer.json()["error"]["message"].startswith("Unknown field colour")
+
+
+def test_a_preview_keeps_nothing(client):
+    seen = client.post("/jobs/preview", json={"preset": "checkerboard", "rule": "B36/S23", "start": "random"}).json()
+    assert seen["target"] is None
+    assert seen["config"]["task"]["rule"] == "B36/S23"
+    assert seen["changed"]["task.steps"] == 1
+    assert seen["changed"]["model.periodic"] is True
+    seen = client.post("/jobs/preview", json={"preset": "colored-g"}).json()
+    assert (seen["gates"], seen["epochs"], seen["changed"]) == (presets.colored_g().model.gates, 3000, {})
+    target = seen["target"]
+    assert (target["width"], target["height"], len(target["rgb"]), len(target["rgb"][0])) == (16, 16, 16, 16)
+    assert {value for row in target["rgb"] for cell in row for value in cell} == {0, 255}
+    assert client.get("/jobs").json() == {"jobs": [], "next": None}
+
+
+def test_lists_are_filtered_and_come_in_pages(client, live):
+    names = [submit(client, name=f"number {number}")["name"] for number in range(7)]
+    cancelled = client.get("/jobs?q=NUMBER+3").json()["jobs"][0]
+    client.post(f"/jobs/{cancelled['id']}/cancel")
+    found, before = [], ""
+    while True:
+        page = client.get(f"/jobs?limit=3{before}").json()
+        found += [job["name"] for job in page["jobs"]]
+        if page["next"] is None:
+            break
+        before = f"&before={page['next']}"
+    assert found == names[::-1]
+    assert [job["name"] for job in client.get("/jobs?status=cancelled").json()["jobs"]] == ["number 3"]
+    assert len(client.get("/jobs?status=queued&kind=train").json()["jobs"]) == 6
+    assert client.get("/jobs?kind=export").json()["jobs"] == []
+    assert [job["id"] for job in client.get(f"/jobs?q={cancelled['id'][3:9]}").json()["jobs"]] == [cancelled["id"]]
+    for wrong in ("limit=0", "limit=201", "status=lost", "before=-1", "kind=x"):
+        assert client.get(f"/jobs?{wrong}").status_code == 422
+
+
+def test_steering(client):
+    job = submit(client)["id"]
+
+    def state(action: str, code: int = 200) -> str:
+        answer = client.post(f"/jobs/{job}/{action}")
+        assert answer.status_code == code, answer.text
+        return str(answer.json()["status"] if code == 200 else answer.json()["error"]["code"])
+
+    assert state("resume", 409) == "conflict"
+    assert state("pause") == "paused"
+    assert state("resume") == "queued"
+    assert state("cancel") == "cancelled"
+    assert state("cancel", 409) == "conflict"
+    assert state("retry") == "queued"
+    assert client.patch(f"/jobs/{job}", json={"name": "other", "priority": 4}).json()["name"] == "other"
+    assert client.patch(f"/jobs/{job}", json={"priority": 5}).json()["name"] == "other"
+    assert client.patch(f"/jobs/{job}", json={"priority": 11}).status_code == 422
+    clone = client.post(f"/jobs/{job}/clone")
+    assert clone.status_code == 201
+    same = ("name", "config", "engine", "population", "priority", "kind")
+    assert [clone.json()[name] for name in same] == [client.get(f"/jobs/{job}").json()[name] for name in same]
+    assert clone.headers["location"].endswith(clone.json()["id"])
+    assert client.delete(f"/jobs/{job}").status_code == 204
+    assert client.get(f"/jobs/{job}").status_code == 404
+
+
+def test_metrics_by_epoch_and_over_each_other(live, tmp_path):
+    with serving(tmp_path) as running, running.client() as client:
+        training = Training(running.store)
+        training.train(2500)
+        job = training.job.id
+        assert client.delete(f"/jobs/{job}").json()["error"]["code"] == "conflict"
+        first = client.get(f"/jobs/{job}/metrics?limit=2000").json()
+        assert ([row["epoch"] for row in first["rows"]], first["next"]) == (list(range(1, 2001)), 2000)
+        rest = client.get(f"/jobs/{job}/metrics?limit=2000&after=2000").json()
+        assert ([row["epoch"] for row in rest["rows"]], rest["next"]) == (list(range(2001, 2501)), None)
+        training.end()
+        other = client.post(f"/jobs/{job}/clone").json()["id"]
+        compared = client.get(f"/compare?ids={job},{other}").json()["jobs"]
+        assert compared[other] == []
+        epochs = [row["epoch"] for row in compared[job]]
+        assert 900 < len(epochs) <= 1002
+        assert (epochs[0], epochs[-1]) == (1, 2500)
+
+
+def test_a_worker_is_seen_and_what_it_does_only_by_the_owner(tmp_path):
+    with serving(tmp_path) as running:
+        with running.client() as client:
+            assert client.get("/ready").json()["error"]["code"] == "no_worker"
+            running.store.enter("w", "cpu", "a CPU", 1)
+            assert client.get("/ready").json() == {"status": "ready", "workers": 1}
+            training = Training(running.store)
+            training.train(3)
+            [device] = client.get("/devices").json()["devices"]
+            assert (device["device"], device["job"]) == ("cpu", training.job.id)
+        with running.client(BEN) as other:
+            assert [each["job"] for each in other.get("/devices").json()["devices"]] == [None]
+        training.end()
+
+
+def test_what_the_server_says_of_itself(client):
+    assert [each["name"] for each in client.get("/presets").json()["presets"]] == list(presets.PRESETS)
+    limits = client.get("/limits").json()
+    assert limits["epochs"] == Caps().epochs
+    assert limits["upload"] == Caps().upload
+    assert client.get("/health").json() == {"status": "alive"}
+    assert client.get("/session").json() == {"owner": "ann", "csrf": None}
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
+def test_methods_that_are_none(client, method):
+    answer = client.request(method, "/presets")
+    assert answer.status_code == 405
+    assert answer.json()["error"]["code"] == "method_not_allowed"
+    assert answer.headers["allow"] == "GET"
