@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -16,6 +17,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
 from difflogic.serve.app import create_app
+from difflogic.serve.routes.document import in_words
 from difflogic.serve.settings import ServeSettings
 from difflogic.serve.store import Store
 from difflogic.serve.tokens import Tokens
@@ -83,3 +85,28 @@ def test_every_address_keeps_to_the_document(live: Live, job: str, schema: schem
             assert mode is GenerationMode.NEGATIVE
             assert not operation.body
     assert asked > 10 * EXAMPLES
+
+
+@pytest.mark.parametrize(
+    ("about", "words"),
+    [
+        ({"$ref": "#/components/schemas/Job"}, "Job"),
+        ({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 9}, {"type": "null"}]}, "integer, 1 to 9 or null"),
+        ({"enum": ["a", None]}, "a | null"),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 1}, "list of text, at least 1"),
+        ({"type": "string", "maxLength": 5, "pattern": "^x$"}, "text, at most 5 characters like ^x$"),
+        ({"type": "string", "format": "binary"}, "file"),
+        ({}, "any JSON"),
+    ],
+)
+def test_schemas_in_words(about: dict[str, object], words: str) -> None:
+    assert in_words(about) == words
+
+
+def test_the_page_has_every_address_and_schema(live: Live) -> None:
+    page = httpx.get(live.address + "/docs").text
+    document = httpx.get(live.address + "/openapi.json").json()
+    for path in document["paths"]:
+        assert f"<code>{path}</code>" in page
+    for name in document["components"]["schemas"]:
+        assert f'<details id="{name}">' in page
