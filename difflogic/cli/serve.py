@@ -76,13 +76,14 @@ def command(
     caps = Caps(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     settings = ServeSettings(host, port, caps)
     devices = known.parse(workers)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store that is made here is nobody else's to read
     store = Store.open(folder)
     tokens = _tokens(folder, settings, token_file)
     socket = listen(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     logs.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
-    with socket, Supervisor(folder, devices, max_memory=caps.memory), Housekeeper(folder, keep_days, quota):
+    with socket, Supervisor(folder, devices, max_memory=max_memory), Housekeeper(folder, keep_days, quota):
         server.run(sockets=[socket])
 
 

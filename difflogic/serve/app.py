@@ -26,7 +26,7 @@ from difflogic.serve.auth import Door
 from difflogic.serve.context import Context, reply
 from difflogic.serve.faults import ApiError
 from difflogic.serve.gate import Gate
-from difflogic.serve.jobs import ConflictError, UnknownJobError
+from difflogic.serve.jobs import ConflictError, QueueFullError, UnknownJobError
 from difflogic.serve.pulse import Pulse
 from difflogic.serve.routes import about, document, events, jobs, results, session, signs
 from difflogic.serve.settings import ServeSettings
@@ -93,7 +93,7 @@ async def _of_store(_request: Request, error: Any) -> Response:
     if isinstance(error, UnknownJobError):
         return _answer(ApiError(404, "no_job", str(error)))
     if isinstance(error, ConflictError):
-        return _answer(ApiError(409, "conflict", str(error)))
+        return _answer(ApiError(409, "queue_full" if isinstance(error, QueueFullError) else "conflict", str(error)))
     raise error
 
 

@@ -68,7 +68,7 @@ class Door:
         seconds = self._settings.session_s
         self._store.open_session(signature, owner, seconds)
         response.set_cookie(
-            COOKIE, cookie, max_age=int(seconds), path="/", secure=request.url.scheme == "https", httponly=True,
+            COOKIE, cookie, max_age=int(seconds), path="/", secure=_is_encrypted(request), httponly=True,
             samesite="strict",
         )  # fmt: skip
 
@@ -101,6 +101,11 @@ class Door:
         if signature is None or self._store.session_owner(signature) != owner:
             return None
         return Caller(owner, self._tokens.sign(owner, f"csrf:{cookie}"))
+
+
+def _is_encrypted(request: Request) -> bool:
+    """As far as the browser: a proxy before us may speak TLS. Who claims so wrongly only harms himself."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 
 def _unauthorized(message: str) -> ApiError:

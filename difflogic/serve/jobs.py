@@ -36,6 +36,10 @@ class ConflictError(StoreError):
     """The job's state, or an earlier request, forbids this."""
 
 
+class QueueFullError(ConflictError):
+    """Too many jobs of one owner wait."""
+
+
 class LeaseLostError(StoreError):
     """The job was given to another worker: whoever held it must touch it no more."""
 

@@ -30,10 +30,10 @@ WATCH_LOOKS = 10
 """Looks between two requests for state frames."""
 WATCH_S = 15.0
 """So long a worker makes frames after it was asked for them."""
-KEPT = 200
+KEPT = 20
 """Pieces of news that a tail keeps for listeners that are close behind."""
 PIECE = 500
-"""Epochs in one piece."""
+"""Rows in one piece, or one epoch's of a large population."""
 AT_ONCE = 1000
 """Changes read at one look."""
 
@@ -160,6 +160,7 @@ class Pulse:
                 await self._advance(found, job, text)
             news.append(Change(job.version, job.owner, "job", text))
         for number, identity, owner in gone:
+            self._epochs.pop(identity, None)
             if (found := self._tails.get(identity)) is not None:
                 found.is_gone = True
                 found.signal.send()
@@ -211,7 +212,7 @@ class Pulse:
 
     def rows(self, job: Job, epoch: int) -> list[dict[str, Any]]:
         """Rows of a job after an epoch, a piece at most. Raises OSError."""
-        return rows.after(self._store.place(job.id).run, epoch, PIECE, job.population)
+        return rows.after(self._store.place(job.id).run, epoch, rows.epochs_in(PIECE, job.population), job.population)
 
     def _see_frame(self, tail: Tail) -> bool:
         """Whether there is a new one."""

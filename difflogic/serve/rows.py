@@ -21,6 +21,11 @@ BLOCK = 1 << 16
 EPOCH = re.compile(rb'"epoch": ?([0-9]+)')
 
 
+def epochs_in(rows: int, members: int) -> int:
+    """Whole epochs in so many rows, at least one."""
+    return max(1, rows // members)
+
+
 def after(run: Path, epoch: int, limit: int, members: int = 1) -> list[Row]:
     """Rows of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
     try:

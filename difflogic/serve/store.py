@@ -23,7 +23,7 @@ from difflogic.errors import StoreError
 from difflogic.serve import database
 from difflogic.serve.database import Database
 from difflogic.serve.folders import JOBS, STORE
-from difflogic.serve.jobs import ENDED, PRIORITIES, ConflictError, Draft, Job, Status, Wanted, new_id
+from difflogic.serve.jobs import ENDED, PRIORITIES, ConflictError, Draft, Job, QueueFullError, Status, Wanted, new_id
 from difflogic.serve.leases import Leases
 from difflogic.serve.records import change, find, job_of, tick
 from difflogic.serve.sessions import Sessions
@@ -124,11 +124,16 @@ class Store(Leases, Sessions):
     # writing ------------------------------------------------------------------------------------------
 
     def submit(
-        self, owner: str, draft: Draft, idempotency_key: str | None = None, job: str | None = None
+        self,
+        owner: str,
+        draft: Draft,
+        idempotency_key: str | None = None,
+        most: int | None = None,
     ) -> tuple[Job, bool]:
         """A new job in the queue, and True; with a key that was used before, the job of then, and False.
 
-        `job`: the id that it is to have, of `new_id`. Raises ConflictError where the key was used for another draft.
+        `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another draft,
+        QueueFullError.
         """
         _check_priority(draft.priority)
         request = hashlib.sha256(json.dumps(asdict(draft), sort_keys=True).encode()).hexdigest()
@@ -137,7 +142,11 @@ class Store(Leases, Sessions):
                 earlier = self._earlier(connection, owner, idempotency_key, request)
                 if earlier is not None:
                     return earlier, False
-            made = self._insert(connection, job or new_id(), owner, draft)
+            if most is not None:
+                query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ?"
+                if connection.execute(query, (owner,)).fetchone()[0] >= most:
+                    raise QueueFullError(f"{most} jobs of yours wait already: cancel some, or come back later.")
+            made = self._insert(connection, new_id(), owner, draft)
             if idempotency_key is not None:
                 values = (owner, idempotency_key, request, made.id, self.clock())
                 connection.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -135,6 +136,7 @@ def test_ctrl_c_detaches_and_the_job_goes_on(service: Service, here: Path, capsy
 
 def test_the_log_is_json_lines_without_the_token(service: Service, here: Path, capsys) -> None:
     call(capsys, "jobs")
+    assert stat.S_IMODE((service.log.parent / "jobs").stat().st_mode) == 0o700
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]
     assert {"time", "level", "event"} <= set.intersection(*map(set, lines))
     assert any(line["event"] == "request" and line["path"] == "/api/v1/jobs" for line in lines)

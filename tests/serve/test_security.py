@@ -245,6 +245,13 @@ def test_a_session_reads_and_writes_need_the_csrf_token(page: httpx.Client) -> N
     error(page.delete(f"/jobs/{made.json()['id']}"), 403, "csrf")
 
 
+def test_behind_tls_the_cookie_is_for_tls_alone(live: Live) -> None:
+    answer = httpx.post(
+        live.address + API + "/session", json={"token": ANN}, headers={"X-Forwarded-Proto": "https"}
+    )  # fmt: skip
+    assert "Secure" in answer.headers["set-cookie"].split("; ")
+
+
 def test_a_session_that_ended_is_over(page: httpx.Client) -> None:
     cookie = page.cookies[COOKIE]
     csrf = page.get("/session").json()["csrf"]
@@ -460,8 +467,18 @@ def test_the_queue_of_an_owner_is_bounded(tmp_path: Path) -> None:
         submit(client)
         error(client.post("/jobs", json={"preset": "checkerboard"}), 409, "queue_full")
         error(client.post(f"/jobs/{first}/clone"), 409, "queue_full")
+        key = {"Idempotency-Key": "before-it-was-full"}
+        small.store.submit("ann", drawn("checkerboard"), key["Idempotency-Key"])
+        again = client.post("/jobs", json={"preset": "checkerboard"}, headers=key)
+        assert again.status_code == 200
+        client.post(f"/jobs/{again.json()['id']}/cancel")
         client.post(f"/jobs/{first}/cancel")
         assert client.post("/jobs", json={"preset": "checkerboard"}).status_code == 201
+
+
+def drawn(preset: str) -> Draft:
+    config = presets.get(preset)
+    return Draft("train", config.name, config.to_dict())
 
 
 @pytest.mark.parametrize("name", ["checkerboard", "checkerboard-async", "game-of-life", "lizard", "heart-persistent"])

@@ -83,10 +83,7 @@ def _previewed(drawn: Drawn) -> dict[str, Any]:
 
 
 def _submit(here: Context, owner: str, draft: Draft, key: str | None) -> tuple[Job, bool]:
-    most = here.settings.caps.jobs
-    if here.store.counts(owner).get("queued", 0) >= most:
-        raise ApiError(409, "queue_full", f"{most} jobs of yours wait already: cancel some, or come back later.")
-    return here.store.submit(owner, draft, key)
+    return here.store.submit(owner, draft, key, most=here.settings.caps.jobs)
 
 
 def _made(job: Job, created: bool = True) -> Response:

@@ -8,15 +8,17 @@ from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
 from difflogic.serve import artefacts, rows
-from difflogic.serve.context import ALWAYS, Asks, Here, Mine, errors, reply
+from difflogic.serve.context import ALWAYS, Asks, Context, Here, Mine, errors, reply
 from difflogic.serve.faults import ApiError
-from difflogic.serve.jobs import ID
+from difflogic.serve.jobs import ID, Job
 from difflogic.serve.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
 
 router = APIRouter(tags=["results"])
 
+ROWS = 10_000
+"""In one answer, or one epoch's of a large population."""
 POINTS = 1000
-"""Epochs of one job in a comparison."""
+"""Epochs of one job in a comparison; of a population fewer, so that there are not more than ROWS."""
 FOUND = errors(*ALWAYS, 404)
 
 
@@ -28,8 +30,9 @@ def metrics(
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
 ) -> Any:
     """Rows of the metrics after an epoch."""
-    found = rows.after(here.store.place(mine.id).run, after, limit, mine.population)
-    full = len(found) == limit * mine.population
+    epochs = min(limit, rows.epochs_in(ROWS, mine.population))
+    found = rows.after(here.store.place(mine.id).run, after, epochs, mine.population)
+    full = len(found) == epochs * mine.population
     return reply({"rows": found, "next": found[-1]["epoch"] if full else None})
 
 
@@ -43,12 +46,14 @@ def compare(
 ) -> Any:
     """Rows of several jobs, few enough to be drawn over each other."""
     jobs = [here.store.job(each, asks.owner) for each in dict.fromkeys(ids.split(","))]
-    return reply({"jobs": {
-        job.id: rows.thinned(
-            here.store.place(job.id).run, POINTS, job.population, (job.config or {})["train"]["eval_interval"]
-        ) if job.config else []
-        for job in jobs
-    }})  # fmt: skip
+    return reply({"jobs": {job.id: _thinned(here, job) for job in jobs}})
+
+
+def _thinned(here: Context, job: Job) -> list[rows.Row]:
+    if job.config is None:  # a follow-up
+        return []
+    most = min(POINTS, rows.epochs_in(ROWS, job.population))
+    return rows.thinned(here.store.place(job.id).run, most, job.population, job.config["train"]["eval_interval"])
 
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
