@@ -17,6 +17,8 @@ BUSY_MS = 10_000
 """A writer waits so long for another one; a transaction takes milliseconds."""
 CACHE_KIB = 512
 """Per connection: a server has one in each of its threads."""
+LOG_PAGES = 100
+"""Of 4 KiB, after which the write-ahead log is worked off: on a disk that is nearly full it must not grow."""
 
 
 class Database:
@@ -70,6 +72,7 @@ def connect(path: Path, durable: bool = True) -> sqlite3.Connection:
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
     except sqlite3.Error:
         connection.close()
         raise

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 IDLE_S = 0.3
 """Between two looks for a job."""
 SEEN_S = 5.0
+ROOM = 16 << 20
+"""Bytes that must be free before a job is taken."""
 PULSE_S = 0.5
 ENDED: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 BROKEN = 4
@@ -47,6 +50,7 @@ class Worker:
         self.store, self.name, self.device, self.engines = store, name, device, engines
         self.limits, self.max_memory = limits, memory
         self.stopping = False
+        self._room = True
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
@@ -57,8 +61,7 @@ class Worker:
             self.store.enter(self.name, self.device, self.device, os.getpid())
             seen = time.monotonic()
             while not self.stopping:
-                claimed = self.store.claim(self.name, self.device, self.engines, self.limits.first)
-                if claimed is not None:
+                if self._has_room() and (claimed := self._claim()) is not None:
                     self._do(*claimed)
                 elif time.monotonic() - seen > SEEN_S:
                     self.store.see(self.name, resident_memory())
@@ -68,6 +71,16 @@ class Worker:
             self.store.leave(self.name)
         finally:
             presence.close()
+
+    def _claim(self) -> tuple[Job, int] | None:
+        return self.store.claim(self.name, self.device, self.engines, self.limits.first)
+
+    def _has_room(self) -> bool:
+        """False while the disk is full: every job that is taken then would fail, one after another."""
+        had, self._room = self._room, shutil.disk_usage(self.store.folder).free >= ROOM
+        if had and not self._room:
+            say(f"worker {self.name} takes no job: less than {ROOM >> 20} MiB are free in {self.store.folder}")
+        return self._room
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping = True

@@ -6,12 +6,15 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from difflogic import checkpoint, gates, netlist_json
+from difflogic.serve import worker
 from difflogic.serve.jobs import Draft
+from difflogic.serve.phases import Limits
 from difflogic.serve.store import Store
 from difflogic.serve.supervisor import Supervisor
 from difflogic.train.loop import Trainer
@@ -217,3 +220,14 @@ def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
     assert_same_run(place.run, undisturbed)
     assert (place.path / "unusable-1").exists() == (damage == "both")
     assert ("kept in unusable-1" in place.log.read_text()) == (damage == "both")
+
+
+def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, capsys):
+    free = [worker.ROOM - 1]
+    monkeypatch.setattr(worker.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
+    hand = worker.Worker(store, "w", "cpu", ["cpu"], Limits(), None)
+    assert not hand._has_room()
+    assert not hand._has_room()
+    assert capsys.readouterr().err.count("takes no job: less than 16 MiB are free") == 1
+    free[0] = worker.ROOM
+    assert hand._has_room()
