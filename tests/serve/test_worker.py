@@ -101,10 +101,13 @@ def test_a_population_that_is_requeued_and_solved(store, tmp_path):
 
 
 def test_frames_are_made_for_those_who_watch(store, trained):
-    assert not store.place(trained).frame.exists()
-    job, _ = store.submit("ann", draft_of(short_config(6000)))
-    store.watch(job.id, 60)
+    assert json.loads(store.place(trained).frame.read_text())["epoch"] == 1500, "what became of it is drawn unasked"
+    config = short_config(20_000)
+    job, _ = store.submit("ann", draft_of(config))
     path = store.place(job.id).frame
+    reached(store, job.id, 500)
+    assert not path.exists()
+    store.watch(job.id, 60)
     wait(path.exists, "a frame")
     first = json.loads(path.read_text())
     wait(lambda: json.loads(path.read_text())["epoch"] > first["epoch"], "another frame")
@@ -112,12 +115,7 @@ def test_frames_are_made_for_those_who_watch(store, trained):
     ended(store, job.id)
     frame = json.loads(path.read_text())
     # the same rollout from the very state: a job of so many epochs, by hand
-    hand = Trainer(
-        short_config(
-            6000,
-        ),
-        open_engine("cpu"),
-    ).run(epochs=frame["epoch"])
+    hand = Trainer(config, open_engine("cpu")).run(epochs=frame["epoch"])
     member = hand.best
     states = open_engine("reference").rollout(hand.circuit, member.job.probes[:1], 3, "hard")
     wanted = states[:, 0].astype(np.uint8).transpose(0, 3, 1, 2)
