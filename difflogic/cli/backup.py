@@ -22,4 +22,4 @@ def command(folder: Path, file: Path) -> None:
     from difflogic.serve.store import Store
 
     jobs = back_up(Store.existing(folder), file)
-    click.echo(f"{jobs} jobs, {file.stat().st_size / 1e6:.1f} MB: {file}")
+    click.echo(f"{jobs} job{'' if jobs == 1 else 's'}, {file.stat().st_size / 1e6:.1f} MB: {file}")

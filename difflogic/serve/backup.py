@@ -31,7 +31,7 @@ LEFT_OUT = (".lock", "frame.json")
 def back_up(store: Store, path: Path) -> int:
     """Write the copy to `path`, which must not exist yet; compressed where it ends in `.gz`. Returns how many jobs.
 
-    Raises UsageError and StoreError.
+    Nobody else may read it: the jobs of all owners are in it. Raises UsageError and StoreError.
     """
     if path.exists():
         raise UsageError(f"{path} is there already: give the backup another name.")
@@ -40,7 +40,7 @@ def back_up(store: Store, path: Path) -> int:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             copied = Path(folder) / STORE
             jobs = _copy_store(store, copied)
-            with temporary.open("wb") as file:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 with tarfile.open(fileobj=file, mode="w:gz" if path.suffix == ".gz" else "w") as archive:
                     archive.add(copied, STORE)
                     for job in jobs:

@@ -57,6 +57,7 @@ def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):
     place.frame.write_text("{}")
     place.log.write_text("a line\n")
     assert back_up(store, tmp_path / "copy.tar") == 1
+    assert (tmp_path / "copy.tar").stat().st_mode & 0o77 == 0
     with tarfile.open(tmp_path / "copy.tar") as archive:
         held = archive.getnames()
     under = f"jobs/{job.id}"
