@@ -25,7 +25,7 @@ TOKEN = "a-token-for-the-load"
 API = "/api/v1"
 PATIENCE_S = 300.0
 SETTLE_S = 3.0
-"""Before a stretch is timed: connections are made, and a beat of the old one has passed."""
+"""Before a stretch is timed: listeners are there, and a beat of the old one has passed. Then the requests begin."""
 
 
 @dataclass
@@ -293,6 +293,7 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
         f"/jobs/{running}/gates", f"/jobs/{running}/log", f"/compare?ids={running}", f"/jobs/{running}/files",
         "/presets", "/devices",
     ]  # fmt: skip
+    await asyncio.sleep(SETTLE_S)
     begun = time.perf_counter()
     number = 0
     try:

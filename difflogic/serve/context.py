@@ -30,7 +30,7 @@ class Context:
     telemetry: Telemetry
 
 
-def context(request: Request) -> Context:
+async def context(request: Request) -> Context:
     """The application's."""
     found: Context = request.app.state.context
     return found
@@ -42,10 +42,10 @@ bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of t
 cookie = APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="session", description="As POST /session sets it.")
 
 
-def caller(
+async def caller(
     request: Request, here: Here, _token: Annotated[Any, Security(bearer)], _session: Annotated[Any, Security(cookie)]
 ) -> Caller:
-    """Whoever asks. Raises ApiError where it is nobody."""
+    """Whoever asks, by a look at the store that takes less than to hand it to a thread. Raises ApiError."""
     found = here.door.caller(request)
     request.state.owner = found.owner
     return found
@@ -55,7 +55,7 @@ Asks = Annotated[Caller, Depends(caller)]
 Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="A job's id.")]
 
 
-def mine(job: Id, here: Here, asks: Asks) -> Job:
+async def mine(job: Id, here: Here, asks: Asks) -> Job:
     """The job of this id, where it is the caller's; UnknownJobError where not."""
     return here.store.job(job, asks.owner)
 

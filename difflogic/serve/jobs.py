@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from difflogic.errors import StoreError
@@ -125,7 +125,7 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
-        return asdict(self)
+        return dict(vars(self))
 
     @property
     def is_over(self) -> bool:

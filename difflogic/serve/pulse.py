@@ -146,12 +146,15 @@ class Pulse:
                 tell("pulse", logging.ERROR, why=str(error))
 
     async def _look(self) -> None:
-        for tail in list(self._tails.values()):
-            if tail.job.status == "running" and await to_thread.run_sync(self._see_frame, tail):
-                tail.signal.send()
-        jobs, gone, version = await to_thread.run_sync(self._news)
-        if version == self.version:
-            return
+        (jobs, gone, version), drawn = await to_thread.run_sync(self._news)
+        if version != self.version:
+            await self._pass_on(jobs, gone)
+            self.version = version
+            self.signal.send()
+        for tail in drawn:  # whoever heard of a change above has the frame already
+            tail.signal.send()
+
+    async def _pass_on(self, jobs: list[Job], gone: list[tuple[int, str, str]]) -> None:
         news = []
         for job in jobs:
             self._count(job)
@@ -167,15 +170,17 @@ class Pulse:
             news.append(Change(number, owner, "deleted", json.dumps({"id": identity})))
         for change in sorted(news, key=lambda each: each.version):
             self._keep(change)
-        self.version = version
-        self.signal.send()
 
-    def _news(self) -> tuple[list[Job], list[tuple[int, str, str]], int]:
-        """Jobs changed and deleted since the last look, and the version up to which that is all."""
+    def _news(self) -> tuple[tuple[list[Job], list[tuple[int, str, str]], int], list[Tail]]:
+        """What changed in the store, and the tails that have a new frame."""
+        running = [tail for tail in list(self._tails.values()) if tail.job.status == "running"]
         if self._looks % WATCH_LOOKS == 0:
-            for tail in list(self._tails.values()):
-                if tail.job.status == "running":
-                    self._store.watch(tail.job.id, WATCH_S)
+            for tail in running:
+                self._store.watch(tail.job.id, WATCH_S)
+        return self._changed(), [tail for tail in running if self._see_frame(tail)]
+
+    def _changed(self) -> tuple[list[Job], list[tuple[int, str, str]], int]:
+        """Jobs changed and deleted since the last look, and the version up to which that is all."""
         version = self._store.version()
         if version == self.version:
             return [], [], version

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from socket import IPPROTO_TCP, TCP_NODELAY, create_connection
 
 import httpx
 import numpy as np
@@ -30,6 +31,7 @@ from difflogic.serve import cost, failures, gate, logs, settings, tokens, unpack
 from difflogic.serve.auth import COOKIE, CSRF_HEADER
 from difflogic.serve.failures import Failures
 from difflogic.serve.jobs import Draft
+from difflogic.serve.server import listen
 from difflogic.serve.settings import Caps, ServeSettings
 from difflogic.serve.tokens import Tokens
 from tests.serve.live import ANN, API, BEN, Live, serving
@@ -173,6 +175,14 @@ def test_a_server_for_others_needs_a_token_of_the_operators(tmp_path: Path, caps
     assert cli.main(["serve", str(tmp_path), "--host", "0.0.0.0"]) == 2
     assert "DIFFLOGIC_TOKEN" in capsys.readouterr().err
     assert not (tmp_path / "token").exists()
+
+
+def test_answers_are_sent_without_delay() -> None:
+    """Each in two pieces: without this the second waits for the acknowledgement of the first."""
+    with listen("127.0.0.1", 0) as socket, contextlib.closing(create_connection(socket.getsockname())):
+        accepted, _ = socket.accept()
+        with accepted:
+            assert accepted.getsockopt(IPPROTO_TCP, TCP_NODELAY)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import asdict
 from typing import Any
 
@@ -30,12 +31,17 @@ def devices(here: Here, asks: Asks) -> Any:
 @router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))
 def presets(_asks: Asks) -> Any:
     """What can be trained by name."""
+    return reply({"presets": _presets()})
+
+
+@functools.cache
+def _presets() -> list[dict[str, Any]]:
     found = []
     for name, preset in known.PRESETS.items():
         config = preset.make()
         found.append({"name": name, "about": preset.about, "config": config.to_dict(), "gates": config.model.gates,
                       "cost": cost_of(config, 1).to_dict()})  # fmt: skip
-    return reply({"presets": found})
+    return found
 
 
 @router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))

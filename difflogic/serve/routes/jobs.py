@@ -109,7 +109,7 @@ def jobs(
 
 
 @router.get("/{job}", response_model=Job, responses=errors(*ALWAYS, 404))
-def read(mine: Mine) -> Any:
+async def read(mine: Mine) -> Any:
     """One job."""
     return reply(mine.to_dict())
 
