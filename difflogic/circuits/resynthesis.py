@@ -7,8 +7,8 @@ from difflogic.circuits.counting import rebuilt_by_counting
 from difflogic.circuits.graph import Builder, Graph, rebuilt
 from difflogic.circuits.merge import random_words, used_inputs
 from difflogic.circuits.resubstitution import improved
-from difflogic.circuits.truth import MOST_INPUTS
-from difflogic.circuits.windows import by_windows
+from difflogic.circuits.truth import MOST_INPUTS, Samples
+from difflogic.circuits.windows import SIZES, by_windows
 
 WHOLE_GATES = 300
 """A graph of few inputs is taken whole up to so many gates."""
@@ -37,12 +37,15 @@ def resynthesised(graph: Graph) -> Graph:
 
 
 def window_by_window(graph: Graph, care: Care) -> Graph:
-    """The same values wherever `care` looks, with as many gates or fewer."""
-    while True:
-        found = by_windows(graph, lambda part, samples: improved(part, WINDOW_WALKS, WINDOW_MOVES, samples), care)
-        if len(found.gates) >= len(graph.gates):
-            return graph
-        graph = found
+    """The same values wherever `care` looks, with as many gates or fewer: windows of each size until none helps."""
+
+    def improve(part: Graph, samples: Samples | None) -> Graph:
+        return improved(part, WINDOW_WALKS, WINDOW_MOVES, samples)
+
+    for size in SIZES:
+        while len((found := by_windows(graph, improve, care, size)).gates) < len(graph.gates):
+            graph = found
+    return graph
 
 
 def _whole(graph: Graph) -> Graph:

@@ -10,13 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from difflogic.circuits.care import Care
 from difflogic.circuits.graph import Builder, Graph, rebuilt
 from difflogic.circuits.truth import Samples
 
-LEAVES, GATES = 10, 60
-"""A window's size at most: 1024 samples, and a replacement takes milliseconds."""
+
+class Size(NamedTuple):
+    """How large a window may be."""
+
+    leaves: int
+    gates: int
+
+
+SIZES = (Size(6, 30), Size(8, 40), Size(10, 60))
+"""From small to large: what small windows find costs less, and leaves more to the large ones. A window of the largest
+has 1024 samples, and a replacement takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Window:
         return builder.finish(literals[root] for root in self.roots)
 
 
-def by_windows(graph: Graph, improve: Callable[[Graph, Samples | None], Graph], care: Care) -> Graph:
+def by_windows(graph: Graph, improve: Callable[[Graph, Samples | None], Graph], care: Care, size: Size) -> Graph:
     """The graph after one pass of `improve` over windows that cover its gates; it never grows.
 
     `improve` gets a window, and the patterns of its inputs that occur, None where all do.
@@ -51,7 +61,7 @@ def by_windows(graph: Graph, improve: Callable[[Graph, Samples | None], Graph], 
         pivot = waiting.pop()
         if pivot in covered:
             continue
-        window = _window(graph, readers, pivot)
+        window = _window(graph, readers, pivot, size)
         covered.add(pivot)
         if window is None:
             continue
@@ -81,14 +91,14 @@ def _reads(graph: Graph, node: int) -> tuple[int, int]:
     return a >> 1, b >> 1
 
 
-def _window(graph: Graph, readers: list[list[int]], pivot: int) -> Window | None:
+def _window(graph: Graph, readers: list[list[int]], pivot: int, size: Size) -> Window | None:
     """A window around `pivot`: backward while the leaves stay few, then whatever reads nothing else."""
     inside, leaves = {pivot}, set(_reads(graph, pivot))
-    while len(inside) < GATES and (leaf := _cheapest(graph, leaves)) is not None:
+    while len(inside) < size.gates and (leaf := _cheapest(graph, leaves, size.leaves)) is not None:
         leaves.remove(leaf)
         inside.add(leaf)
         leaves.update(read for read in _reads(graph, leaf) if read not in inside)
-    _take_in_readers(graph, readers, inside, leaves)
+    _take_in_readers(graph, readers, inside, leaves, size.gates)
     if len(inside) < 2 or _is_read_by_a_leaf(graph, inside, leaves):
         return None
     gates = sorted(inside)
@@ -97,21 +107,21 @@ def _window(graph: Graph, readers: list[list[int]], pivot: int) -> Window | None
     return Window(sorted(leaves), gates, roots)
 
 
-def _cheapest(graph: Graph, leaves: set[int]) -> int | None:
+def _cheapest(graph: Graph, leaves: set[int], most: int) -> int | None:
     """The leaf that brings the fewest new leaves when it is taken in; the latest of them."""
     choices = []
     for leaf in leaves:
         if leaf >= graph.first:
             new = sum(read not in leaves for read in _reads(graph, leaf)) - 1
-            if len(leaves) + new <= LEAVES:
+            if len(leaves) + new <= most:
                 choices.append((new, -leaf))
     return -min(choices)[1] if choices else None
 
 
-def _take_in_readers(graph: Graph, readers: list[list[int]], inside: set[int], leaves: set[int]) -> None:
+def _take_in_readers(graph: Graph, readers: list[list[int]], inside: set[int], leaves: set[int], most: int) -> None:
     known = inside | leaves
     waiting = sorted(known)
-    while waiting and len(inside) < GATES:
+    while waiting and len(inside) < most:
         for reader in readers[waiting.pop()]:
             if reader not in known and all(read in known for read in _reads(graph, reader)):
                 known.add(reader)
