@@ -67,12 +67,17 @@ def test_what_is_said_is_what_is_there(pages: Path, trained: Path) -> None:
     assert '"start": "seed"' in (pages / "a_b_2/live.html").read_text()
 
 
-def test_an_evaluation_of_an_earlier_epoch_is_not_shown(trained: Path, tmp_path: Path) -> None:
+def test_an_evaluation_of_an_earlier_epoch_is_not_shown(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(trained / "a b", tmp_path / "run")
     kept = tmp_path / "run/evaluation.json"
     kept.write_text(json.dumps(json.loads(kept.read_text()) | {"epoch": 2}))
     assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "out")]) == 0
     assert "not evaluated yet" in (tmp_path / "out/run/index.html").read_text()
+    kept.write_text('{"format": ')
+    assert main(["gallery", str(tmp_path / "run"), "--out", str(tmp_path / "again")]) == 1
+    assert "evaluation.json is no evaluation: remove it, or ask" in capsys.readouterr().err
 
 
 def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

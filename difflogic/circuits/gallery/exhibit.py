@@ -6,15 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from difflogic import netlist_json
-from difflogic.circuits.convert import gate_count
+from difflogic.circuits.convert import gate_count, gates_once
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.gallery.template import page
 from difflogic.circuits.simplify import Simplified, Tell, silent, simplified
-from difflogic.errors import CircuitError
+from difflogic.errors import CircuitError, RunFolderError
 from difflogic.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train import pictures
@@ -47,7 +46,7 @@ def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
     """Of a run, in a population the best. The circuit is simplified, and proved to be the same, before it is shown.
 
     `tell` hears of each pass of that. Raises CheckpointError where there is no trained circuit, RunFolderError where
-    the metrics cannot be read.
+    the metrics or the evaluation cannot be read.
     """
     subject = load_subject(run)
     netlist = Netlist.of_run(subject.circuit, subject.config)
@@ -80,7 +79,7 @@ def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
         left_out=left_out,
         config=subject.config.to_toml(),
     )
-    brief = f"{counts[-1][1]} gates, {found.netlist.channels} of {netlist.channels} channels"
+    brief = f"{gate_count(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
     return Exhibit(name, subject.title, heading, brief, files | downloads)
 
 
@@ -123,20 +122,23 @@ def _counts(subject: Subject, netlist: Netlist, found: Simplified) -> list[tuple
         ("active: neither A nor B, a perception gate once per kernel", active_gates(subject.circuit.flat_logits())),
         ("gates of two inputs in a cell, as trained", gate_count(netlist)),
         ("gates of two inputs in a cell, simplified", gate_count(found.netlist)),
+        ("the same, a gate that sees one channel alone once for all channels", gates_once(found.netlist)),
     ]
 
 
-def _measures(subject: Subject) -> list[dict[str, Any]]:
+def _measures(subject: Subject) -> list[dict[str, str]]:
     """What `difflogic evaluate` found, where it was asked and the run is still the same."""
     path = None if subject.folder is None else subject.folder / evaluate.NAME
     if path is None or not path.exists():
         return []
-    kept = json.loads(path.read_text(encoding="utf-8"))
     current = (evaluate.FORMAT, evaluate.VERSION, subject.config.seed, subject.epoch)
-    if tuple(kept.get(key) for key in ("format", "version", "seed", "epoch")) != current:
-        return []
-    measures: list[dict[str, Any]] = kept["measures"]
-    return measures
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if tuple(kept[key] for key in ("format", "version", "seed", "epoch")) != current:
+            return []
+        return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunFolderError(f"{path} is no evaluation: remove it, or ask `difflogic evaluate` again.") from error
 
 
 def _size(content: str | bytes) -> str:
