@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from difflogic import netlist_json, wiring
 from difflogic.circuits import merge, resynthesis
+from difflogic.circuits.care import Possible, Recorded
 from difflogic.circuits.convert import gate_count, to_graph, to_netlist
 from difflogic.circuits.counting import rebuilt_by_counting
 from difflogic.circuits.graph import Builder, Graph
@@ -205,6 +206,23 @@ def test_on_samples_alone_only_these_stay(netlist: Netlist, seed: int) -> None:
     found = improved(graph, walks=1, moves=5, samples=samples)
     assert np.array_equal(values(found, words), values(graph, words))
     assert len(found.gates) <= len(graph.gates)
+
+
+@given(netlists(most=60), st.integers(0, 2**32 - 1))
+@settings(max_examples=15)
+def test_windows_are_right_where_they_are_cared_for(netlist: Netlist, seed: int) -> None:
+    """On samples that were recorded; and on all inputs on which two clauses hold, of which few are samples."""
+    graph = to_graph(netlist)
+    words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
+    found = resynthesis.window_by_window(graph, Recorded(words[:, :1]))
+    assert np.array_equal(values(found, words[:, :1]), values(graph, words[:, :1]))
+    assert len(found.gates) <= len(graph.gates)
+    words[0] |= words[1]  # in[0][0] OR in[0][1]
+    words[2] &= ~words[3]  # not both of in[0][2] and in[0][3]
+    care = Possible(words[:, :1], [(2, 4), (7, 9)])
+    found = resynthesis.window_by_window(graph, care)
+    care.close()
+    assert np.array_equal(values(found, words), values(graph, words))
 
 
 def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.MonkeyPatch) -> None:
