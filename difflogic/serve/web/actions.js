@@ -10,10 +10,32 @@ const training = (job) => job.kind === "train";
 
 // In the order shown. `when` says for which jobs; `run` resolves to the job as it is then, or to null where it is gone.
 const ACTIONS = [
-    { name: "pause", label: "Pause", when: (job) => ["queued", "running"].includes(job.status) && !waits(job), run: (job) => post(`/jobs/${job.id}/pause`) },
-    { name: "resume", label: "Resume", primary: true, when: (job) => job.status === "paused", run: (job) => post(`/jobs/${job.id}/resume`) },
-    { name: "retry", label: "Retry", primary: true, when: (job) => ["failed", "cancelled"].includes(job.status), run: (job) => post(`/jobs/${job.id}/retry`) },
-    { name: "cancel", label: "Cancel", when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel", run: (job) => post(`/jobs/${job.id}/cancel`) },
+    {
+        name: "pause",
+        label: "Pause",
+        when: (job) => ["queued", "running"].includes(job.status) && !waits(job),
+        run: (job) => post(`/jobs/${job.id}/pause`),
+    },
+    {
+        name: "resume",
+        label: "Resume",
+        primary: true,
+        when: (job) => job.status === "paused",
+        run: (job) => post(`/jobs/${job.id}/resume`),
+    },
+    {
+        name: "retry",
+        label: "Retry",
+        primary: true,
+        when: (job) => ["failed", "cancelled"].includes(job.status),
+        run: (job) => post(`/jobs/${job.id}/retry`),
+    },
+    {
+        name: "cancel",
+        label: "Cancel",
+        when: (job) => ["queued", "running", "paused"].includes(job.status) && job.wanted !== "cancel",
+        run: (job) => post(`/jobs/${job.id}/cancel`),
+    },
     { name: "clone", label: "Run again", when: training, run: cloned },
     { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
     { name: "compare", label: "Compare", when: training, run: (job) => go(`#/compare/${job.id}`, job) },
@@ -47,11 +69,24 @@ async function deleted(job) {
 export function actionButtons(job, place, changed, only = null) {
     const wanted = ACTIONS.filter(({ name }) => !only || only.includes(name));
     const buttons = new Map(wanted.map((action) => [action, button(action)]));
-    const element = h("div", { class: "buttons", role: "group", tabindex: "-1", "aria-label": `Actions for ${job.name}` }, ...buttons.values());
+    const element = h(
+        "div",
+        { class: "buttons", role: "group", tabindex: "-1", "aria-label": `Actions for ${job.name}` },
+        ...buttons.values(),
+    );
     let current = job;
 
     function button(action) {
-        const made = h("button", { type: "button", class: action.primary ? "primary" : action.danger ? "danger" : "", "data-action": action.name, onclick: act }, action.label);
+        const made = h(
+            "button",
+            {
+                type: "button",
+                class: action.primary ? "primary" : action.danger ? "danger" : "",
+                "data-action": action.name,
+                onclick: act,
+            },
+            action.label,
+        );
         async function act() {
             const after = await guarded(made, place, () => action.run(current));
             if (after === undefined) return;

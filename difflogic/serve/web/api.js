@@ -1,7 +1,9 @@
 // The REST interface under /api/v1: every failure is an ApiError with the server's own sentence.
 
 const BASE = "/api/v1";
-const UNREACHABLE = "The server cannot be reached: is `difflogic serve` running?";
+const NO_ANSWER = "The server cannot be reached: is `difflogic serve` running?";
+
+export const UNREACHABLE = 0; // the status of an ApiError where no answer came
 
 export class ApiError extends Error {
     constructor(status, code, message) {
@@ -69,7 +71,7 @@ async function reach(path, request) {
         return await fetch(BASE + path, { credentials: "same-origin", cache: "no-store", ...request });
     } catch (error) {
         if (request.signal?.aborted) throw error;
-        throw new ApiError(0, "unreachable", UNREACHABLE);
+        throw new ApiError(UNREACHABLE, "unreachable", NO_ANSWER);
     }
 }
 
@@ -77,5 +79,9 @@ async function failure(response, watched = true) {
     const body = await response.json().catch(() => null); // a proxy's own page is no JSON: its status must do
     const { code, message } = body?.error ?? {};
     if (response.status === 401 && watched) onSignedOut();
-    return new ApiError(response.status, code ?? "unexpected", message ?? `The server answered ${response.status} ${response.statusText}.`);
+    return new ApiError(
+        response.status,
+        code ?? "unexpected",
+        message ?? `The server answered ${response.status} ${response.statusText}.`,
+    );
 }

@@ -8,16 +8,26 @@ import { empty } from "./notices.js";
 import { paint, targetOf, unpacked } from "./pixels.js";
 
 export function automatonPanel() {
-    const film = new Film(), tiles = new Map();
+    const film = new Film(),
+        tiles = new Map();
     const words = h("p", { class: "quiet" });
     const target = h("canvas", { class: "grid", role: "img", "aria-label": "The target" });
     const aim = h("figure", { class: "aim", hidden: true }, target, h("figcaption", {}, "Target"));
     const channels = h("ul", { class: "tiles" });
     const stage = h("div", { class: "stage" }, film.canvas, aim);
     const shown = h("div", { hidden: true }, film.transport, words, h("h3", {}, "Channels"), channels);
-    const nothing = empty("Nothing to see yet", "The automaton appears here when its training has begun and somebody watches.");
-    const element = h("section", { class: "card automaton", "aria-labelledby": "automaton-title" },
-        h("h2", { id: "automaton-title" }, "The automaton"), stage, nothing, shown);
+    const nothing = empty(
+        "Nothing to see yet",
+        "The automaton appears here when its training has begun and somebody watches.",
+    );
+    const element = h(
+        "section",
+        { class: "card automaton", "aria-labelledby": "automaton-title" },
+        h("h2", { id: "automaton-title" }, "The automaton"),
+        stage,
+        nothing,
+        shown,
+    );
     film.canvas.hidden = true;
     let wanted = null;
 
@@ -29,9 +39,15 @@ export function automatonPanel() {
 
     function show(frame) {
         if (!frame) return;
-        const { height, width, visible } = frame, area = height * width;
+        const { height, width, visible } = frame,
+            area = height * width;
         const bits = unpacked(frame.film.bits, frame.film.steps.length * visible * area);
-        const grids = frame.film.steps.map((_, i) => ({ height, width, channels: visible, bits: bits.subarray(i * visible * area, (i + 1) * visible * area) }));
+        const grids = frame.film.steps.map((_, i) => ({
+            height,
+            width,
+            channels: visible,
+            bits: bits.subarray(i * visible * area, (i + 1) * visible * area),
+        }));
         nothing.hidden = true;
         shown.hidden = film.canvas.hidden = false;
         film.show(grids, frame.film.steps, wanted);
@@ -40,13 +56,17 @@ export function automatonPanel() {
     }
 
     function drawTiles({ step, channels: which, bits: packed }, height, width) {
-        const area = height * width, bits = unpacked(packed, which.length * area);
+        const area = height * width,
+            bits = unpacked(packed, which.length * area);
         for (const channel of tiles.keys()) if (!which.includes(channel)) drop(channel);
         which.forEach((channel, i) => {
             const canvas = tiles.get(channel) ?? tile(channel);
             const own = bits.subarray(i * area, (i + 1) * area);
             paint(canvas, { height, width, channels: 1, bits: own });
-            canvas.setAttribute("aria-label", `Channel ${channel} after ${step} steps: ${own.reduce((sum, bit) => sum + bit, 0)} of ${area} cells on`);
+            canvas.setAttribute(
+                "aria-label",
+                `Channel ${channel} after ${step} steps: ${own.reduce((sum, bit) => sum + bit, 0)} of ${area} cells on`,
+            );
         });
     }
 

@@ -6,13 +6,19 @@ import { nearest, round, SCALES, thinned } from "./scale.js";
 import { steer } from "./steering.js";
 
 const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
+const DOT = 4;
 const DOTS_UP_TO = 80;
 
 export class Chart {
     // `span` is a Window; options: title, label (for those who do not see it), height, scale, write (a value as text).
     constructor(span, { title, label, height = 220, scale = "log", write }) {
         Object.assign(this, { span, height, scale, write, series: [], width: 600 });
-        this.svg = s("svg", { class: "chart", tabindex: "0", role: "application", "aria-label": `${label} Left and right arrows read off values, plus and minus zoom, Page Up and Page Down move, 0 shows all.` });
+        this.svg = s("svg", {
+            class: "chart",
+            tabindex: "0",
+            role: "application",
+            "aria-label": `${label} Left and right arrows read off values, plus and minus zoom, Page Up and Page Down move, 0 shows all.`,
+        });
         this.legend = h("ul", { class: "legend" });
         this.element = h("figure", { class: "figure" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.svg);
         this.due = false;
@@ -56,8 +62,18 @@ export class Chart {
         this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value)) / forward(top));
         this.svg.replaceChildren(
             ...this.axes(ticks(top), inner),
-            s("svg", { x: MARGIN.left, y: 0, width: inner.width, height, viewBox: `${MARGIN.left} 0 ${inner.width} ${height}`, overflow: "hidden" },
-                this.series.map((each, index) => this.drawn(each, seen[index]))),
+            s(
+                "svg",
+                {
+                    x: MARGIN.left - DOT,
+                    y: 0,
+                    width: inner.width + 2 * DOT,
+                    height,
+                    viewBox: `${MARGIN.left - DOT} 0 ${inner.width + 2 * DOT} ${height}`,
+                    overflow: "hidden",
+                },
+                this.series.map((each, index) => this.drawn(each, seen[index])),
+            ),
             ...this.cursor(),
         );
         this.read();
@@ -70,13 +86,19 @@ export class Chart {
     }
 
     axes(ticks, inner) {
-        const right = MARGIN.left + inner.width, bottom = MARGIN.top + inner.height;
+        const right = MARGIN.left + inner.width,
+            bottom = MARGIN.top + inner.height;
         const rows = ticks.map((tick) => [
             s("line", { class: "rule", x1: MARGIN.left, x2: right, y1: this.y(tick), y2: this.y(tick) }),
-            s("text", { class: "tick", x: MARGIN.left - 8, y: this.y(tick) + 4, "text-anchor": "end" }, this.write.tick(tick)),
+            s(
+                "text",
+                { class: "tick", x: MARGIN.left - 8, y: this.y(tick) + 4, "text-anchor": "end" },
+                this.write.tick(tick),
+            ),
         ]);
         const columns = round(this.span.from, this.span.to, Math.max(2, inner.width / 110), 1).map((tick) =>
-            s("text", { class: "tick", x: this.x(tick), y: bottom + 18, "text-anchor": "middle" }, count(tick)));
+            s("text", { class: "tick", x: this.x(tick), y: bottom + 18, "text-anchor": "middle" }, count(tick)),
+        );
         return [...rows.flat(), ...columns];
     }
 
@@ -89,18 +111,29 @@ export class Chart {
         }
         const line = s("path", { class: `line ${style}`, d: `M${path(points)}` });
         if (points.length > 1 && (!dots || points.length > DOTS_UP_TO)) return line;
-        return [line, points.map(([x, y]) => s("circle", { class: `dot ${style}`, cx: this.x(x), cy: this.y(y), r: 3 }))];
+        return [
+            line,
+            points.map(([x, y]) => s("circle", { class: `dot ${style}`, cx: this.x(x), cy: this.y(y), r: DOT - 1 })),
+        ];
     }
 
     cursor() {
         const { cursor, from, to } = this.span;
         if (cursor === null || cursor < from || cursor > to) return [];
         const x = this.x(cursor);
-        const marks = this.series.filter((each) => !each.low).map((each) => {
-            const point = nearest(each.points, cursor);
-            return point && s("circle", { class: `dot ${each.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: 4 });
-        });
-        return [s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }), ...marks.filter(Boolean)];
+        const marks = this.series
+            .filter((each) => !each.low)
+            .map((each) => {
+                const point = nearest(each.points, cursor);
+                return (
+                    point &&
+                    s("circle", { class: `dot ${each.style}`, cx: this.x(point[0]), cy: this.y(point[1]), r: DOT })
+                );
+            });
+        return [
+            s("line", { class: "cursor", x1: x, x2: x, y1: MARGIN.top, y2: this.height - MARGIN.bottom }),
+            ...marks.filter(Boolean),
+        ];
     }
 
     // The legend, with the values at the reading line, else the last ones.

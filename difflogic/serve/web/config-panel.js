@@ -3,17 +3,23 @@
 import { h } from "./dom.js";
 
 export function configPanel(job) {
-    const sections = Object.entries(flat(job.config)).map(([path, value]) => h("div", {}, h("dt", {}, path), h("dd", { class: "number" }, written(value))));
-    return h("section", { class: "card", "aria-labelledby": "config-title" },
+    const sections = Object.entries(flat(job.config)).map(([path, value]) =>
+        h("div", {}, h("dt", {}, path), h("dd", { class: "number" }, written(value))),
+    );
+    return h(
+        "section",
+        { class: "card", "aria-labelledby": "config-title" },
         h("h2", { id: "config-title" }, "Configuration"),
-        h("dl", { class: "facts scroll", tabindex: "0", role: "group", "aria-label": "Fields" }, sections));
+        h("dl", { class: "facts scroll", tabindex: "0", role: "group", "aria-label": "Fields" }, sections),
+    );
 }
 
 // {"train.lr": 0.05, ...} of the tables inside each other.
 export function flat(table, path = "") {
     const found = {};
     for (const [name, value] of Object.entries(table)) {
-        if (value !== null && typeof value === "object" && !Array.isArray(value)) Object.assign(found, flat(value, `${path}${name}.`));
+        if (value !== null && typeof value === "object" && !Array.isArray(value))
+            Object.assign(found, flat(value, `${path}${name}.`));
         else found[path + name] = value;
     }
     return found;
@@ -22,5 +28,7 @@ export function flat(table, path = "") {
 function written(value) {
     if (!Array.isArray(value)) return value === "" ? "–" : String(value);
     if (!value.length) return "–";
-    return value.length > 4 && typeof value[0] === "string" && value[0].length > 2 && new Set(value).size > 1 ? value.join("\n") : value.join(", ");
+    return value.length > 4 && typeof value[0] === "string" && value[0].length > 2 && new Set(value).size > 1
+        ? value.join("\n")
+        : value.join(", ");
 }

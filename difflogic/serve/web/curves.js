@@ -5,7 +5,10 @@ import { h } from "./dom.js";
 import { count, loss } from "./format.js";
 import { Window } from "./window.js";
 
-const write = { tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)))), value: loss };
+const write = {
+    tick: (value) => (value >= 1000 ? `${value / 1000}k` : String(Number(value.toPrecision(3)))),
+    value: loss,
+};
 const NEARER = 0.5;
 
 // The rows of one run, by epoch and seed, as they arrive: rows that were seen before change nothing.
@@ -23,7 +26,12 @@ export class Rows {
             if (row.epoch <= member.epoch) continue;
             member.epoch = row.epoch;
             this.last = Math.max(this.last, row.epoch);
-            for (const [list, value] of [["soft", row.soft_loss], ["batch", row.train_hard_loss], ["hard", row.hard_loss], ["undecided", row.undecided]])
+            for (const [list, value] of [
+                ["soft", row.soft_loss],
+                ["batch", row.train_hard_loss],
+                ["hard", row.hard_loss],
+                ["undecided", row.undecided],
+            ])
                 if (value !== null && value !== undefined) member[list].push([row.epoch, value]);
         }
     }
@@ -31,28 +39,47 @@ export class Rows {
     // Of a population the one with the lowest hard loss, else soft loss, at the end.
     get best() {
         const rank = ({ hard, soft }) => [hard.at(-1)?.[1] ?? Infinity, soft.at(-1)?.[1] ?? Infinity];
-        return [...this.seeds.values()].reduce((best, member) => {
-            const [a, b] = [rank(best), rank(member)];
-            return b[0] < a[0] || (b[0] === a[0] && b[1] < a[1]) ? member : best;
-        }, [...this.seeds.values()][0]);
+        return [...this.seeds.values()].reduce(
+            (best, member) => {
+                const [a, b] = [rank(best), rank(member)];
+                return b[0] < a[0] || (b[0] === a[0] && b[1] < a[1]) ? member : best;
+            },
+            [...this.seeds.values()][0],
+        );
     }
 }
 
 // Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, probeSeries, epochs)}.
 export function curves(span = new Window()) {
-    const batch = new Chart(span, { title: "Loss on the training batch", label: "Curves of the soft and the hard loss on the training batch, by epoch.", write });
-    const probes = new Chart(span, { title: "Wrong values on all probes", label: "Curve of the hard loss on the probes, by epoch.", height: 170, write });
+    const batch = new Chart(span, {
+        title: "Loss on the training batch",
+        label: "Curves of the soft and the hard loss on the training batch, by epoch.",
+        write,
+    });
+    const probes = new Chart(span, {
+        title: "Wrong values on all probes",
+        label: "Curve of the hard loss on the probes, by epoch.",
+        height: 170,
+        write,
+    });
     const scale = h("button", { type: "button", "aria-pressed": "true", onclick: toggle }, "Log scale");
     const where = h("output", { class: "quiet number" });
-    const tools = h("div", { class: "buttons", role: "group", "aria-label": "What the curves show" },
+    const tools = h(
+        "div",
+        { class: "buttons", role: "group", "aria-label": "What the curves show" },
         scale,
         h("button", { type: "button", "aria-label": "Zoom in", onclick: () => span.zoom(NEARER) }, "+"),
         h("button", { type: "button", "aria-label": "Zoom out", onclick: () => span.zoom(1 / NEARER) }, "−"),
         h("button", { type: "button", "aria-label": "Earlier epochs", onclick: () => span.pan(-NEARER) }, "←"),
         h("button", { type: "button", "aria-label": "Later epochs", onclick: () => span.pan(NEARER) }, "→"),
         h("button", { type: "button", onclick: () => span.all() }, "All"),
-        where);
-    const say = () => (where.textContent = span.cursor === null ? `epochs ${count(Math.round(span.from))} to ${count(Math.round(span.to))}` : `epoch ${count(span.cursor)}`);
+        where,
+    );
+    const say = () =>
+        (where.textContent =
+            span.cursor === null
+                ? `epochs ${count(Math.round(span.from))} to ${count(Math.round(span.to))}`
+                : `epoch ${count(span.cursor)}`);
     for (const type of ["change", "point"]) span.addEventListener(type, say);
 
     function toggle() {
@@ -78,17 +105,32 @@ export function seriesOfOne(rows) {
     const best = rows.best;
     if (!best) return [[], []];
     const others = [...rows.seeds.values()].filter((member) => member !== best);
-    const crowd = (list) => others.slice(0, 1).map(() => ({ name: "others", style: "crowd", points: others.length === 1 ? others[0][list] : envelope(others, list, Math.max), low: others.length === 1 ? undefined : envelope(others, list, Math.min) }));
+    const crowd = (list) =>
+        others.slice(0, 1).map(() => ({
+            name: "others",
+            style: "crowd",
+            points: others.length === 1 ? others[0][list] : envelope(others, list, Math.max),
+            low: others.length === 1 ? undefined : envelope(others, list, Math.min),
+        }));
     return [
-        [...crowd("soft"), { name: "soft", style: "soft", points: best.soft }, { name: "hard", style: "hard", points: best.batch, dots: true }],
-        [...crowd("hard"), { name: "wrong", style: "hard", points: best.hard, dots: true }, { name: "undecided gates", style: "undecided", points: best.undecided }],
+        [
+            ...crowd("soft"),
+            { name: "soft", style: "soft", points: best.soft },
+            { name: "hard", style: "hard", points: best.batch, dots: true },
+        ],
+        [
+            ...crowd("hard"),
+            { name: "wrong", style: "hard", points: best.hard, dots: true },
+            { name: "undecided gates", style: "undecided", points: best.undecided },
+        ],
     ];
 }
 
 // The lowest or highest of several members at each epoch.
 function envelope(members, list, choose) {
     const found = new Map();
-    for (const member of members) for (const [x, y] of member[list]) found.set(x, found.has(x) ? choose(found.get(x), y) : y);
+    for (const member of members)
+        for (const [x, y] of member[list]) found.set(x, found.has(x) ? choose(found.get(x), y) : y);
     return [...found].sort((a, b) => a[0] - b[0]);
 }
 

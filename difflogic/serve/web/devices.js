@@ -10,7 +10,8 @@ const KEPT = 90;
 const SILENT = 20; // seconds
 
 export function devicesView(root, signal) {
-    const place = errorPlace(), cards = new Map();
+    const place = errorPlace(),
+        cards = new Map();
     const list = h("ul", { class: "devices", "aria-label": "Workers" });
     const nothing = empty("No worker is there", "The server starts one for each device; `difflogic worker` adds more.");
     const machine = h("p", { class: "quiet" });
@@ -21,12 +22,16 @@ export function devicesView(root, signal) {
             const { devices, memory, free_memory: free } = await get("/devices", { signal });
             place.clear();
             nothing.hidden = devices.length > 0;
-            setText(machine, memory === null ? "" : `This machine has ${bytes(memory)} of memory, ${bytes(free)} free.`);
+            setText(
+                machine,
+                memory === null ? "" : `This machine has ${bytes(memory)} of memory, ${bytes(free)} free.`,
+            );
             const names = new Set(devices.map(({ name }) => name));
-            for (const [name, card] of cards) if (!names.has(name)) {
-                card.element.remove();
-                cards.delete(name);
-            }
+            for (const [name, card] of cards)
+                if (!names.has(name)) {
+                    card.element.remove();
+                    cards.delete(name);
+                }
             for (const worker of devices) {
                 if (!cards.has(worker.name)) {
                     cards.set(worker.name, deviceCard(worker));
@@ -44,14 +49,29 @@ export function devicesView(root, signal) {
 function deviceCard(worker) {
     const names = ["Speed", "Memory", "Seen"];
     const values = names.map(() => h("dd", { class: "number" }));
-    const work = h("p", {}), speeds = [];
+    const work = h("p", {}),
+        speeds = [];
     let shown = "";
-    const line = s("svg", { class: "spark", viewBox: `0 0 ${KEPT} 24`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    const line = s("svg", {
+        class: "spark",
+        viewBox: `0 0 ${KEPT} 24`,
+        preserveAspectRatio: "none",
+        "aria-hidden": "true",
+    });
     const pill = h("span", { class: "pill" });
-    const element = h("li", { class: "card device" },
+    const element = h(
+        "li",
+        { class: "card device" },
         h("div", { class: "title" }, h("h2", {}, worker.device), pill),
-        h("p", { class: "quiet" }, [worker.description, worker.name].filter(Boolean).join(" · ")), work, line,
-        h("dl", { class: "figures" }, names.map((name, i) => h("div", {}, h("dt", {}, name), values[i]))));
+        h("p", { class: "quiet" }, [worker.description, worker.name].filter(Boolean).join(" · ")),
+        work,
+        line,
+        h(
+            "dl",
+            { class: "figures" },
+            names.map((name, i) => h("div", {}, h("dt", {}, name), values[i])),
+        ),
+    );
 
     function update(now) {
         const silent = (Date.now() - 1000 * now.seen) / 1000;
@@ -59,7 +79,11 @@ function deviceCard(worker) {
         [pill.dataset.status] = state;
         setText(pill, state[1]);
         name(now.job);
-        [rate(now.job ? now.epochs_per_s : null), bytes(now.memory), silent < 3 ? "now" : `${duration(silent)} ago`].forEach((text, i) => setText(values[i], text));
+        [
+            rate(now.job ? now.epochs_per_s : null),
+            bytes(now.memory),
+            silent < 3 ? "now" : `${duration(silent)} ago`,
+        ].forEach((text, i) => setText(values[i], text));
         speeds.push(now.job ? (now.epochs_per_s ?? 0) : 0);
         if (speeds.length > KEPT) speeds.shift();
         const most = Math.max(1e-9, ...speeds);

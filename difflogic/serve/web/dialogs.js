@@ -17,12 +17,16 @@ function shown(title, content, yes, answer, kind = "primary") {
     return new Promise((resolve) => {
         const id = freshId("dialog");
         const form = h(
-            "form", { method: "dialog" },
+            "form",
+            { method: "dialog" },
             h("h2", { id }, title),
             content,
-            h("div", { class: "buttons end" },
+            h(
+                "div",
+                { class: "buttons end" },
                 h("button", { type: "button", onclick: () => dialog.close("") }, "Not now"),
-                h("button", { class: kind, value: "yes" }, yes)),
+                h("button", { class: kind, value: "yes" }, yes),
+            ),
         );
         const dialog = h("dialog", { "aria-labelledby": id }, form);
         dialog.addEventListener("close", () => {

@@ -14,7 +14,9 @@ export function s(tag, properties = {}, ...children) {
 
 function filled(element, properties, children) {
     // Children first: the value of a <select> is one of its options.
-    element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+    element.append(
+        ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+    );
     for (const [name, value] of Object.entries(properties)) assign(element, name, value);
     return element;
 }

@@ -27,10 +27,11 @@ export function dropZone(title, changed) {
         changed();
     }
 
-    for (const type of ["dragenter", "dragover"]) zone.addEventListener(type, (event) => {
-        event.preventDefault();
-        zone.classList.add("over");
-    });
+    for (const type of ["dragenter", "dragover"])
+        zone.addEventListener(type, (event) => {
+            event.preventDefault();
+            zone.classList.add("over");
+        });
     for (const type of ["dragleave", "drop"]) zone.addEventListener(type, () => zone.classList.remove("over"));
     zone.addEventListener("drop", (event) => {
         event.preventDefault();

@@ -17,13 +17,20 @@ export async function listen(path, handlers, onState, signal) {
         if (document.hidden) await untilSeen(onState, signal);
         if (signal.aborted) return;
         try {
-            await once(path, place, handlers, () => {
-                wait = FIRST_WAIT;
-                onState("live", "");
-            }, signal);
+            await once(
+                path,
+                place,
+                handlers,
+                () => {
+                    wait = FIRST_WAIT;
+                    onState("live", "");
+                },
+                signal,
+            );
         } catch (error) {
             if (signal.aborted) return;
-            if (error.status >= 400 && error.status < 500 && error.status !== 429) return onState("over", error.message);
+            if (error.status >= 400 && error.status < 500 && error.status !== 429)
+                return onState("over", error.message);
         }
         if (signal.aborted || place.over || document.hidden) continue;
         onState("waiting", "The connection to the server was lost: trying again.");
@@ -73,7 +80,8 @@ async function once(path, place, handlers, opened, signal) {
 
 // A function that takes the stream's text piece by piece: https://html.spec.whatwg.org/#event-stream-interpretation
 export function parser(place, handlers) {
-    let rest = "", fields = {};
+    let rest = "",
+        fields = {};
     const dispatch = () => {
         const { event = "message", data, id } = fields;
         fields = {};

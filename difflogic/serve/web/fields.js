@@ -3,30 +3,63 @@
 import { h, freshId } from "./dom.js";
 import { flat } from "./config-panel.js";
 
-const SECTIONS = { "": "Name and seed", model: "Model", "model.perceive": "Perception network", "model.update": "Update network", task: "Task", train: "Training" };
+const SECTIONS = {
+    "": "Name and seed",
+    model: "Model",
+    "model.perceive": "Perception network",
+    "model.update": "Update network",
+    task: "Task",
+    train: "Training",
+};
 
 // `about`: [{path, kind, about, limits, names}]; `changed()` is called after each edit.
 // {element, reset(config), values(): {path: value} of the fields that differ, mark(message): true where a field is to blame}
 export function fieldEditor(about, changed) {
     const controls = new Map();
-    const groups = Object.entries(SECTIONS).map(([section, title]) => group(title, about.filter(({ path }) => sectionOf(path) === section)));
+    const groups = Object.entries(SECTIONS).map(([section, title]) =>
+        group(
+            title,
+            about.filter(({ path }) => sectionOf(path) === section),
+        ),
+    );
     const element = h("div", { class: "sections" }, groups);
     let base = {};
 
     function group(title, fields) {
-        return h("details", { class: "section" }, h("summary", {}, title), h("div", { class: "grid-fields" }, fields.map(field)));
+        return h(
+            "details",
+            { class: "section" },
+            h("summary", {}, title),
+            h("div", { class: "grid-fields" }, fields.map(field)),
+        );
     }
 
     function field(told) {
-        const id = freshId("field"), hint = freshId("hint");
+        const id = freshId("field"),
+            hint = freshId("hint");
         const control = controlFor(told, id, hint);
-        const undo = h("button", { type: "button", class: "plain undo", hidden: true, "aria-label": `Undo the change of ${told.path}`, onclick: () => put(told.path) }, "undo");
+        const undo = h(
+            "button",
+            {
+                type: "button",
+                class: "plain undo",
+                hidden: true,
+                "aria-label": `Undo the change of ${told.path}`,
+                onclick: () => put(told.path),
+            },
+            "undo",
+        );
         control.addEventListener("input", () => {
             seen(told.path);
             changed();
         });
-        const box = h("div", { class: "field" }, h("div", { class: "label" }, h("label", { for: id }, told.path.split(".").at(-1)), undo), control,
-            h("p", { id: hint, class: "hint" }, told.about, told.limits ? ` (${told.limits})` : ""));
+        const box = h(
+            "div",
+            { class: "field" },
+            h("div", { class: "label" }, h("label", { for: id }, told.path.split(".").at(-1)), undo),
+            control,
+            h("p", { id: hint, class: "hint" }, told.about, told.limits ? ` (${told.limits})` : ""),
+        );
         controls.set(told.path, { told, control, undo, box });
         return box;
     }
@@ -54,7 +87,10 @@ export function fieldEditor(about, changed) {
                 seen(path);
             }
         },
-        values: () => Object.fromEntries([...controls].filter(([path]) => differs(path)).map(([path, each]) => [path, read(each)])),
+        values: () =>
+            Object.fromEntries(
+                [...controls].filter(([path]) => differs(path)).map(([path, each]) => [path, read(each)]),
+            ),
         mark(message) {
             for (const [path, { control }] of controls) {
                 const blamed = message.startsWith(`${path} `) || message.startsWith(`${path.split(".").at(-1)} must`);
@@ -69,17 +105,32 @@ const sectionOf = (path) => path.split(".").slice(0, -1).join(".");
 
 function controlFor({ path, kind, names }, id, hint) {
     const common = { id, "aria-describedby": hint, name: `set.${path}` };
-    if (names?.length) return h("select", common, names.map((name) => h("option", { value: name }, name)));
+    if (names?.length)
+        return h(
+            "select",
+            common,
+            names.map((name) => h("option", { value: name }, name)),
+        );
     if (kind === "boolean") return h("input", { ...common, type: "checkbox" });
-    if (kind === "list") return h("textarea", { ...common, rows: path.includes("picture") ? 6 : 2, spellcheck: "false" });
-    return h("input", { ...common, type: "text", spellcheck: "false", inputmode: { number: "decimal", integer: "numeric" }[kind] });
+    if (kind === "list")
+        return h("textarea", { ...common, rows: path.includes("picture") ? 6 : 2, spellcheck: "false" });
+    return h("input", {
+        ...common,
+        type: "text",
+        spellcheck: "false",
+        inputmode: { number: "decimal", integer: "numeric" }[kind],
+    });
 }
 
 // The value that the server should have; what is no number goes as it is, so that the server says what it expected.
 function read({ told: { kind, path }, control }) {
     if (kind === "boolean") return control.checked;
     if (kind === "text") return control.value;
-    if (kind === "list") return control.value.split(path.includes("picture") ? /\s+/ : /[\s,]+/).filter(Boolean).map(plain);
+    if (kind === "list")
+        return control.value
+            .split(path.includes("picture") ? /\s+/ : /[\s,]+/)
+            .filter(Boolean)
+            .map(plain);
     return plain(control.value.trim());
 
     function plain(text) {

@@ -10,8 +10,19 @@ const HOLD = 1400; // of the last one
 export class Film {
     constructor() {
         this.canvas = h("canvas", { class: "grid", role: "img" });
-        this.button = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) }, "Play");
-        this.slider = h("input", { type: "range", min: 0, max: 0, value: 0, "aria-label": "Step of the rollout", oninput: () => this.moved() });
+        this.button = h(
+            "button",
+            { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.stop() : this.play()) },
+            "Play",
+        );
+        this.slider = h("input", {
+            type: "range",
+            min: 0,
+            max: 0,
+            value: 0,
+            "aria-label": "Step of the rollout",
+            oninput: () => this.moved(),
+        });
         this.where = h("output", { class: "number" });
         this.transport = h("div", { class: "transport" }, this.button, this.slider, this.where);
         Object.assign(this, { grids: [], steps: [], at: 0, playing: false, timer: 0, target: null });
@@ -55,19 +66,26 @@ export class Film {
         if (!this.playing || !this.canvas.isConnected) return;
         this.draw();
         const last = this.at === this.grids.length - 1;
-        this.timer = setTimeout(() => {
-            this.at = last ? 0 : this.at + 1;
-            this.tick();
-        }, last ? HOLD : FRAME);
+        this.timer = setTimeout(
+            () => {
+                this.at = last ? 0 : this.at + 1;
+                this.tick();
+            },
+            last ? HOLD : FRAME,
+        );
     }
 
     draw() {
-        const grid = this.grids[this.at], step = this.steps[this.at];
+        const grid = this.grids[this.at],
+            step = this.steps[this.at];
         paint(this.canvas, grid);
         this.slider.value = this.at;
         this.slider.setAttribute("aria-valuetext", `step ${step}`);
         setText(this.where, `step ${step}`);
-        this.canvas.setAttribute("aria-label", `The automaton after ${plural(step, "step")}: ${described(grid, this.target)}`);
+        this.canvas.setAttribute(
+            "aria-label",
+            `The automaton after ${plural(step, "step")}: ${described(grid, this.target)}`,
+        );
     }
 
     // What the last step came to, in words.
@@ -76,7 +94,7 @@ export class Film {
     }
 }
 
-export function described(grid, target) {
+function described(grid, target) {
     const cells = grid.height * grid.width;
     if (!target || target.bits.length !== grid.bits.length || target.width !== grid.width) {
         let on = 0;
@@ -85,5 +103,7 @@ export function described(grid, target) {
     }
     const wrong = new Set();
     grid.bits.forEach((bit, i) => bit !== target.bits[i] && wrong.add(i % cells));
-    return wrong.size ? `${wrong.size} of ${plural(cells, "cell")} differ from the target.` : "every cell as in the target.";
+    return wrong.size
+        ? `${wrong.size} of ${plural(cells, "cell")} differ from the target.`
+        : "every cell as in the target.";
 }

@@ -8,7 +8,6 @@ const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 
 export const count = (value) => (known(value) ? whole.format(value) : NONE);
 
-
 export const share = (part, all) => (all > 0 ? `${Math.floor((100 * part) / all)} %` : NONE);
 
 // A loss: exact where it counts cells, three digits where it is a sum of squares.
@@ -35,7 +34,9 @@ export function duration(seconds) {
     if (seconds < 90) return `${Math.round(seconds)} s`;
     const minutes = Math.round(seconds / 60);
     if (minutes < 90) return `${minutes} min`;
-    return minutes < 48 * 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.round(minutes / 1440)} days`;
+    return minutes < 48 * 60
+        ? `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+        : `${Math.round(minutes / 1440)} days`;
 }
 
 // "3 min ago" of an ISO time.
@@ -44,8 +45,6 @@ export function ago(iso, now = Date.now()) {
     const seconds = Math.max(0, (now - Date.parse(iso)) / 1000);
     return seconds < 5 ? "just now" : `${duration(seconds)} ago`;
 }
-
-export const moment = (iso) => (iso ? new Date(iso).toLocaleString() : NONE);
 
 // "1 run", "2 runs".
 export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -18,18 +18,47 @@ const WIRES = FAMILIES[0].gates; // all gates begin so: those that compute somet
 const styleOf = (gate) => FAMILIES.find((family) => family.gates.includes(gate)).style;
 
 export function gatesPanel(span) {
-    const chart = new Chart(span, { title: "Over the epochs", label: "How many gates of each kind there are, by epoch.", height: 230, scale: "linear", write: { tick: count, value: count } });
-    const layer = h("select", { onchange: () => draw() }), wires = h("input", { type: "checkbox", onchange: () => draw() });
+    const chart = new Chart(span, {
+        title: "Over the epochs",
+        label: "How many gates of each kind there are, by epoch.",
+        height: 230,
+        scale: "linear",
+        write: { tick: count, value: count },
+    });
+    const layer = h("select", { onchange: () => draw() }),
+        wires = h("input", { type: "checkbox", onchange: () => draw() });
     const table = h("table", { class: "bars" }, h("caption", {}), h("tbody", {}));
-    const shown = h("div", { class: "gates-shown", hidden: true }, chart.element,
-        h("div", {}, h("div", { class: "buttons" }, h("label", { class: "inline" }, "Layer ", layer), h("label", { class: "inline" }, wires, "Count wires too")), table));
+    const shown = h(
+        "div",
+        { class: "gates-shown", hidden: true },
+        chart.element,
+        h(
+            "div",
+            {},
+            h(
+                "div",
+                { class: "buttons" },
+                h("label", { class: "inline" }, "Layer ", layer),
+                h("label", { class: "inline" }, wires, "Count wires too"),
+            ),
+            table,
+        ),
+    );
     const nothing = empty("No gates counted yet", "They are counted whenever a checkpoint is saved.");
-    const element = h("section", { class: "card gates", "aria-labelledby": "gates-title" }, h("h2", { id: "gates-title" }, "Gates"), nothing, shown);
+    const element = h(
+        "section",
+        { class: "card gates", "aria-labelledby": "gates-title" },
+        h("h2", { id: "gates-title" }, "Gates"),
+        nothing,
+        shown,
+    );
     let census = { names: [], history: [] };
 
     const countsOf = (entry) => {
         const wanted = entry.layers.filter(({ name }) => !layer.value || name === layer.value);
-        return census.names.map((_, gate) => (WIRES.includes(gate) && !wires.checked ? 0 : wanted.reduce((sum, { counts }) => sum + counts[gate], 0)));
+        return census.names.map((_, gate) =>
+            WIRES.includes(gate) && !wires.checked ? 0 : wanted.reduce((sum, { counts }) => sum + counts[gate], 0),
+        );
     };
 
     function show(found) {
@@ -38,7 +67,11 @@ export function gatesPanel(span) {
         nothing.hidden = true;
         shown.hidden = false;
         const names = census.history.at(-1).layers.map(({ name }) => name);
-        if (layer.options.length !== names.length + 1) layer.replaceChildren(h("option", { value: "" }, "All layers"), ...names.map((name) => h("option", { value: name }, name)));
+        if (layer.options.length !== names.length + 1)
+            layer.replaceChildren(
+                h("option", { value: "" }, "All layers"),
+                ...names.map((name) => h("option", { value: name }, name)),
+            );
         draw();
     }
 
@@ -46,16 +79,27 @@ export function gatesPanel(span) {
         const counted = census.history.map((entry) => ({ epoch: entry.epoch, counts: countsOf(entry) }));
         chart.element.hidden = counted.length < 2;
         chart.show(bands(counted).filter(({ style }) => wires.checked || style !== "wires"));
-        const { epoch, counts } = counted.at(-1), all = counts.reduce((a, b) => a + b, 0), most = Math.max(1, ...counts);
-        setText(table.caption, `${count(all)} gates at epoch ${count(epoch)}${wires.checked ? "" : ", wires not counted"}`);
+        const { epoch, counts } = counted.at(-1),
+            all = counts.reduce((a, b) => a + b, 0),
+            most = Math.max(1, ...counts);
+        setText(
+            table.caption,
+            `${count(all)} gates at epoch ${count(epoch)}${wires.checked ? "" : ", wires not counted"}`,
+        );
         const shown = [...counts.keys()].filter((gate) => wires.checked || !WIRES.includes(gate));
         table.tBodies[0].replaceChildren(...shown.map((gate) => row(gate, counts[gate], most)));
     }
 
     function row(gate, number, most) {
-        const bar = h("span", { class: `bar ${styleOf(gate)}` });
+        const bar = h("span", { class: `bar ${styleOf(gate)}`, hidden: !number });
         bar.style.inlineSize = `${(100 * number) / most}%`;
-        return h("tr", {}, h("th", { scope: "row" }, census.names[gate]), h("td", { class: "number" }, count(number)), h("td", { class: "fill", "aria-hidden": "true" }, bar));
+        return h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, census.names[gate]),
+            h("td", { class: "number" }, count(number)),
+            h("td", { class: "fill", "aria-hidden": "true" }, bar),
+        );
     }
 
     return { element, show };
@@ -65,7 +109,8 @@ export function gatesPanel(span) {
 function bands(counted) {
     const below = counted.map(() => 0);
     return FAMILIES.map(({ name, style, gates }) => {
-        const low = [], points = [];
+        const low = [],
+            points = [];
         counted.forEach(({ epoch, counts }, i) => {
             low.push([epoch, below[i]]);
             below[i] += gates.reduce((sum, gate) => sum + counts[gate], 0);

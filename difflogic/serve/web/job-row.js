@@ -13,15 +13,25 @@ const QUICK = ["pause", "resume", "retry", "cancel"];
 export function jobRow(job, chosen, changed) {
     const place = errorPlace();
     const link = h("a", { class: "name", href: `#/jobs/${job.id}` });
-    const about = h("p", { class: "quiet" }), reason = h("p", { class: "quiet" }), numbers = h("p", { class: "losses number" });
+    const about = h("p", { class: "quiet" }),
+        reason = h("p", { class: "quiet" }),
+        numbers = h("p", { class: "losses number" });
     const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK)];
     const [pill, bar, buttons] = parts.map(({ element }) => element);
     const tick = h("input", { type: "checkbox", onchange: () => chosen(job.id, tick.checked) });
-    const element = h("li", { class: "job", "data-id": job.id },
+    const element = h(
+        "li",
+        { class: "job", "data-id": job.id },
         thumbnail(job),
         h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, place.element),
         h("div", { class: "how" }, bar, numbers),
-        h("div", { class: "acts" }, buttons, job.kind === "train" && h("label", { class: "inline quiet" }, tick, "Compare")));
+        h(
+            "div",
+            { class: "acts" },
+            buttons,
+            job.kind === "train" && h("label", { class: "inline quiet" }, tick, "Compare"),
+        ),
+    );
 
     function update(now) {
         parts.forEach((part) => part.update(now));

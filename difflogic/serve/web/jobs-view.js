@@ -10,34 +10,88 @@ import { standing } from "./progress.js";
 
 const PAGE = 30;
 const MOST_COMPARED = 8;
-const STATUSES = { "": "Every state", queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
-const KINDS = { "": "Every kind", train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
+const STATUSES = {
+    "": "Every state",
+    queued: "Queued",
+    running: "Running",
+    paused: "Paused",
+    done: "Done",
+    failed: "Failed",
+    cancelled: "Cancelled",
+};
+const KINDS = {
+    "": "Every kind",
+    train: "Training",
+    simplify: "Simplification",
+    export: "Export",
+    evaluate: "Evaluation",
+};
 
 export function jobsView(root, signal) {
-    const rows = new Map(), chosen = new Set(), say = announcer();
+    const rows = new Map(),
+        chosen = new Set(),
+        say = announcer();
     const place = errorPlace();
     const list = h("ul", { class: "jobs", "aria-label": "Jobs" });
     const nothing = h("div", { hidden: true });
     const more = h("button", { type: "button", hidden: true, onclick: () => load(next) }, "Show older jobs");
-    const select = (name, words) => h("select", { name, "aria-label": name === "status" ? "State" : "Kind", onchange: () => load() }, Object.entries(words).map(([value, text]) => h("option", { value }, text)));
-    const filters = { q: h("input", { type: "search", name: "q", placeholder: "Search by name", "aria-label": "Search by name", oninput: later }), status: select("status", STATUSES), kind: select("kind", KINDS) };
+    const select = (name, words) =>
+        h(
+            "select",
+            { name, "aria-label": name === "status" ? "State" : "Kind", onchange: () => load() },
+            Object.entries(words).map(([value, text]) => h("option", { value }, text)),
+        );
+    const filters = {
+        q: h("input", {
+            type: "search",
+            name: "q",
+            placeholder: "Search by name",
+            "aria-label": "Search by name",
+            oninput: later,
+        }),
+        status: select("status", STATUSES),
+        kind: select("kind", KINDS),
+    };
     const compare = h("a", { class: "button primary", hidden: true });
-    let next = null, timer = 0, turn = 0;
+    let next = null,
+        timer = 0,
+        turn = 0;
 
     root.append(
-        h("div", { class: "headline" }, h("h1", {}, "Jobs"), h("a", { class: "button primary", href: "#/new" }, "New job")),
-        h("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, Object.values(filters), compare),
-        place.element, list, nothing, h("div", { class: "buttons middle" }, more));
+        h(
+            "div",
+            { class: "headline" },
+            h("h1", {}, "Jobs"),
+            h("a", { class: "button primary", href: "#/new" }, "New job"),
+        ),
+        h(
+            "form",
+            { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+            Object.values(filters),
+            compare,
+        ),
+        place.element,
+        list,
+        nothing,
+        h("div", { class: "buttons middle" }, more),
+    );
 
     function later() {
         clearTimeout(timer);
         timer = setTimeout(load, 250);
     }
 
-    const wanted = () => Object.entries(filters).map(([name, { value }]) => [name, value.trim()]).filter(([, value]) => value);
+    const wanted = () =>
+        Object.entries(filters)
+            .map(([name, { value }]) => [name, value.trim()])
+            .filter(([, value]) => value);
 
     async function load(before = null) {
-        const query = new URLSearchParams([...wanted(), ["limit", PAGE], ...(typeof before === "string" || typeof before === "number" ? [["before", before]] : [])]);
+        const query = new URLSearchParams([
+            ...wanted(),
+            ["limit", PAGE],
+            ...(typeof before === "string" || typeof before === "number" ? [["before", before]] : []),
+        ]);
         const mine = ++turn;
         try {
             const found = await get(`/jobs?${query}`, { signal });
@@ -74,13 +128,24 @@ export function jobsView(root, signal) {
     function tell() {
         nothing.hidden = rows.size > 0;
         const filtered = wanted().length > 0;
-        nothing.replaceChildren(filtered ? empty("No job is like that", "Change the search, or choose every state and kind.")
-            : empty("No jobs yet", "Train your first automaton: a checkerboard takes a minute.", h("a", { class: "button primary", href: "#/new" }, "New job")));
+        nothing.replaceChildren(
+            filtered
+                ? empty("No job is like that", "Change the search, or choose every state and kind.")
+                : empty(
+                      "No jobs yet",
+                      "Train your first automaton: a checkerboard takes a minute.",
+                      h("a", { class: "button primary", href: "#/new" }, "New job"),
+                  ),
+        );
     }
 
     function fits(job) {
         const text = filters.q.value.trim().toLowerCase();
-        return (!filters.status.value || job.status === filters.status.value) && (!filters.kind.value || job.kind === filters.kind.value) && job.name.toLowerCase().includes(text);
+        return (
+            (!filters.status.value || job.status === filters.status.value) &&
+            (!filters.kind.value || job.kind === filters.kind.value) &&
+            job.name.toLowerCase().includes(text)
+        );
     }
 
     function changed(job) {

@@ -11,7 +11,8 @@ export function logPanel(job, signal) {
     const place = errorPlace();
     const text = h("pre", { class: "log scroll", tabindex: "0", role: "group", "aria-label": "Log" });
     const element = h("details", { class: "card" }, h("summary", {}, h("h2", {}, "Log")), place.element, text);
-    let current = job, looking = null;
+    let current = job,
+        looking = null;
 
     async function load() {
         try {

@@ -50,7 +50,10 @@ function route(moved) {
 }
 
 function nowhere(root) {
-    root.append(h("h1", {}, "Nothing here"), h("p", {}, "There is no such page: ", h("a", { href: "#/" }, "go to the jobs"), "."));
+    root.append(
+        h("h1", {}, "Nothing here"),
+        h("p", {}, "There is no such page: ", h("a", { href: "#/" }, "go to the jobs"), "."),
+    );
 }
 
 function enter(session) {
@@ -74,6 +77,9 @@ whenSignedOut(() => signedIn && enter(null));
 try {
     enter(await currentSession());
 } catch (error) {
-    main.append(h("h1", {}, "Not now"), h("p", { class: "error", role: "alert" }, error.message),
-        h("button", { type: "button", onclick: () => location.reload() }, "Try again"));
+    main.append(
+        h("h1", {}, "Not now"),
+        h("p", { class: "error", role: "alert" }, error.message),
+        h("button", { type: "button", onclick: () => location.reload() }, "Try again"),
+    );
 }

@@ -64,4 +64,5 @@ export async function guarded(button, place, work) {
     }
 }
 
-export const empty = (title, text, ...more) => h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", {}, text), ...more);
+export const empty = (title, text, ...more) =>
+    h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), h("p", {}, text), ...more);

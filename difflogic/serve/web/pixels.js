@@ -7,14 +7,17 @@ const ALPHABET = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 
 // The bits of a base64 text, eight to a byte, the first the highest: a Uint8Array of 0 and 1, `count` long.
 export function unpacked(base64, count) {
-    const text = atob(base64), bits = new Uint8Array(count);
+    const text = atob(base64),
+        bits = new Uint8Array(count);
     for (let i = 0; i < count; i++) bits[i] = (text.charCodeAt(i >> 3) >> (7 - (i & 7))) & 1;
     return bits;
 }
 
 // A picture of a configuration, rows of characters: {height, width, channels, bits [channels, H, W]}.
-export function decoded(rows, channels) {
-    const height = rows.length, width = rows[0].length, bits = new Uint8Array(channels * height * width);
+function decoded(rows, channels) {
+    const height = rows.length,
+        width = rows[0].length,
+        bits = new Uint8Array(channels * height * width);
     rows.forEach((row, y) => {
         for (let x = 0; x < width; x++) {
             const value = ALPHABET.indexOf(row[x]);
@@ -28,14 +31,16 @@ export function decoded(rows, channels) {
 export function targetOf(task) {
     if (task.target === "picture") return decoded(task.picture, task.loss_channels);
     if (task.target !== "checkerboard") return null;
-    const { height, width } = task, bits = new Uint8Array(height * width);
+    const { height, width } = task,
+        bits = new Uint8Array(height * width);
     for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) bits[y * width + x] = ((x >> 1) + (y >> 1)) & 1;
     return { height, width, channels: 1, bits };
 }
 
 // [red, green, blue] of a cell from its first channels.
 function colour(grid, place) {
-    const { channels, bits } = grid, area = grid.height * grid.width;
+    const { channels, bits } = grid,
+        area = grid.height * grid.width;
     const bit = (c) => bits[c * area + place];
     if (channels === 3) return [255 * bit(0), 255 * bit(1), 255 * bit(2)];
     if (channels === 6) return [0, 1, 2].map((c) => 85 * (2 * bit(c) + bit(c + 3)));

@@ -3,13 +3,20 @@
 import { h, setText } from "./dom.js";
 import { ago, count, duration, loss, rate } from "./format.js";
 
-const WORDS = { queued: "Queued", running: "Running", paused: "Paused", done: "Done", failed: "Failed", cancelled: "Cancelled" };
+const WORDS = {
+    queued: "Queued",
+    running: "Running",
+    paused: "Paused",
+    done: "Done",
+    failed: "Failed",
+    cancelled: "Cancelled",
+};
 const WANTED = { cancel: "Cancelling", pause: "Pausing", requeue: "Moving" };
 const PHASES = { starting: "Starting", compiling: "Compiling", saving: "Saving" };
 
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
 
-export function statusWord(job) {
+function statusWord(job) {
     if (job.status !== "running") return WORDS[job.status] ?? job.status;
     return WANTED[job.wanted] ?? PHASES[job.phase] ?? WORDS.running;
 }
@@ -62,6 +69,12 @@ export function facts(job) {
     if (job.population > 1) parts.push(`${job.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);
     if (job.attempts) parts.push(`worker lost ${job.attempts === 1 ? "once" : `${job.attempts} times`}`);
-    parts.push(job.ended ? `ended ${ago(job.ended)}` : job.started ? `began ${ago(job.started)}` : `submitted ${ago(job.created)}`);
+    parts.push(
+        job.ended
+            ? `ended ${ago(job.ended)}`
+            : job.started
+              ? `began ${ago(job.started)}`
+              : `submitted ${ago(job.created)}`,
+    );
     return parts.join(" · ");
 }

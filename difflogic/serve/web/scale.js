@@ -29,12 +29,15 @@ export function round(from, to, wanted, least = 0) {
 // At most four points per column of `points` [[x, y], ...] between two x: first, lowest, highest and last of each, and
 // one beyond each end, so that the line goes on to the edge.
 export function thinned(points, from, to, columns) {
-    let first = lowerBound(points, from), last = lowerBound(points, to);
+    let first = lowerBound(points, from),
+        last = lowerBound(points, to);
     first = Math.max(0, first - 1);
     last = Math.min(points.length, last + 2);
     if (last - first <= 4 * columns) return points.slice(first, last);
-    const kept = [], width = (to - from) / columns;
-    let bucket = [], end = -Infinity;
+    const kept = [],
+        width = (to - from) / columns;
+    let bucket = [],
+        end = -Infinity;
     const flush = () => {
         if (!bucket.length) return;
         const sorted = [...bucket].sort((a, b) => a[1] - b[1]);
@@ -54,8 +57,9 @@ export function thinned(points, from, to, columns) {
 }
 
 // The place of the first point whose x is at least this.
-export function lowerBound(points, x) {
-    let low = 0, high = points.length;
+function lowerBound(points, x) {
+    let low = 0,
+        high = points.length;
     while (low < high) {
         const middle = (low + high) >> 1;
         if (points[middle][0] < x) low = middle + 1;
@@ -66,7 +70,8 @@ export function lowerBound(points, x) {
 
 // The point nearest to x, or undefined.
 export function nearest(points, x) {
-    const after = lowerBound(points, x), [a, b] = [points[after - 1], points[after]];
+    const after = lowerBound(points, x),
+        [a, b] = [points[after - 1], points[after]];
     if (!a || !b) return a ?? b;
     return x - a[0] <= b[0] - x ? a : b;
 }

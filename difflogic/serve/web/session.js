@@ -6,7 +6,13 @@ import { errorPlace, guarded } from "./notices.js";
 
 export function signInView(root, signal, entered) {
     const place = errorPlace();
-    const token = h("input", { type: "password", name: "token", autocomplete: "current-password", required: true, spellcheck: "false" });
+    const token = h("input", {
+        type: "password",
+        name: "token",
+        autocomplete: "current-password",
+        required: true,
+        spellcheck: "false",
+    });
     const button = h("button", { class: "primary" }, "Sign in");
     async function submit(event) {
         event.preventDefault();
@@ -15,12 +21,15 @@ export function signInView(root, signal, entered) {
         else token.select();
     }
     root.append(
-        h("form", { class: "card sign-in", onsubmit: submit },
+        h(
+            "form",
+            { class: "card sign-in", onsubmit: submit },
             h("h1", {}, "Sign in"),
             h("p", { class: "quiet" }, "The token was printed when the server started; whoever runs it has it."),
             h("label", { class: "field" }, "Token", token),
             place.element,
-            h("div", { class: "buttons" }, button)),
+            h("div", { class: "buttons" }, button),
+        ),
     );
     token.focus();
 }

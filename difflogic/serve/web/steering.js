@@ -30,12 +30,16 @@ export function steer(element, span, plot) {
     });
 
     // The wheel alone scrolls the page, unless the chart was chosen by a click or by the keyboard.
-    element.addEventListener("wheel", (event) => {
-        if (!event.ctrlKey && document.activeElement !== element) return;
-        event.preventDefault();
-        if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) span.pan(event.deltaX / plot().width);
-        else span.zoom(Math.exp(event.deltaY / 400), epoch(event.clientX));
-    }, { passive: false });
+    element.addEventListener(
+        "wheel",
+        (event) => {
+            if (!event.ctrlKey && document.activeElement !== element) return;
+            event.preventDefault();
+            if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) span.pan(event.deltaX / plot().width);
+            else span.zoom(Math.exp(event.deltaY / 400), epoch(event.clientX));
+        },
+        { passive: false },
+    );
 
     element.addEventListener("pointerdown", (event) => {
         fingers.set(event.pointerId, event.clientX);
@@ -48,7 +52,8 @@ export function steer(element, span, plot) {
         else if (fingers.size === 2) pinch(event, before);
         if (before !== undefined) fingers.set(event.pointerId, event.clientX);
     });
-    for (const type of ["pointerup", "pointercancel"]) element.addEventListener(type, (event) => fingers.delete(event.pointerId));
+    for (const type of ["pointerup", "pointercancel"])
+        element.addEventListener(type, (event) => fingers.delete(event.pointerId));
     element.addEventListener("pointerleave", () => span.point(null));
     element.addEventListener("dblclick", () => span.all());
 

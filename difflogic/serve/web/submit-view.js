@@ -1,119 +1,76 @@
 // A form for a new job, beside it what the circuit will see.
 
-import { get, postForm, post } from "./api.js";
+import { get, post, postForm } from "./api.js";
 import { freshId, h } from "./dom.js";
-import { dropZone } from "./drop-zone.js";
 import { fieldEditor } from "./fields.js";
 import { errorPlace, guarded } from "./notices.js";
-import { thumbnail } from "./pixels.js";
+import { presetCards } from "./preset-cards.js";
 import { previewPanel } from "./preview.js";
+import { runFields } from "./run-fields.js";
+import { targetFields } from "./target-fields.js";
 
-const WAIT = 300;
-const STARTS = [["", "as the preset"], ["random", "random bits"], ["seed", "one cell"], ["zeros", "nothing: all cells off"], ["boards", "all boards"], ["picture", "a picture"]];
-const ENGINES = ["auto", "cpu", "gpu", "reference"];
+const WAIT = 300; // milliseconds after the last change
 
 export async function submitView(root, signal, _, query) {
-    root.append(h("h1", {}, "New job"), h("p", { class: "quiet", "aria-busy": "true" }, "Loading…"));
-    const place = errorPlace();
+    const place = errorPlace(),
+        loading = h("p", { class: "quiet", "aria-busy": "true" }, "Loading…");
+    root.append(h("h1", {}, "New job"), place.element, loading);
     try {
         const from = query.get("from");
-        const [{ presets }, { fields }, source] = await Promise.all([get("/presets", { signal }), get("/fields", { signal }), from && get(`/jobs/${from}`, { signal })]);
-        root.replaceChildren();
-        form(root, signal, { presets, fields }, source);
+        const [{ presets }, { fields }, source] = await Promise.all([
+            get("/presets", { signal }),
+            get("/fields", { signal }),
+            from && get(`/jobs/${from}`, { signal }),
+        ]);
+        const copy = source && { name: source.name, about: "as the job that this is a copy of", config: source.config };
+        loading.replaceWith(form(copy ? [copy, ...presets] : presets, copy, fields, signal));
     } catch (error) {
-        root.lastChild.replaceWith(place.element);
         place.show(error);
+        loading.remove();
     }
 }
 
-function form(root, signal, offer, source) {
-    const place = errorPlace(), id = freshId("form");
+// `offers`: presets, before them the job to copy, if there is one; `about`: what the server says of the fields.
+function form(offers, copy, about, signal) {
+    const id = freshId("form"),
+        place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
-    let base = source ? { name: source.name, config: source.config } : offer.presets[0];
-    let key = freshKey(), timer = 0, asking = null;
+    const target = targetFields(changed),
+        run = runFields(offers[0].name),
+        editor = fieldEditor(about, changed);
+    let base = offers[0],
+        key = freshKey(),
+        timer = 0,
+        asking = null;
 
-    const target = dropZone("Drop the target here", aimed), begin = dropZone("Drop the start here", changed);
-    const editor = fieldEditor(offer.fields, changed);
-    const presets = h("fieldset", { class: "presets" }, h("legend", {}, "What to learn"), source && presetCard(base, true, "as the job that this is a copy of"), offer.presets.map((each) => presetCard(each, each === base)));
-    const text = (name, label, properties = {}) => h("label", { class: "field" }, label, h("input", { name, autocomplete: "off", ...properties }));
-    const select = (name, label, choices) => h("label", { class: "field" }, label, h("select", { name }, choices.map(([value, words]) => h("option", { value }, words))));
+    const element = h(
+        "form",
+        { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true },
+        presetCards(offers, choose),
+        target.element,
+        run.element,
+        h("fieldset", {}, h("legend", {}, "Every field"), editor.element),
+    );
 
-    const kinds = h("div", { class: "choices", role: "radiogroup", "aria-label": "Target" }, Object.entries({ preset: "The preset's", picture: "A picture", rule: "A rule" }).map(([value, words], i) =>
-        h("label", { class: "choice" }, h("input", { type: "radio", name: "target-kind", value, checked: i === 0, onchange: aimed }), h("span", {}, words))));
-    const ofPicture = h("div", { hidden: true }, target.element, h("div", { class: "grid-fields" },
-        text("size", "Fit into (width x height)", { placeholder: "24x24", pattern: "\\d+x\\d+" }),
-        select("colors", "Colours", [["", "as the preset's"], [2, "2"], [8, "8"], [64, "64"]]),
-        text("threshold", "Threshold", { inputmode: "decimal", placeholder: "0.26" }),
-        text("padding", "Padding", { inputmode: "numeric", placeholder: "0" })));
-    const ofRule = h("div", { hidden: true }, text("rule", "Rule", { placeholder: "B3/S23" }));
-    const ofStart = h("div", { hidden: true }, begin.element);
-    const element = h("form", { id, class: "submit", onsubmit: submit, oninput: changed, novalidate: true },
-        presets,
-        h("fieldset", {}, h("legend", {}, "Target"), kinds, ofPicture, ofRule,
-            select("start", "Start from", STARTS), ofStart),
-        h("fieldset", {}, h("legend", {}, "Run"), h("div", { class: "grid-fields" },
-            text("name", "Name", { placeholder: base.name, maxlength: 100 }),
-            text("engine", "Engine", { placeholder: "auto", list: "engines" }), h("datalist", { id: "engines" }, ENGINES.map((value) => h("option", { value }))),
-            text("population", "Models at once", { inputmode: "numeric", placeholder: "1" }),
-            text("priority", "Priority (−10 to 10)", { inputmode: "numeric", placeholder: "0" })),
-            h("label", { class: "check" }, h("input", { type: "checkbox", name: "stop_when_solved" }), h("span", {}, "Stop as soon as it is solved"))),
-        h("fieldset", {}, h("legend", {}, "Every field"), editor.element));
-    root.append(h("h1", {}, "New job"), h("div", { class: "columns form" }, element, preview.element));
-
-    function presetCard(each, on, about = each.about) {
-        return h("label", { class: "preset" },
-            h("input", { type: "radio", name: "preset", value: each.name, checked: on, onchange: () => choose(each) }),
-            h("span", {}, h("b", {}, each.name), h("small", {}, about)), thumbnail({ config: each.config }));
-    }
-
-    function choose(each) {
-        base = each;
+    function choose(offer) {
+        base = offer;
         editor.reset(base.config);
-        element.elements.name.placeholder = base.name;
+        run.suggest(base.name);
     }
-
-    const aim = () => kinds.querySelector(":checked").value;
-
-    function aimed() {
-        ofPicture.hidden = aim() !== "picture";
-        ofRule.hidden = aim() !== "rule";
-        changed();
-    }
-
-    // The request's body, with nothing in it that was left as it is.
-    function draft() {
-        const given = (name) => element.elements[name].value.trim();
-        const number = (name) => (given(name) === "" ? undefined : Number.isNaN(Number(given(name))) ? given(name) : Number(given(name)));
-        const wishes = aim() === "picture" || given("start") === "picture" ? { size: given("size") || undefined, colors: number("colors"), threshold: number("threshold"), padding: number("padding") } : {};
-        const set = editor.values();
-        return {
-            ...(offer.presets.includes(base) ? { preset: base.name } : { config: base.config }),
-            ...wishes,
-            rule: (aim() === "rule" && given("rule")) || undefined,
-            start: given("start") === "picture" ? undefined : given("start") || undefined,
-            name: given("name") || undefined,
-            engine: given("engine") || undefined,
-            population: number("population"),
-            priority: number("priority"),
-            stop_when_solved: element.elements.stop_when_solved.checked ? 1 : undefined,
-            set: Object.keys(set).length ? set : undefined,
-        };
-    }
-
-    // The pictures that count, by the name of their part.
-    const files = () => Object.entries({ target: aim() === "picture" && target.file(), start_picture: element.elements.start.value === "picture" && begin.file() }).filter(([, file]) => file);
 
     function send(path, options) {
-        if (!files().length) return post(path, draft(), options);
+        const origin = base === copy ? { config: base.config } : { preset: base.name };
+        const job = { ...origin, ...target.wishes(), ...run.wishes(), set: editor.values() };
+        const files = target.files();
+        if (!files.length) return post(path, job, options);
         const body = new FormData();
-        body.append("job", JSON.stringify(draft()));
-        for (const [name, file] of files()) body.append(name, file);
+        body.append("job", JSON.stringify(job));
+        for (const [name, file] of files) body.append(name, file);
         return postForm(path, body, options);
     }
 
     function changed() {
-        ofStart.hidden = element.elements.start.value !== "picture";
         key = freshKey();
         clearTimeout(timer);
         timer = setTimeout(look, WAIT);
@@ -140,15 +97,19 @@ function form(root, signal, offer, source) {
         if (job) location.hash = `#/jobs/${job.id}`;
     }
 
-    document.addEventListener("paste", (event) => {
-        const [pasted] = [...event.clipboardData.files].filter(({ type }) => type.startsWith("image/"));
-        if (!pasted) return;
-        kinds.querySelector("[value=picture]").checked = true;
-        target.take(pasted);
-    }, { signal });
+    function paste({ clipboardData }) {
+        const [picture] = [...clipboardData.files].filter(({ type }) => type.startsWith("image/"));
+        if (picture) target.take(picture);
+    }
+
+    document.addEventListener("paste", paste, { signal });
     editor.reset(base.config);
     look();
+    return h("div", { class: "columns form" }, element, preview.element);
 }
 
 // Sent with a submission, so that a second click is no second job; `randomUUID` is not there without TLS.
-const freshKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+function freshKey() {
+    const bytes = [...crypto.getRandomValues(new Uint8Array(16))];
+    return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,24 @@
+// The numbers of a training that matter, large: {element, update(job)}.
+
+import { h, setText } from "./dom.js";
+import { count, loss } from "./format.js";
+
+export function figures() {
+    const names = ["Soft loss", "Hard loss", "Solved", "Active gates"];
+    const values = names.map(() => h("dd", { class: "number" }));
+    const element = h(
+        "dl",
+        { class: "figures card" },
+        names.map((name, i) => h("div", {}, h("dt", {}, name), values[i])),
+    );
+    const update = (job) => {
+        const solved = job.population > 1 ? `${job.solved} of ${job.population}` : job.solved ? "yes" : "not yet";
+        [
+            loss(job.soft_loss),
+            loss(job.hard_loss),
+            job.hard_loss === null ? "–" : solved,
+            count(job.active_gates),
+        ].forEach((text, i) => setText(values[i], text));
+    };
+    return { element, update };
+}

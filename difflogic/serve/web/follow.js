@@ -1,0 +1,44 @@
+// A job's stream, which brings all that was and all that comes.
+
+import { listen } from "./events.js";
+import { announcer, showConnection } from "./notices.js";
+import { isOver, standing } from "./progress.js";
+
+// `parts` follow the job by `update(job)`, `handlers` hear the stream's other events. The function that comes back is to
+// be called with the job as it is after an action, or with null where it is gone.
+export function follow(signal, job, place, parts, handlers) {
+    const say = announcer();
+    let stream = null,
+        current = job;
+
+    function changed(now) {
+        if (now === null) {
+            location.hash = "#/";
+            return;
+        }
+        if (now.id !== job.id || now.version < current.version) return;
+        const goesOn = isOver(current) && !isOver(now);
+        current = now;
+        document.title = `${now.name} · difflogic`;
+        parts.forEach((part) => part.update(now));
+        say(now, standing(now));
+        if (goesOn) begin();
+    }
+
+    // Again after a retry: the stream of a job ends with it.
+    function begin() {
+        stream?.abort();
+        stream = new AbortController();
+        signal.addEventListener("abort", () => stream.abort(), { once: true });
+        const heard = (state, message) => {
+            showConnection(state, message);
+            if (state === "over" && message) place.show(new Error(message));
+        };
+        const end = ({ status }) => status === "deleted" && changed(null);
+        listen(`/jobs/${job.id}/events`, { job: changed, end, ...handlers }, heard, stream.signal);
+    }
+
+    parts.forEach((part) => part.update(job));
+    begin();
+    return changed;
+}

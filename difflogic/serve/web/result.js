@@ -1,0 +1,28 @@
+// What a follow-up job found, in words or as a table; null where there is nothing to say.
+
+import { h } from "./dom.js";
+import { count } from "./format.js";
+
+export function resultOf({ result }) {
+    const { gates, equal, measures, left_out: left } = result ?? {};
+    if (gates)
+        return h(
+            "p",
+            {},
+            `${count(gates.before)} gates became ${count(gates.after)}, ${equal ? "proved equal" : "not proved equal"}.`,
+        );
+    if (measures)
+        return h(
+            "table",
+            { class: "measures" },
+            h(
+                "tbody",
+                {},
+                Object.entries(measures).map(([name, text]) =>
+                    h("tr", {}, h("th", { scope: "row" }, name.replaceAll("-", " ")), h("td", {}, text)),
+                ),
+            ),
+        );
+    const words = Object.entries(left ?? {}).map(([format, reason]) => `${format} was left out: ${reason}`);
+    return words.length ? h("p", {}, words.join(" ")) : null;
+}
