@@ -208,6 +208,7 @@ def test_a_wrong_field_is_marked_and_undone(opened):
 
 def test_every_field_of_a_configuration_can_be_set(opened, live):
     page = opened("#/new")
+    page.see("MB", ".preview")
     with live.client() as client:
         wanted = [each["path"] for each in client.get("/fields").json()["fields"]]
     names = page.js("[...document.querySelectorAll('.section [name]')].map((e) => e.name)")
@@ -252,6 +253,7 @@ def test_without_a_mouse(opened, live):
 def test_curves_are_zoomed_and_read_off_by_keys_and_mouse(opened, trained):
     page = opened(f"#/jobs/{trained}")
     shown = ".curves output"
+    page.wait("document.querySelectorAll('.curves .dot.hard').length === 2 * 31")
     page.see("epochs 0 to 1,500", shown)
     page.tab_to("Curves of the soft")
     page.press("+")
@@ -327,15 +329,23 @@ def test_a_lost_server_is_said_and_found_again(browser, tmp_path):
         page.close()
 
 
-PLACES = ("#/", "#/new", "#/devices", "#/compare/", "#/jobs/{}", "#/compare/{}")
+PLACES = {
+    "#/": (".jobs", "tiny"),
+    "#/new": (".preview", "MB"),
+    "#/devices": (".device", "Memory"),
+    "#/compare/": ("main", "Nothing to compare"),
+    "#/jobs/{}": (".gates", "at epoch 1,500"),
+    "#/compare/{}": (".compared", "tiny"),
+}
+"""Where there is something to see, and what shows that it is there."""
 
 
-def visit(page: Page, place: str) -> None:
+def visit(page: Page, place: str, job: str) -> None:
     """Until it has what it shows, and every part of it is open."""
-    page.js(f"location.hash = {json.dumps(place)}")
-    page.wait("document.querySelector('main h1') && !document.querySelector('main > [aria-busy]')")
-    if "jobs/" in place:
-        page.see("at epoch 1,500", ".gates")
+    selector, text = PLACES[place]
+    page.js(f"location.hash = {json.dumps(place.format(job))}")
+    page.see(text, selector)
+    if selector == ".gates":
         page.see("metrics.csv", ".files")
     page.js("document.querySelectorAll('details').forEach((each) => each.open = true)")
     page.js("new Promise((done) => setTimeout(done, 300))")
@@ -344,7 +354,7 @@ def visit(page: Page, place: str) -> None:
 def test_nothing_is_wider_than_a_phone(opened, trained):
     page = opened(width=PHONE[0], height=PHONE[1])
     for place in PLACES:
-        visit(page, place.format(trained))
+        visit(page, place, trained)
         assert page.js("document.documentElement.scrollWidth") <= PHONE[0], place
 
 
@@ -374,7 +384,7 @@ def test_it_can_be_read_in_both_schemes(opened, trained, dark):
     red = page.js("Number(getComputedStyle(document.body).backgroundColor.match(/[0-9]+/)[0])")
     assert (red < 64) == dark
     for place in PLACES:
-        visit(page, place.format(trained))
+        visit(page, place, trained)
         assert page.js(CONTRAST) == [], place
 
 
@@ -382,7 +392,7 @@ def test_everything_that_takes_the_focus_has_a_name_and_a_role(opened, trained):
     page = opened()
     page.call("Accessibility.enable")
     for place in PLACES:
-        visit(page, place.format(trained))
+        visit(page, place, trained)
         nodes = page.call("Accessibility.getFullAXTree")["nodes"]
         focusable = [
             each

@@ -67,7 +67,7 @@ function trainingView(root, signal, job) {
         log.element,
     );
 
-    const draw = () => plot.show(...seriesOfOne(rows), rows.last || job.epochs);
+    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, job.epoch) || job.epochs);
     const grown = (found) => {
         rows.add(found);
         draw();
