@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -60,6 +60,19 @@ def _repeat(client: Client, job: Job) -> int:
             status = event.data["status"]
         click.echo(json.dumps({"event": event.name, event.name: event.data}))
     return 0 if status == "done" else 1
+
+
+def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
+    """What a follow-up found; what it has nothing to say of is left out."""
+    lines = []
+    for name, value in result.items():
+        if isinstance(value, dict):
+            lines += [f"{indent}{name}:", *result_lines(value, indent + "  ")] if value else []
+        elif isinstance(value, list):
+            lines.append(f"{indent}{name}: {', '.join(map(str, value))}")
+        elif value not in (None, ""):
+            lines.append(f"{indent}{name}: {str(value).lower() if isinstance(value, bool) else value}")
+    return lines
 
 
 class _Follower:
@@ -129,7 +142,6 @@ class _Follower:
             self._screen.say(f"The job {job['id']} is {job['status']}.")
             return 1
         summary = self._client.text(job["id"], "summary.txt")
-        lines = [f"{name}: {value}" for name, value in (job["result"] or {}).items()]
-        self._screen.say("\n".join(["", summary.rstrip()] if summary else lines))
+        self._screen.say("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
         self._screen.say(f"Its files: difflogic fetch {job['id']} DIR")
         return 0

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from difflogic.cli import main as cli
+from difflogic.cli.following import result_lines
 from difflogic.errors import UsageError
 from difflogic.serve import client as clients
 from difflogic.serve.client import SERVER, TOKEN, Client
@@ -214,6 +215,17 @@ def test_lists_go_on_over_pages(tmp_path: Path) -> None:
         for number in range(5):
             client.submit({"preset": "lizard", "name": f"job {number}"})
         assert [job["name"] for job in client.jobs(limit=2)] == [f"job {number}" for number in range(4, -1, -1)]
+
+
+def test_results_of_follow_ups_in_lines() -> None:
+    found = {
+        "gates": {"before": 5, "after": 3},
+        "equal": True,
+        "note": "",
+        "task": None,
+        "formats": {"c": ["a.h", "b.c"]},
+    }
+    assert result_lines(found) == ["gates:", "  before: 5", "  after: 3", "equal: true", "formats:", "  c: a.h, b.c"]
 
 
 def test_an_answer_that_is_not_our_servers(monkeypatch) -> None:
