@@ -104,4 +104,7 @@ async def _invalid(_request: Request, error: Any) -> Response:
 
 
 async def _refused(_request: Request, error: Any) -> Response:
+    """What the framework refuses; where it could not read a body, because of the gate's reason."""
+    if isinstance(error.__cause__, ApiError):
+        return _answer(error.__cause__)
     return _answer(faults.of_status(error.status_code, error.headers))

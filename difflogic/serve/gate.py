@@ -35,19 +35,13 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
+CLOSE = {"connection": "close"}
+"""Of an answer to a request that was not read to its end."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
 
 
 BODY_S = 30.0
 """Between two pieces of a body; who is slower holds a connection for nothing."""
-
-
-class _BodyError(Exception):
-    """A body that is not taken."""
-
-    def __init__(self, why: ApiError) -> None:
-        super().__init__(why.message)
-        self.why = why
 
 
 class Gate:
@@ -63,8 +57,8 @@ class Gate:
         visit = _Visit(send)
         try:
             await self._app(scope, _limited(scope, receive, self._most(scope)), visit.send)
-        except _BodyError as error:
-            await visit.refuse(error.why)
+        except ApiError as error:
+            await visit.refuse(error)
         except StoreError as error:
             tell("store", logging.ERROR, why=str(error))
             await visit.refuse(ApiError(503, "store", "The store cannot be used just now; the server's log says why."))
@@ -120,7 +114,7 @@ class _Visit:
         if self.status:
             return
         body = json.dumps(fault.body).encode()
-        fields = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+        fields = {"content-type": "application/json", "content-length": str(len(body)), **CLOSE}
         start: MutableMapping[str, Any] = {
             "type": "http.response.start",
             "status": fault.status,
@@ -131,10 +125,10 @@ class _Visit:
 
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """`receive` until `most` bytes have come. Raises _BodyError, at once where the request says that it is longer."""
+    """`receive` until `most` bytes have come. Raises ApiError, at once where the request says that it is longer."""
     length = Headers(scope=scope).get("content-length", "")
     said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
-    too_large = _BodyError(ApiError(413, "too_large", f"The body is larger than {most} bytes."))
+    too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)
     came, is_whole = 0, False
 
     async def read() -> Message:
@@ -146,7 +140,7 @@ def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
         try:
             message = await asyncio.wait_for(receive(), BODY_S)
         except TimeoutError:
-            raise _BodyError(ApiError(408, "too_slow", f"No more of the body came in {BODY_S:.0f} seconds.")) from None
+            raise ApiError(408, "too_slow", f"No more of the body came in {BODY_S:.0f} seconds.", CLOSE) from None
         came += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if came > most:

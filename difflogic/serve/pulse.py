@@ -20,7 +20,7 @@ from anyio import to_thread
 from difflogic.errors import StoreError
 from difflogic.serve import rows
 from difflogic.serve.jobs import Job
-from difflogic.serve.logs import tell
+from difflogic.serve.logs import LOGGER, tell
 from difflogic.serve.store import Store
 from difflogic.serve.telemetry import Telemetry
 
@@ -144,6 +144,8 @@ class Pulse:
                 await self._look()
             except (StoreError, OSError) as error:
                 tell("pulse", logging.ERROR, why=str(error))
+            except Exception:  # noqa: BLE001  it is told, and whoever listens is not left alone
+                LOGGER.exception("pulse")
 
     async def _look(self) -> None:
         (jobs, gone, version), drawn = await to_thread.run_sync(self._news)

@@ -1,7 +1,7 @@
 """Rows of a run's metrics.jsonl by epoch, without reading what comes before them.
 
 The file grows while it is read, and may be cut back to a checkpoint and grow again, with the same rows. Only whole
-lines count, and of a population only whole epochs.
+lines count, up to the first that is damaged, and of a population only whole epochs.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def _last_epoch(file: BinaryIO) -> int:
         start = _line_start(file, start - 1, 0)
         file.seek(start)
         line = file.readline()
-        if line.endswith(b"\n"):
-            return _epoch(line)
+        if (found := _epoch(line)) is not None:
+            return found
     return 0
 
 
@@ -100,7 +100,8 @@ def _seek(file: BinaryIO, epoch: int) -> None:
         start = _line_start(file, middle, low)
         file.seek(start)
         line = file.readline()
-        if line.endswith(b"\n") and _epoch(line) <= epoch:
+        found = _epoch(line)
+        if found is not None and found <= epoch:
             low = start + len(line)
         else:
             high = start
@@ -119,17 +120,21 @@ def _line_start(file: BinaryIO, position: int, least: int) -> int:
     return least
 
 
-def _epoch(line: bytes) -> int:
-    found = EPOCH.search(line)
-    assert found is not None, line
-    return int(found[1])
+def _epoch(line: bytes) -> int | None:
+    """None for a line that is not whole."""
+    found = EPOCH.search(line) if line.endswith(b"\n") else None
+    return None if found is None else int(found[1])
 
 
 def _rows(file: BinaryIO) -> Iterator[Row]:
     while line := file.readline():
         if not line.endswith(b"\n"):
             return
-        yield json.loads(line)
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return
+        yield row
 
 
 def _whole(rows: Iterator[Row], limit: int | None, members: int) -> Iterator[Row]:

@@ -370,6 +370,29 @@ def test_rows_of_a_file_that_ends_in_the_middle(tmp_path):
         assert rows.last(tmp_path) == 9
         assert [each["epoch"] for each in rows.after(tmp_path, 8, 5)] == [9]
     assert rows.after(tmp_path / "absent", 0, 5) == []
+    assert rows.last(tmp_path / "absent") == 0
+
+
+def test_rows_up_to_a_damaged_line(tmp_path):
+    Journal(tmp_path, [0], [[row(epoch) for epoch in range(1, 11)]]).close()
+    path = tmp_path / "metrics.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:6], b"\0" * 50 + b"\n", *lines[7:]]))
+    assert [each["epoch"] for each in rows.after(tmp_path, 3, 50)] == [4, 5, 6]
+    path.write_bytes(b"".join([*lines[:6], b"\0" * 50 + b"\n"]))
+    assert rows.last(tmp_path) == 6
+
+
+def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
+    def fail(_: int) -> None:
+        monkeypatch.undo()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(live.store, "changes", lambda *_, **__: fail(0))
+    training.train(2)
+    training.end()
+    assert epochs_of(listen(live, f"/jobs/{training.job.id}/events")) == [1, 2]
+    until(lambda: "ZeroDivisionError" in caplog.text)
 
 
 def test_who_leaves_in_the_middle_is_forgotten(live):

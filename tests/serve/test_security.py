@@ -399,6 +399,11 @@ def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> 
     pieces = (b"x" * 10_000 for _ in range(50))
     error(client.post("/jobs", content=pieces, headers=headers), 413, "too_large")
     error(upload(client, bytes(CAPS.upload + 1)), 413, "too_large")
+    job = submit(client)
+    error(client.patch(f"/jobs/{job}", content=large, headers=headers), 413, "too_large")
+    pieces = (b"x" * 10_000 for _ in range(50))
+    error(client.patch(f"/jobs/{job}", content=pieces, headers=headers), 413, "too_large")
+    error(client.post("/session", content=large, headers=headers), 413, "too_large")
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
