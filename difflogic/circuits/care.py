@@ -25,13 +25,6 @@ class Care(Protocol):
         """The patterns of the nodes that occur, each once; None: all of them."""
 
 
-class Everything:
-    """Every pattern."""
-
-    def patterns(self, graph: Graph, nodes: Sequence[int]) -> Samples | None:
-        return None
-
-
 class Recorded:
     """What was seen on samples of the inputs, uint64 `[inputs, N]`, and nothing else."""
 
