@@ -96,6 +96,8 @@ class _Follower:
                 self._tell(job)
             elif event.name == "rows":
                 self._rows(job, event.data)
+            elif event.name == "end":
+                job = {**job, **event.data}  # `deleted` is no state of a job
         return self._end(job)
 
     def _lost(self, why: str) -> None:
