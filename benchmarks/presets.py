@@ -222,6 +222,8 @@ def main() -> None:
             append(NAME, [measured(name, path, options.engine, _tell)])
     except DifflogicError as error:
         parser.exit(error.exit_code, f"{error}\n")
+    except KeyboardInterrupt:
+        parser.exit(130, "Stopped: what is there is kept, and the same command goes on from it.\n")
 
 
 def _tell(step: Step) -> None:
