@@ -220,6 +220,7 @@ class DeviceList(BaseModel):
     """The workers."""
 
     devices: list[Worker]
+    now: Annotated[float, Field(description="Seconds since 1970 by the server's clock, as `seen`.")]
     memory: Annotated[int | None, Field(description="Bytes of this machine; null where it does not tell.")]
     free_memory: int | None
 

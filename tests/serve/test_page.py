@@ -312,6 +312,26 @@ def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
     live.store.delete(job.id)
 
 
+def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):
+    first, _ = live.store.submit("ann", draft_of(short_config(epochs=200_000)))
+    reached(live.store, first.id, 50)
+    waiting = [submitted(live, engine="gpu:9") for _ in range(35)]
+    page = opened()
+    rows = "document.querySelectorAll('.jobs li')"
+    page.wait(f"{rows}.length === 31")
+    assert page.js(f"{rows}[0].dataset.id") == first.id
+    page.click(".middle button")
+    page.wait(f"{rows}.length >= 36")
+    assert page.js(f"new Set([...{rows}].map((row) => row.dataset.id)).size === {rows}.length")
+    page.js("document.querySelector('[name=status]').focus()")
+    page.press("R")
+    page.wait(f"{rows}.length === 1")
+    page.click(".jobs [data-action=cancel]")
+    page.see("No job is like that")
+    for each in waiting:
+        live.store.delete(each)
+
+
 def test_a_lost_server_is_said_and_found_again(browser, tmp_path):
     with serving(tmp_path) as first:
         port = int(first.address.rpartition(":")[2])

@@ -25,7 +25,9 @@ def devices(here: Here, asks: Asks) -> Any:
     workers = [asdict(each) for each in here.store.workers()]
     for worker in workers:
         worker["job"] = worker["job"] if worker["job"] in mine else None
-    return reply({"devices": workers, "memory": physical_memory(), "free_memory": free_memory()})
+    return reply(
+        {"devices": workers, "now": here.store.clock(), "memory": physical_memory(), "free_memory": free_memory()}
+    )
 
 
 @router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))

@@ -30,7 +30,7 @@ export class Chart {
         steer(this.svg, span, () => ({ left: MARGIN.left, width: this.width - MARGIN.left - MARGIN.right }));
     }
 
-    // [{name, style (a class of the style sheet), points [[x, y], ...], dots, low (of a band: [[x, y], ...])}]
+    // [{name, style (a class of the style sheet), points [[x, y], ...], dots, low (of a band: [[x, y], ...]), spread}]
     show(series) {
         this.series = series;
         this.draw();
@@ -142,17 +142,19 @@ export class Chart {
         this.series.forEach((each, index) => {
             if (!this.legend.children[index]) this.legend.append(h("li", {}, h("span", {}), h("b", {})));
             const item = this.legend.children[index];
-            const value = this.valueOf(each);
             item.className = each.style;
             setText(item.firstChild, each.name);
-            setText(item.lastChild, value === null ? "" : this.write.value(value));
+            setText(item.lastChild, this.valueOf(each));
         });
     }
 
-    valueOf({ points, low }) {
+    // Of a band its height, or where `spread` is set both its edges.
+    valueOf({ points, low, spread }) {
         const at = this.span.cursor ?? points.at(-1)?.[0];
         const point = nearest(points, at);
-        if (!point) return null;
-        return low ? point[1] - nearest(low, at)[1] : point[1];
+        if (!point) return "";
+        const { value } = this.write,
+            from = low ? nearest(low, at)[1] : 0;
+        return spread ? `${value(from)} to ${value(point[1])}` : value(point[1] - from);
     }
 }

@@ -105,13 +105,11 @@ export function seriesOfOne(rows) {
     const best = rows.best;
     if (!best) return [[], []];
     const others = [...rows.seeds.values()].filter((member) => member !== best);
-    const crowd = (list) =>
-        others.slice(0, 1).map(() => ({
-            name: "others",
-            style: "crowd",
-            points: others.length === 1 ? others[0][list] : envelope(others, list, Math.max),
-            low: others.length === 1 ? undefined : envelope(others, list, Math.min),
-        }));
+    const crowd = (list) => {
+        if (!others.length) return [];
+        const [points, low] = [Math.max, Math.min].map((choose) => envelope(others, list, choose));
+        return [{ name: "others", style: "crowd", points, low, spread: true }];
+    };
     return [
         [
             ...crowd("soft"),

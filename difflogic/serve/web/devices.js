@@ -1,6 +1,6 @@
 // The workers: which device each has, what it does, its memory, and its speed over the last minutes.
 
-import { get } from "./api.js";
+import { get, UNREACHABLE } from "./api.js";
 import { h, repeat, s, setText } from "./dom.js";
 import { bytes, duration, rate } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
@@ -19,7 +19,7 @@ export function devicesView(root, signal) {
 
     async function load() {
         try {
-            const { devices, memory, free_memory: free } = await get("/devices", { signal });
+            const { devices, now, memory, free_memory: free } = await get("/devices", { signal });
             place.clear();
             nothing.hidden = devices.length > 0;
             setText(
@@ -37,7 +37,7 @@ export function devicesView(root, signal) {
                     cards.set(worker.name, deviceCard(worker));
                     list.append(cards.get(worker.name).element);
                 }
-                cards.get(worker.name).update(worker);
+                cards.get(worker.name).update(worker, now - worker.seen);
             }
         } catch (error) {
             if (!signal.aborted) place.show(error);
@@ -51,7 +51,7 @@ function deviceCard(worker) {
     const values = names.map(() => h("dd", { class: "number" }));
     const work = h("p", {}),
         speeds = [];
-    let shown = "";
+    let shown = null;
     const line = s("svg", {
         class: "spark",
         viewBox: `0 0 ${KEPT} 24`,
@@ -73,18 +73,16 @@ function deviceCard(worker) {
         ),
     );
 
-    function update(now) {
-        const silent = (Date.now() - 1000 * now.seen) / 1000;
-        const state = silent > SILENT ? ["failed", "Silent"] : now.job ? ["running", "At work"] : ["queued", "Free"];
+    // `age`: seconds since it was seen.
+    function update(now, age) {
+        const busy = now.job !== null || now.epochs_per_s !== null; // jobs of others are not named
+        const state = age > SILENT ? ["failed", "Silent"] : busy ? ["running", "At work"] : ["queued", "Free"];
         [pill.dataset.status] = state;
         setText(pill, state[1]);
-        name(now.job);
-        [
-            rate(now.job ? now.epochs_per_s : null),
-            bytes(now.memory),
-            silent < 3 ? "now" : `${duration(silent)} ago`,
-        ].forEach((text, i) => setText(values[i], text));
-        speeds.push(now.job ? (now.epochs_per_s ?? 0) : 0);
+        name(now.job, busy ? "Works for somebody else" : "Waits for a job");
+        const seen = age < 3 ? "now" : `${duration(age)} ago`;
+        [rate(now.epochs_per_s), bytes(now.memory), seen].forEach((text, i) => setText(values[i], text));
+        speeds.push(now.epochs_per_s ?? 0);
         if (speeds.length > KEPT) speeds.shift();
         const most = Math.max(1e-9, ...speeds);
         const points = speeds.map((speed, i) => `${KEPT - speeds.length + i} ${(23 - (22 * speed) / most).toFixed(1)}`);
@@ -92,17 +90,17 @@ function deviceCard(worker) {
     }
 
     // The job by name, asked for when it is another one.
-    async function name(id) {
+    async function name(id, otherwise) {
+        if (id === null) work.replaceChildren(h("span", { class: "quiet" }, otherwise));
         if (id === shown) return;
         shown = id;
-        work.replaceChildren(h("span", { class: "quiet" }, id ? "Works" : "Waits for a job"));
-        if (!id) return;
+        if (id === null) return;
         try {
             const job = await get(`/jobs/${id}`);
             if (shown === id) work.replaceChildren("Works on ", h("a", { href: `#/jobs/${id}` }, job.name));
         } catch (error) {
-            if (error.status !== 404) throw error;
-            work.replaceChildren(h("span", { class: "quiet" }, "Works for somebody else")); // jobs of others are not shown
+            if (error.status !== 404 && error.status !== UNREACHABLE) throw error;
+            shown = null; // deleted, or not to be had just now: asked for again
         }
     }
     return { element, update };

@@ -13,7 +13,8 @@ import { follow } from "./follow.js";
 import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
-import { errorPlace } from "./notices.js";
+import { announce, errorPlace } from "./notices.js";
+import { standing } from "./progress.js";
 import { rowsTable } from "./rows-table.js";
 
 export async function jobView(root, signal, id) {
@@ -22,6 +23,7 @@ export async function jobView(root, signal, id) {
         const job = await get(`/jobs/${id}`, { signal });
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
+        announce(`${job.name}: ${standing(job)}`);
         (job.kind === "train" ? trainingView : followUpView)(root, signal, job);
     } catch (error) {
         if (!signal.aborted)

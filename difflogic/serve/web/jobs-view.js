@@ -78,7 +78,7 @@ export function jobsView(root, signal) {
 
     function later() {
         clearTimeout(timer);
-        timer = setTimeout(load, 250);
+        timer = setTimeout(() => load(), 250);
     }
 
     const wanted = () =>
@@ -86,19 +86,20 @@ export function jobsView(root, signal) {
             .map(([name, { value }]) => [name, value.trim()])
             .filter(([, value]) => value);
 
+    const ask = (more) => get(`/jobs?${new URLSearchParams([...wanted(), ["limit", PAGE], ...more])}`, { signal });
+
+    // The first page, what runs before everything else, or the one that goes on from `before`.
     async function load(before = null) {
-        const query = new URLSearchParams([
-            ...wanted(),
-            ["limit", PAGE],
-            ...(typeof before === "string" || typeof before === "number" ? [["before", before]] : []),
-        ]);
         const mine = ++turn;
         try {
-            const found = await get(`/jobs?${query}`, { signal });
+            const [running, found] = await Promise.all([
+                before === null && !filters.status.value ? ask([["status", "running"]]) : { jobs: [] },
+                ask(before === null ? [] : [["before", before]]),
+            ]);
             if (mine !== turn) return;
             place.clear();
-            if (!query.has("before")) clear();
-            found.jobs.forEach((job) => rows.has(job.id) || add(job, false));
+            if (before === null) clear();
+            for (const job of [...running.jobs, ...found.jobs]) if (!rows.has(job.id)) add(job, false);
             next = found.next;
             more.hidden = next === null;
             tell();

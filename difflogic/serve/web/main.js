@@ -1,6 +1,6 @@
 // The page begins here: sign in, then one view for each address behind the #.
 
-import { currentSession, signOut, whenSignedOut } from "./api.js";
+import { currentSession, signOut, UNREACHABLE, whenSignedOut } from "./api.js";
 import { compareView } from "./compare-view.js";
 import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
@@ -68,8 +68,13 @@ document.querySelector(".skip").addEventListener("click", (event) => {
     main.focus();
 });
 document.getElementById("leave").addEventListener("click", async () => {
-    await signOut();
-    enter(null);
+    try {
+        await signOut();
+        enter(null);
+    } catch (error) {
+        if (error.status !== UNREACHABLE) throw error;
+        showConnection("waiting", error.message);
+    }
 });
 addEventListener("hashchange", () => route(true));
 whenSignedOut(() => signedIn && enter(null));
