@@ -197,14 +197,10 @@ class Leases(Records):
 
     def reap(self) -> list[Job]:
         """Bury every worker that is gone, however it ended. Raises OSError."""
-        here = presence.host()
-        names = {each.name for each in self.workers() if each.host == here}
         with self.database.reading() as connection:
-            query = "SELECT DISTINCT worker FROM jobs WHERE status = 'running'"
-            names |= {row["worker"] for row in connection.execute(query)} - {
-                each.name for each in self.workers() if each.host != here
-            }
-        gone = [name for name in sorted(names) if presence.is_gone(self.folder, name)]
+            query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
+            names = [row["name"] for row in connection.execute(query)]
+        gone = [name for name in names if presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.bury(name, "its worker was killed")]
 
     def _held(self, connection: sqlite3.Connection, job: str, lease: int) -> sqlite3.Row:
