@@ -22,7 +22,7 @@ from difflogic.errors import ServiceError
 from difflogic.serve.client import API, Client
 from difflogic.serve.store import Store
 
-LONGEST_S = 4.0
+LONGEST_S = 6.0
 """Between the moment a server is ready and its end, at most; by then a job is through."""
 QUEUE = 2
 """Jobs that wait: enough for the worker to be never idle."""
@@ -126,7 +126,7 @@ class Load:
         """Every row once, in order, whatever happens to the server on the way."""
         epoch = 0
         try:
-            for event in client.events(job, self._lost):
+            for event in client.events(job, lost=self._lost):
                 for row in event.data if event.name == "rows" else ():
                     if row["epoch"] != epoch + 1:
                         self.wrong.append(f"{job}: a client saw row {row['epoch']} after {epoch}")
@@ -159,11 +159,14 @@ def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGE
             served.start()
         load.over.set()
         load.join()
+        store = Store.existing(served.folder)
+        for job in load.acknowledged:
+            jobs.ended(store, job)
     finally:
         load.over.set()
         served.end(signal.SIGTERM)
     outcome.seconds = time.monotonic() - begin
-    _judge(Store.existing(served.folder), load, hand, outcome)
+    _judge(store, load, hand, outcome)
     return outcome
 
 
