@@ -22,7 +22,7 @@ export function compareView(root, signal, ids) {
     const nothing = empty("Nothing to compare", "Add a run above, or tick some in the list of jobs.");
     const shown = h(
         "div",
-        {},
+        { class: "stacked" },
         h(
             "section",
             { class: "card", "aria-labelledby": "curves-title" },

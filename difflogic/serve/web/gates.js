@@ -82,11 +82,14 @@ export function gatesPanel(span) {
         const { epoch, counts } = counted.at(-1),
             all = counts.reduce((a, b) => a + b, 0),
             most = Math.max(1, ...counts);
+        const which = wires.checked ? "" : ", wires not counted";
         setText(
             table.caption,
-            `${count(all)} gates at epoch ${count(epoch)}${wires.checked ? "" : ", wires not counted"}`,
+            all
+                ? `${count(all)} gates at epoch ${count(epoch)}${which}`
+                : `All gates are wires at epoch ${count(epoch)}`,
         );
-        const shown = [...counts.keys()].filter((gate) => wires.checked || !WIRES.includes(gate));
+        const shown = [...counts.keys()].filter((gate) => all && (wires.checked || !WIRES.includes(gate)));
         table.tBodies[0].replaceChildren(...shown.map((gate) => row(gate, counts[gate], most)));
     }
 

@@ -25,7 +25,11 @@ export function signInView(root, signal, entered) {
             "form",
             { class: "card sign-in", onsubmit: submit },
             h("h1", {}, "Sign in"),
-            h("p", { class: "quiet" }, "The token was printed when the server started; whoever runs it has it."),
+            h(
+                "p",
+                { class: "quiet" },
+                "Whoever runs the server has the token; one that the server made is in the file token of its folder.",
+            ),
             h("label", { class: "field" }, "Token", token),
             place.element,
             h("div", { class: "buttons" }, button),
