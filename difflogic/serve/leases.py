@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from difflogic.serve import presence
 from difflogic.serve.jobs import Job, LeaseLostError, Status, Wanted
@@ -20,8 +20,8 @@ GRACE_S = 10.0
 """After the end of a lease, for whoever watches over its worker to end it: only then others may take the job."""
 ALIVE_S = 60.0
 """A worker that was not seen for so long does not keep the jobs of its device from others."""
-LOST = {"cancel": "cancelled", "pause": "paused", None: "queued", "requeue": "queued"}
-"""What a job becomes whose worker is gone, by what was asked of it."""
+LOST: dict[Wanted | None, Status] = {"cancel": "cancelled", "pause": "paused", None: "queued", "requeue": "queued"}
+"""What a job becomes that its worker left, by what was asked of it."""
 PROGRESS = frozenset(
     ("phase", "epoch", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s", "saved_epoch")
 )
@@ -148,12 +148,12 @@ class Leases(Records):
         self,
         job: str,
         lease: int,
-        status: Status,
+        status: Literal["done", "failed"],
         reason: str | None = None,
         result: dict[str, Any] | None = None,
         **progress: Any,
     ) -> Job:
-        """The worker is through with the job, which is `done`, `failed`, `cancelled` or `paused` now.
+        """The worker is through with the job, which is `done` or `failed` now.
 
         Raises LeaseLostError as `beat` does.
         """
@@ -161,16 +161,21 @@ class Leases(Records):
         found = {} if result is None else {"result": json.dumps(result)}
         with self.database.writing() as connection:
             row = self._held(connection, job, lease)
-            ended = None if status == "paused" else self._now()
             self._hold(connection, row["worker"], None)
-            return change(connection, job, **_FREE, status=status, reason=reason, ended=ended, **found, **progress)
+            ended = {"ended": self._now()}
+            return change(connection, job, **_FREE, **ended, status=status, reason=reason, **found, **progress)
 
     def release(self, job: str, lease: int, **progress: Any) -> Job:
-        """The worker stops in good order; the job waits for the next one. Raises LeaseLostError as `beat` does."""
+        """The worker stopped in good order: the job is what was asked of it, and else waits for the next worker.
+
+        Who asked may have thought better of it meanwhile. Raises LeaseLostError as `beat` does.
+        """
         with self.database.writing() as connection:
             row = self._held(connection, job, lease)
             self._hold(connection, row["worker"], None)
-            return change(connection, job, **_FREE, status="queued", **progress)
+            status = LOST[row["wanted"]]
+            ended = self._now() if status == "cancelled" else None
+            return change(connection, job, **_FREE, status=status, reason=None, ended=ended, **progress)
 
     def fall(self, job: str, lease: int, reason: str) -> Job:
         """The worker is well, but this try ended badly: it counts as one lost. Raises LeaseLostError as `beat` does."""

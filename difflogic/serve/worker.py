@@ -17,11 +17,11 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
 from difflogic.serve.job_log import logged_to, say
-from difflogic.serve.jobs import Job, LeaseLostError, Status, Wanted
+from difflogic.serve.jobs import Job, LeaseLostError
 from difflogic.serve.lease import LOST, Lease
 from difflogic.serve.memory import resident_memory
 from difflogic.serve.phases import Limits
@@ -38,7 +38,7 @@ SEEN_S = 5.0
 ROOM = 16 << 20
 """Bytes that must be free before a job is taken."""
 PULSE_S = 0.5
-ENDED: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
+Ending = Literal["done", "failed"]
 BROKEN = 4
 """Exit status of a worker whose device cannot be used."""
 
@@ -137,14 +137,12 @@ class Worker:
         progress = lease.progress | {"epoch": run.state.epoch}
         if run.interrupted is None:
             self._end(lease, "done", None, **progress)
-        elif lease.wanted in ENDED:
-            self._end(lease, ENDED[lease.wanted], None, **progress)
         else:
             self.stopping = self.stopping or lease.wanted is None
-            say("stopped in good order, at epoch " + str(run.state.epoch))
-            self.store.release(lease.job.id, lease.number, **progress)
+            released = self.store.release(lease.job.id, lease.number, **progress)
+            say(f"stopped at epoch {run.state.epoch}: {released.status}")
 
-    def _end(self, lease: Lease, status: Status, reason: str | None, **progress: Any) -> None:
+    def _end(self, lease: Lease, status: Ending, reason: str | None, **progress: Any) -> None:
         say(reason or status)
         self.store.finish(lease.job.id, lease.number, status, self._public(reason), None, **progress)
 
@@ -164,7 +162,7 @@ class Worker:
         over = threading.Event()
         pulse = threading.Thread(target=self._pulse, args=(lease, over), daemon=True)
         pulse.start()
-        status: Status = "done"
+        status: Ending = "done"
         result, reason = None, None
         try:
             result = follow(self.store, lease.job)
@@ -184,9 +182,7 @@ class Worker:
             job, number = lease.job.id, lease.number
             if time.monotonic() > deadline:
                 self.store.fall(job, number, f"it took longer than {self.limits.follow_up:.0f} s")
-            elif lease.wanted in ENDED:
-                self.store.finish(job, number, ENDED[lease.wanted])
-            elif lease.wanted == "requeue" or self.stopping:
+            elif lease.wanted is not None or self.stopping:
                 self.store.release(job, number)
             else:
                 continue

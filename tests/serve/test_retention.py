@@ -31,7 +31,11 @@ def jobs(store, draft, clock):
         if status == "paused":
             store.ask(job.id, "pause")
         elif status not in ("queued", "running"):
-            store.finish(job.id, lease, status)
+            if status == "cancelled":
+                store.ask(job.id, "cancel")
+                store.release(job.id, lease)
+            else:
+                store.finish(job.id, lease, status)
             clock.now += DAY
         place = store.place(job.id)
         place.run.mkdir(parents=True)

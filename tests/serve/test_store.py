@@ -133,7 +133,18 @@ def test_a_running_job_is_asked(store, draft):
     assert store.ask(job.id, "pause").wanted == "cancel", "who asked to cancel is not overruled"
     with pytest.raises(ConflictError, match="running"):
         store.delete(job.id)
-    assert store.finish(job.id, lease, "cancelled").wanted is None
+    cancelled = store.release(job.id, lease)
+    assert (cancelled.status, cancelled.wanted, cancelled.ended is not None) == ("cancelled", None, True)
+
+
+@pytest.mark.parametrize("ask", ["pause", None])
+def test_who_thinks_better_of_it_in_time_is_heard(store, draft, ask):
+    job, lease = running(store, draft)
+    store.ask(job.id, "pause")
+    assert store.beat(job.id, lease, 60).wanted == "pause"
+    if ask is None:  # while the worker saves
+        store.resume(job.id)
+    assert store.release(job.id, lease).status == ("paused" if ask else "queued")
 
 
 def test_what_is_over_is_over(store, draft):
