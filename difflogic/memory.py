@@ -1,11 +1,11 @@
-"""How much memory this machine has."""
+"""How much memory this machine has, and how much of it this process takes."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-_MEMINFO = Path("/proc/meminfo")
+_MEMINFO, _STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
 
 
 def physical_memory() -> int | None:
@@ -24,3 +24,11 @@ def free_memory() -> int | None:
         return physical_memory()
     found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
     return 1024 * int(found[0]) if found else physical_memory()
+
+
+def resident_memory() -> int | None:
+    """Bytes that this process takes; None where the system does not tell."""
+    try:
+        return int(_STATM.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None

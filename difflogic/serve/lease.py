@@ -8,9 +8,9 @@ from collections import deque
 from typing import Any
 
 from difflogic.errors import StoreError
+from difflogic.memory import resident_memory
 from difflogic.serve.job_log import say, trim
 from difflogic.serve.jobs import Job, LeaseLostError, Wanted
-from difflogic.serve.memory import resident_memory
 from difflogic.serve.phases import Limits, Phase
 from difflogic.serve.store import Store
 

@@ -20,10 +20,10 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
+from difflogic.memory import resident_memory
 from difflogic.serve.job_log import logged_to, say
 from difflogic.serve.jobs import Job, LeaseLostError
 from difflogic.serve.lease import LOST, Lease
-from difflogic.serve.memory import resident_memory
 from difflogic.serve.phases import Limits
 from difflogic.serve.presence import Presence
 from difflogic.serve.store import Store

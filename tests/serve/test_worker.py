@@ -56,6 +56,9 @@ def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     )
     assert (job.attempts, job.device, job.phase, job.reason) == (0, "cpu", None, None)
     assert job.created <= job.started <= job.ended
+    (hand,) = store.workers()
+    assert (hand.device, hand.job) == ("cpu", None)
+    assert hand.memory is None or hand.memory > 30_000_000, "an engine is loaded in it"
     log = store.place(trained).log.read_text()
     assert "from epoch 0" in log
     assert "epoch 1500: soft loss" in log
