@@ -25,6 +25,7 @@ from difflogic.errors import DifflogicError, UsageError
 from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
 from difflogic.train import restarts, tasks
+from difflogic.train.growth import open_growing
 from difflogic.train.journal import Row
 from difflogic.train.placement import open_engine
 from difflogic.train.population_summary import wilson_interval
@@ -186,11 +187,11 @@ class Outcome:
 def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outcome:
     """Train until the probes say stop, it stalls, or the epochs are used up; all attempts together have `budget`."""
     member = fresh(config, None).members[0]
-    model, judge, rows = engine.open_model(member.job, member.state), Judge(engine, config), []
+    model, judge, rows = open_growing(engine, [member.job], [member.state]), Judge(engine, config), []
     while True:
         model.train(min(interval, config.train.epochs - len(rows)))
-        rows += [Row.of(metrics, 0.0) for metrics in model.drain()]
-        judged, state = model.evaluate(), model.to_cpu()
+        rows += [Row.of(metrics, 0.0) for metrics in model.drain_all()[0]]
+        (judged,), (state,) = model.evaluate_all(), model.to_cpu_all()
         circuit = member.job.circuit.with_logits(state.logits)
         chosen = chosen_by_probes(judge, circuit, member.job.probes, judged)
         over = len(rows) >= config.train.epochs

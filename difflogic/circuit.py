@@ -21,6 +21,9 @@ from difflogic.errors import CircuitError
 
 NETWORKS = ("perceive", "update")
 
+NOISE_STREAM = 0x6E6F6973
+"""`fold_in` data of the noise in start logits ("nois")."""
+
 Array = npt.NDArray[Any]
 ArraysByNetwork = dict[str, list[Array]]
 
@@ -66,10 +69,18 @@ class Circuit:
         return cls(perceive, update, perceive_wires, update_wires, channels, periodic)
 
     @classmethod
-    def initial(cls, model: ModelConfig, seed: int, initial_logit: float = 10.0, narrow_drop: float = 0.0) -> Circuit:
+    def initial(
+        cls,
+        model: ModelConfig,
+        seed: int,
+        initial_logit: float = 10.0,
+        narrow_drop: float = 0.0,
+        logit_noise: float = 0.0,
+    ) -> Circuit:
         """The notebook's start: every gate is the pass-through A; the wiring is drawn from `seed`.
 
-        Its start logit is lower by `narrow_drop` in the update layers that are narrower than the first.
+        Its start logit is lower by `narrow_drop` in the update layers that are narrower than the first. Every logit is
+        moved by up to `logit_noise`, up or down.
         Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
         """
         _, sub = prng.split(prng.key_from_seed(seed))
@@ -85,7 +96,7 @@ class Circuit:
         start[gates.PASS_THROUGH] = initial_logit
         narrow[gates.PASS_THROUGH] = initial_logit - narrow_drop
         update = model.update.widths[1:]
-        return cls.from_arrays(
+        circuit = cls.from_arrays(
             logits={
                 "perceive": [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]],
                 "update": [np.tile(narrow if n < update[0] else start, (n, 1)) for n in update],
@@ -94,6 +105,10 @@ class Circuit:
             channels=model.channels,
             periodic=model.periodic,
         )
+        if not logit_noise:
+            return circuit
+        noise = prng.uniform(prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM), (circuit.gates, gates.GATE_COUNT))
+        return circuit.with_logits(circuit.flat_logits() + np.float32(logit_noise) * (2 * noise - 1))
 
     @property
     def kernels(self) -> int:

@@ -236,15 +236,16 @@ def _user_of(name: str) -> str:
     return {"picture": 'target "picture"', "rule": 'target "rule"', "start_picture": 'start "picture"'}[name]
 
 
-def _require_ascending(name: str, steps: tuple[int, ...], least: int, most: int) -> None:
-    ascending = all(a < b for a, b in itertools.pairwise(steps))
+def _require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int, what: str = "CA steps") -> None:
+    ascending = all(a < b for a, b in itertools.pairwise(numbers))
     require(
-        ascending and all(least <= step <= most for step in steps),
-        f"{name} must be ascending CA steps between {least} and {most}, got {list(steps)}.",
+        ascending and all(least <= number <= most for number in numbers),
+        f"{name} must be ascending {what} between {least} and {most}, got {list(numbers)}.",
     )
 
 
-EPOCH = between(0, 2**31)
+MOST_EPOCHS = 2**31
+EPOCH = between(0, MOST_EPOCHS)
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""
 
@@ -278,6 +279,10 @@ class TrainConfig:
             NOT_NEGATIVE,
         ),
     )
+    logit_noise: float = field(
+        default=0.0,
+        metadata=told("Each start logit is moved by a random number of at most so much, up or down", NOT_NEGATIVE),
+    )
     hardening: float = field(
         default=0.0,
         metadata=told(
@@ -287,6 +292,14 @@ class TrainConfig:
     )
     harden_from: int = field(default=0, metadata=told("Epochs until that share grows from 0", at_least(0)))
     harden_to: int = field(default=0, metadata=told("Epochs until it is reached", at_least(0)))
+    growth_until: tuple[int, ...] = field(
+        default=(),
+        metadata=told(
+            "Epochs until which the grid is smaller than the task's, ascending, one for each size; empty: it never is"
+        ),
+    )
+    growth_sides: tuple[int, ...] = field(default=(), metadata=told("Rows and columns of each smaller grid"))
+    growth_steps: tuple[int, ...] = field(default=(), metadata=told("CA steps on each smaller grid"))
     fire_rate: float = field(
         default=1.0,
         metadata=told("Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE),
@@ -326,6 +339,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        self._check_growth()
         self._check_pool()
         if self.hardening:
             require(
@@ -336,6 +350,14 @@ class TrainConfig:
         require(
             self.lr_end == 1 or self.lr_from < self.lr_to,
             f"lr_to must be later than lr_from, {self.lr_from}, where lr_end is below 1, got {self.lr_to}.",
+        )
+
+    def _check_growth(self) -> None:
+        _require_ascending("growth_until", self.growth_until, 1, MOST_EPOCHS, "epochs")
+        require(
+            len(self.growth_until) == len(self.growth_sides) == len(self.growth_steps),
+            "growth_until, growth_sides and growth_steps need a number for each smaller grid, got "
+            f"{len(self.growth_until)}, {len(self.growth_sides)} and {len(self.growth_steps)}.",
         )
 
     def _check_pool(self) -> None:
@@ -394,6 +416,27 @@ class Config:
                 raster.decode(self.task.start_picture, min(self.model.channels, raster.MAX_BITS))
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
+
+        self._check_growth()
+
+    def _check_growth(self) -> None:
+        """The smaller grids of `train` against the task."""
+        task, train = self.task, self.train
+        if not train.growth_until:
+            return
+        plain_task = task.target != "picture" and task.start == "random" and not task.loss_steps
+        require(
+            plain_task and not task.damage_steps and not train.pool,
+            "A grid grows only with a random start, and without picture, loss_steps, damage and pool.",
+        )
+        for name, numbers, least, most in (
+            ("growth_sides", train.growth_sides, MIN_SIDE, min(task.height, task.width)),
+            ("growth_steps", train.growth_steps, 1, task.steps),
+        ):
+            require(
+                all(least <= number <= most for number in numbers),
+                f"Each of {name} must be between {least} and {most}, the task's own, got {list(numbers)}.",
+            )
 
     def with_(self, **sections: Any) -> Config:
         """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`.

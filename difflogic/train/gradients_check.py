@@ -86,7 +86,7 @@ class Subject:
     def start(cls, config: Config) -> Subject:
         """Before the first epoch."""
         train = config.train
-        circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop)
+        circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
         job = tasks.make_job(config, circuit)
         return cls.of(job, TrainState.initial(job))
 

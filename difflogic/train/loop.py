@@ -22,10 +22,10 @@ from difflogic.train import folder as folders
 from difflogic.train import manifest, pictures, results, start
 from difflogic.train.contest import ContestModel
 from difflogic.train.folder import RunFolder
+from difflogic.train.growth import GrowingModel, open_growing
 from difflogic.train.journal import Row
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.population import open_models
 from difflogic.train.population_summary import summarise_population
 from difflogic.train.session import GiveUp, Session
 from difflogic.train.signals import StopSignals
@@ -178,9 +178,9 @@ class Trainer:
     @contextmanager
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
         members = begin.members
-        model = open_models(self.engine, [member.job for member in members], [member.state for member in members])
+        model = open_growing(self.engine, [member.job for member in members], [member.state for member in members])
         session = Session(model, begin, observer)
-        if isinstance(model, ContestModel):
+        if isinstance(model, ContestModel | GrowingModel):
             model.decided = session.placed
         try:
             yield session

@@ -42,7 +42,7 @@ def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
 
 def _first(config: Config, lender: Circuit | None, path: Path | None) -> Checkpoint:
     train = config.train
-    circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop)
+    circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
     return Checkpoint(config, circuit, TrainState.initial(tasks.make_job(config, circuit)))
