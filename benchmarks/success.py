@@ -52,7 +52,7 @@ SEEDS = {"game-of-life": 32, "checkerboard": 32, "checkerboard-async": 32, "liza
 """How many seeds, from 0 on, chosen before anything was measured."""
 INTERVAL = {"checkerboard": 5}
 """Epochs between looks at the probes, where not 10."""
-RESTARTS = {("checkerboard", "robust"): 3}
+RESTARTS = {("checkerboard", "robust"): 7}
 """How often a recipe begins again, at most; where it is not said, never."""
 FILE = "success.jsonl"
 PAGES = (CHECKOUT / "README.md", CHECKOUT / "benchmarks" / "success.md")
@@ -195,7 +195,7 @@ def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outco
         circuit = member.job.circuit.with_logits(state.logits)
         chosen = chosen_by_probes(judge, circuit, member.job.probes, judged)
         over = len(rows) >= config.train.epochs
-        if chosen or over or (budget and restarts.is_stalled(rows, config.train.epochs, budget)):
+        if chosen or over or (budget and restarts.is_stalled(rows, config.train.epochs, budget, config)):
             model.close()
             return Outcome(circuit, judged, state, rows, chosen)
 

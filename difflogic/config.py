@@ -281,7 +281,7 @@ class TrainConfig:
     )
     logit_noise: float = field(
         default=0.0,
-        metadata=told("Each start logit is moved by a random number of at most so much, up or down", NOT_NEGATIVE),
+        metadata=told("Standard deviation of the noise that every start logit is moved by", NOT_NEGATIVE),
     )
     hardening: float = field(
         default=0.0,

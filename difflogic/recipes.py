@@ -1,12 +1,13 @@
 """Recipes of training: what is changed in a preset so that training succeeds.
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
-a wiring per perception kernel, a faster start, and stochastic hardening (`difflogic.hardening`), spread over the epochs
-that a run has.
+a wiring per perception kernel, a faster start, for boards on smaller grids, and stochastic hardening
+(`difflogic.hardening`), spread over the epochs that a run has.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,19 +20,31 @@ NAMES = ("paper", "robust")
 
 @dataclass(frozen=True)
 class Recipe:
-    """Fields of `train` that it sets, and the shares of all epochs between which hardening grows."""
+    """Fields of `train` that it sets; epochs are shares of all."""
 
     hardening: float
     grows: tuple[float, float]
+    """Between which hardening does."""
     train: dict[str, Any] = field(default_factory=dict)
+    grids: tuple[tuple[float, int, int], ...] = ()
+    """Until when, sides and CA steps of the smaller grids."""
 
     def applied(self, config: Config) -> Config:
         begin, end = (round(share * config.train.epochs) for share in self.grows)
-        growth = {"hardening": self.hardening, "harden_from": begin, "harden_to": max(end, begin + 1)}
+        growth: dict[str, Any] = {"hardening": self.hardening, "harden_from": begin, "harden_to": max(end, begin + 1)}
+        until = [round(share * config.train.epochs) for share, *_ in self.grids]
+        if all(a < b for a, b in itertools.pairwise([0, *until])):  # else a run of a few epochs
+            sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
+            growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
         return config.with_(model={"wiring_per_kernel": True}, train={"initial_logit": 6.0, **self.train, **growth})
 
 
-_BOARD = Recipe(0.9, (0.16, 0.88), {"lr": 0.1, "batch": 1, "epsilon": 1e-6, "narrow_drop": 3.0})
+_BOARD = Recipe(
+    0.8,
+    (0.1, 0.36),
+    {"lr": 0.2, "batch": 1, "epsilon": 1e-6, "narrow_drop": 1.5, "logit_noise": 0.5},
+    ((0.12, 8, 9), (0.2, 12, 14)),
+)
 ROBUST = {
     "game-of-life": Recipe(0.8, (0.1, 0.4333)),
     "checkerboard": _BOARD,

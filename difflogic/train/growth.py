@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from difflogic.config import Config, TrainConfig
-from difflogic.engine import Engine, EngineInfo, EpochMetrics, Evaluation, Job, PopulationModel, TrainState
+from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, PopulationModel, TrainState
 from difflogic.train import tasks
 from difflogic.train.contest import Contest, ContestModel, Decision
 from difflogic.train.population import open_models
@@ -61,10 +61,6 @@ class GrowingModel:
         self._epoch = states[0].epoch
         self._waiting: list[list[EpochMetrics]] = [[] for _ in jobs]
         self._open(states)
-
-    @property
-    def info(self) -> EngineInfo:
-        return self._model.info
 
     def train(self, epochs: int) -> None:
         while epochs > 0:
@@ -117,15 +113,20 @@ class GrowingModel:
     def _open(self, states: Sequence[TrainState]) -> None:
         """The model of this epoch's stage."""
         self._stage = stage_of(self._train, self._epoch)
-        if self._grown:
-            self._model = open_models(self._engine, self._jobs, states)
-            if isinstance(self._model, ContestModel):
-                self._model.decided = self._tell
-        else:
-            jobs = [tasks.make_job(at_stage(job.config, self._stage), job.circuit) for job in self._jobs]
-            self._model = open_models(self._present_engine(), jobs, states)
+        self._model = self._opened(states)
+        self.info = self._model.info
 
-    def _tell(self, decision: Decision) -> None:
+    def _opened(self, states: Sequence[TrainState]) -> PopulationModel:
+        if self._grown:
+            model = open_models(self._engine, self._jobs, states)
+            if isinstance(model, ContestModel):
+                model.decided = self._decided
+            return model
+        jobs = [tasks.make_job(at_stage(job.config, self._stage), job.circuit) for job in self._jobs]
+        return open_models(self._present_engine(), jobs, states)
+
+    def _decided(self, decision: Decision) -> None:
+        self.info = decision.engine
         self.decided(decision)
 
     def _present_engine(self) -> Engine:

@@ -15,6 +15,7 @@ from pathlib import Path
 from difflogic import files, prng
 from difflogic.config import Config
 from difflogic.errors import UsageError
+from difflogic.train import growth
 from difflogic.train.journal import Row
 from difflogic.train.loop import Run
 from difflogic.train.member import Member
@@ -23,9 +24,10 @@ from difflogic.train.observer import Observer
 NAME = "restarts.json"
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
-EARLIEST, WINDOW, LATEST = 0.2, 0.1, 0.6
-"""Shares of all epochs: before the first nothing stalls, flat is what has not fallen for the second, and what is not
-solved by the third never is in time."""
+EARLIEST, WINDOW = 0.2, 0.1
+"""Shares of all epochs: before the first nothing stalls, and flat is what has not fallen for the second."""
+LATE = 3
+"""What is not solved after so many times the first look never is in time."""
 SMALL = 0.03
 """A soft loss below this share of its first value is as good as learned, and hardening may raise it again."""
 MEAN_OF = 10
@@ -42,30 +44,52 @@ def seed_of(seed: int, attempt: int) -> int:
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
-def is_stalled(rows: Sequence[Row], left: int, epochs: int) -> bool:
-    """True where an attempt's soft loss is flat or it is late, and another attempt could still be of use.
+def first_look(config: Config, epochs: int) -> int:
+    """Epochs before which nothing stalls: those on the smallest grid, where it grows."""
+    until = config.train.growth_until
+    return until[0] if until else math.ceil(EARLIEST * epochs)
 
-    `epochs` are those of all attempts, `left` those that were left to this one when it began.
+
+def is_stalled(rows: Sequence[Row], left: int, epochs: int, config: Config) -> bool:
+    """True where an attempt is of no promise or late, and another attempt could still be of use.
+
+    `epochs` are those of all attempts, `left` those that were left to this one when it began; `config` is the run's.
     """
-    done = len(rows)
-    if done < EARLIEST * epochs or left <= 2 * EARLIEST * epochs or left - done < EARLIEST * epochs:
+    done, look = len(rows), first_look(config, epochs)
+    if done < look or left <= 2 * look or left - done < look:
         return False
+    if done >= LATE * look or not math.isfinite(_mean(rows[-MEAN_OF:])):
+        return True
+    return _is_slow(rows, config, look) if config.train.growth_until else _is_flat(rows, epochs)
+
+
+def _is_slow(rows: Sequence[Row], config: Config, look: int) -> bool:
+    """Whether the soft loss of a cell was not half of the first when a grid grew, or is not some time after that."""
+    until = config.train.growth_until
+    judged = [epoch for epoch in until if epoch <= len(rows)]
+    if len(rows) >= until[-1] + look / 2:
+        judged.append(len(rows))
+    first = _mean(rows[:MEAN_OF]) / growth.cells(config, 1)
+    return any(_mean(rows[epoch - MEAN_OF : epoch]) / growth.cells(config, epoch) > first / 2 for epoch in judged)
+
+
+def _is_flat(rows: Sequence[Row], epochs: int) -> bool:
     window = max(MEAN_OF, round(WINDOW * epochs))
     now, before = _mean(rows[-MEAN_OF:]), _mean(rows[-window - MEAN_OF : -window])
-    flat = now >= before and now > SMALL * _mean(rows[:MEAN_OF])
-    return flat or not math.isfinite(now) or done >= LATEST * epochs
+    return now >= before and now > SMALL * _mean(rows[:MEAN_OF])
 
 
 def _mean(rows: Sequence[Row]) -> float:
     return sum(row.soft_loss for row in rows) / len(rows) if rows else math.inf
 
 
-def check(epochs: int, restarts: int, population: int) -> None:
+def check(config: Config, restarts: int, population: int) -> None:
     """Raises UsageError where the budget is too small for so many attempts to be of use."""
     if restarts < 0:
         raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
-    most = math.floor(1 / EARLIEST) - 1
-    useful = math.ceil(EARLIEST * epochs)
+    epochs = config.train.epochs
+    useful = first_look(config, epochs)
+    most = max(0, epochs // useful - 1)
     if restarts > most:
         raise UsageError(
             f"{restarts} restarts share {epochs} epochs, but no run is given up before epoch {useful}: "
@@ -102,7 +126,7 @@ def train(
     `observer` is told where a new one begins. Raises what `check` and the attempts raise.
     """
     budget = config.train.epochs
-    check(budget, restarts, population)
+    check(config, restarts, population)
     runs: list[Run] = []
     for number in range(restarts + 1):
         left = (budget - Attempts(tuple(runs)).epochs) // population
@@ -114,7 +138,7 @@ def train(
         own = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
         folder = None if out is None else out / f"attempt-{number + 1}"
         last = number == restarts
-        runs.append(attempt(own, folder, None if last else _hopeless(left, budget // population)))
+        runs.append(attempt(own, folder, None if last else _hopeless(left, budget // population, config)))
         if out is not None:
             _write(out, config, runs)
         if runs[-1].solved or runs[-1].interrupted is not None or runs[-1].state.epoch == left:
@@ -122,9 +146,9 @@ def train(
     return Attempts(tuple(runs))
 
 
-def _hopeless(left: int, epochs: int) -> Callable[[Sequence[Member]], bool]:
+def _hopeless(left: int, epochs: int, config: Config) -> Callable[[Sequence[Member]], bool]:
     """Whether all members are stalled."""
-    return lambda members: all(is_stalled(member.metrics, left, epochs) for member in members)
+    return lambda members: all(is_stalled(member.metrics, left, epochs, config) for member in members)
 
 
 def _write(out: Path, config: Config, runs: Sequence[Run]) -> None:

@@ -246,16 +246,15 @@ def test_narrow_layers_can_start_lower() -> None:
 
 
 def test_start_logits_can_be_moved_at_random() -> None:
-    """Evenly, within bounds, by the seed; the wiring is the same."""
+    """By the seed; the wiring is the same."""
     model = MODELS["checkerboard"]
     plain, moved, again, other = (
         Circuit.initial(model, seed, 6.0, 1.5, noise) for seed, noise in ((23, 0.0), (23, 0.9), (23, 0.9), (24, 0.9))
     )
     noise = (moved.flat_logits() - plain.flat_logits()).astype(np.float64)
-    assert noise.min() == pytest.approx(-0.9, abs=1e-3)
-    assert noise.max() == pytest.approx(0.9, abs=1e-3)
-    assert noise.mean() == pytest.approx(0, abs=4 * 0.9 / np.sqrt(3 * noise.size))
-    assert noise.std() == pytest.approx(0.9 / np.sqrt(3), rel=0.01)
+    assert noise.mean() == pytest.approx(0, abs=4 * 0.9 / np.sqrt(noise.size))
+    assert noise.std() == pytest.approx(0.9, rel=0.01)
+    assert (np.abs(noise) > 1.8).mean() == pytest.approx(1 / 24, abs=0.005)  # of three even draws
     assert moved.flat_logits().tobytes() == again.flat_logits().tobytes() != other.flat_logits().tobytes()
     assert all((a == b).all() for a, b in zip(moved.update_wires, plain.update_wires, strict=True))
 

@@ -29,9 +29,18 @@ def test_hardening_is_spread_over_the_epochs_that_a_run_has() -> None:
         recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": epochs})).train
         for epochs in (100, 1000)
     )
-    assert (short.harden_from, short.harden_to) == (16, 88)
-    assert (long.harden_from, long.harden_to) == (160, 880)
+    assert (short.harden_from, short.harden_to) == (10, 36)
+    assert (long.harden_from, long.harden_to) == (100, 360)
     assert recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": 1})).train.harden_to == 1
+
+
+def test_a_board_grows_in_the_epochs_that_a_run_has() -> None:
+    """Not in so few that a grid would have none."""
+    until = [
+        recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": epochs})).train.growth_until
+        for epochs in (1000, 500, 9, 3)
+    ]
+    assert until == [(120, 200), (60, 100), (1, 2), ()]
 
 
 def test_what_cannot_be_is_one_sentence() -> None:

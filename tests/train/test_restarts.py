@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from difflogic import presets
 from difflogic.config import Config
 from difflogic.engine import Engine, EpochMetrics
 from difflogic.errors import UsageError
@@ -19,6 +20,8 @@ from difflogic.train.placement import open_engine
 from difflogic.train.session import GiveUp
 
 EPOCHS = 500
+PLAIN = presets.checkerboard()
+GROWING = PLAIN.with_(train={"growth_until": [60, 100], "growth_sides": [8, 12], "growth_steps": [9, 14]})
 
 
 def rows(*losses: float) -> list[Row]:
@@ -31,29 +34,50 @@ def falling(epochs: int, by: float = 0.997) -> list[float]:
 
 @pytest.mark.parametrize("epochs", [1, 50, 99])
 def test_nothing_stalls_before_a_fifth_of_the_epochs(epochs: int) -> None:
-    assert not restarts.is_stalled(rows(*[64.0] * epochs), EPOCHS, EPOCHS)
+    assert not restarts.is_stalled(rows(*[64.0] * epochs), EPOCHS, EPOCHS, PLAIN)
 
 
 def test_a_flat_loss_stalls_and_a_falling_one_does_not() -> None:
-    assert restarts.is_stalled(rows(*[64.0] * 100), EPOCHS, EPOCHS)
-    assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS)
-    assert not restarts.is_stalled(rows(*falling(100)), EPOCHS, EPOCHS)
-    assert not restarts.is_stalled(rows(*falling(299)), EPOCHS, EPOCHS)
+    assert restarts.is_stalled(rows(*[64.0] * 100), EPOCHS, EPOCHS, PLAIN)
+    assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS, PLAIN)
+    assert not restarts.is_stalled(rows(*falling(100)), EPOCHS, EPOCHS, PLAIN)
+    assert not restarts.is_stalled(rows(*falling(299)), EPOCHS, EPOCHS, PLAIN)
 
 
 def test_a_small_loss_may_rise_again() -> None:
     """Hardening does that."""
-    assert not restarts.is_stalled(rows(*falling(150, 0.95), *[0.1] * 60, *[1.0] * 60), EPOCHS, EPOCHS)
+    assert not restarts.is_stalled(rows(*falling(150, 0.95), *[0.1] * 60, *[1.0] * 60), EPOCHS, EPOCHS, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("losses", "stalled"),
+    [
+        ([16] * 50 + [7] * 10, False),
+        ([16] * 50 + [9] * 10, True),
+        ([16] * 50 + [9] * 9, False),  # too early to say
+        ([16] * 50 + [7] * 10 + [36] * 30 + [17] * 10 + [64] * 29, False),
+        ([16] * 50 + [7] * 10 + [36] * 30 + [19] * 10, True),
+        ([16] * 50 + [7] * 10 + [36] * 30 + [17] * 10 + [64] * 30, True),
+        ([16] * 50 + [7] * 10 + [36] * 30 + [17] * 10 + [64] * 20 + [31] * 10, False),
+    ],
+)
+def test_the_loss_of_a_cell_must_have_halved_on_every_grid(losses: list[float], stalled: bool) -> None:
+    assert restarts.is_stalled(rows(*losses), EPOCHS, EPOCHS, GROWING) == stalled
+
+
+@pytest.mark.parametrize(("epochs", "stalled"), [(179, False), (180, True)])
+def test_what_has_grown_and_is_late_is_given_up(epochs: int, stalled: bool) -> None:
+    assert restarts.is_stalled(rows(*falling(epochs, 0.98)), EPOCHS, EPOCHS, GROWING) == stalled
 
 
 def test_what_is_late_or_not_finite_is_given_up() -> None:
-    assert restarts.is_stalled(rows(*falling(300)), EPOCHS, EPOCHS)
-    assert restarts.is_stalled(rows(*falling(100), math.nan), EPOCHS, EPOCHS)
+    assert restarts.is_stalled(rows(*falling(300)), EPOCHS, EPOCHS, PLAIN)
+    assert restarts.is_stalled(rows(*falling(100), math.nan), EPOCHS, EPOCHS, PLAIN)
 
 
 @pytest.mark.parametrize(("left", "stalled"), [(201, True), (200, False), (100, False)])
 def test_nothing_is_given_up_where_no_other_attempt_could_be_of_use(left: int, stalled: bool) -> None:
-    assert restarts.is_stalled(rows(*[64.0] * 100), left, EPOCHS) == stalled
+    assert restarts.is_stalled(rows(*[64.0] * 100), left, EPOCHS, PLAIN) == stalled
 
 
 def test_every_attempt_has_a_seed_of_its_own() -> None:
@@ -117,5 +141,5 @@ def test_an_attempt_is_what_it_would_be_alone(config: Config, engine: Engine, tm
 )  # fmt: skip
 def test_a_budget_that_is_too_small_is_refused(number: int, population: int, sentence: str) -> None:
     with pytest.raises(UsageError) as refused:
-        restarts.check(EPOCHS, number, population)
+        restarts.check(PLAIN, number, population)
     assert str(refused.value) == sentence
