@@ -80,7 +80,7 @@ class Circuit:
         """The notebook's start: every gate is the pass-through A; the wiring is drawn from `seed`.
 
         Its start logit is lower by `narrow_drop` in the update layers that are narrower than the first. Every logit is
-        moved by noise of standard deviation `logit_noise`: three even draws, summed.
+        moved by normal noise of standard deviation `logit_noise`.
         Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
         """
         _, sub = prng.split(prng.key_from_seed(seed))
@@ -108,8 +108,8 @@ class Circuit:
         if not logit_noise:
             return circuit
         key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
-        evenly = 2 * prng.uniform(key, (3, circuit.gates, gates.GATE_COUNT)) - 1
-        return circuit.with_logits(circuit.flat_logits() + np.float32(logit_noise) * evenly.sum(axis=0))
+        noise = prng.normal(key, (circuit.gates, gates.GATE_COUNT))
+        return circuit.with_logits(circuit.flat_logits() + np.float32(logit_noise) * noise)
 
     @property
     def kernels(self) -> int:

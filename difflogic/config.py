@@ -281,7 +281,7 @@ class TrainConfig:
     )
     logit_noise: float = field(
         default=0.0,
-        metadata=told("Standard deviation of the noise that every start logit is moved by", NOT_NEGATIVE),
+        metadata=told("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
     )
     hardening: float = field(
         default=0.0,

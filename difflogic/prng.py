@@ -70,6 +70,12 @@ def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
+def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
+    radius, turn = uniform(key, (2, *shape)).astype(np.float64)
+    return (np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)).astype(np.float32)
+
+
 def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
     """uint32 in [0, bound) for a power of two `bound`: the low bits of the second subkey's words."""
     if bound < 1 or bound & (bound - 1):
