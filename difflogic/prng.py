@@ -73,7 +73,8 @@ def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
-    return (np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)).astype(np.float32)
+    drawn: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
+    return drawn.astype(np.float32)
 
 
 def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:

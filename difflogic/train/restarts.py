@@ -24,10 +24,13 @@ from difflogic.train.observer import Observer
 NAME = "restarts.json"
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
-EARLIEST, WINDOW = 0.2, 0.1
-"""Shares of all epochs: before the first nothing stalls, and flat is what has not fallen for the second."""
-LATE = 3
-"""What is not solved after so many times the first look never is in time."""
+EARLIEST, WINDOW, LATEST = 0.2, 0.1, 0.6
+"""Shares of all epochs: before the first nothing stalls, flat is what has not fallen for the second, and what is not
+solved by the third never is in time."""
+LATEST_GROWN = 0.5
+"""The third, where a grid grows."""
+SLOW = 0.625
+"""The soft loss of a cell that is still above this share of its first value on a grid is of no promise."""
 SMALL = 0.03
 """A soft loss below this share of its first value is as good as learned, and hardening may raise it again."""
 MEAN_OF = 10
@@ -58,19 +61,21 @@ def is_stalled(rows: Sequence[Row], left: int, epochs: int, config: Config) -> b
     done, look = len(rows), first_look(config, epochs)
     if done < look or left <= 2 * look or left - done < look:
         return False
-    if done >= LATE * look or not math.isfinite(_mean(rows[-MEAN_OF:])):
+    if done >= (LATEST_GROWN if config.train.growth_until else LATEST) * epochs or not math.isfinite(
+        _mean(rows[-MEAN_OF:])
+    ):
         return True
     return _is_slow(rows, config, look) if config.train.growth_until else _is_flat(rows, epochs)
 
 
 def _is_slow(rows: Sequence[Row], config: Config, look: int) -> bool:
-    """Whether the soft loss of a cell was not half of the first when a grid grew, or is not some time after that."""
+    """Whether the soft loss of a cell had hardly fallen when a grid grew, or has hardly some time after that."""
     until = config.train.growth_until
     judged = [epoch for epoch in until if epoch <= len(rows)]
     if len(rows) >= until[-1] + look / 2:
         judged.append(len(rows))
     first = _mean(rows[:MEAN_OF]) / growth.cells(config, 1)
-    return any(_mean(rows[epoch - MEAN_OF : epoch]) / growth.cells(config, epoch) > first / 2 for epoch in judged)
+    return any(_mean(rows[epoch - MEAN_OF : epoch]) / growth.cells(config, epoch) > SLOW * first for epoch in judged)
 
 
 def _is_flat(rows: Sequence[Row], epochs: int) -> bool:

@@ -52,20 +52,20 @@ def test_a_small_loss_may_rise_again() -> None:
 @pytest.mark.parametrize(
     ("losses", "stalled"),
     [
-        ([16] * 50 + [7] * 10, False),
-        ([16] * 50 + [9] * 10, True),
-        ([16] * 50 + [9] * 9, False),  # too early to say
-        ([16] * 50 + [7] * 10 + [36] * 30 + [17] * 10 + [64] * 29, False),
-        ([16] * 50 + [7] * 10 + [36] * 30 + [19] * 10, True),
-        ([16] * 50 + [7] * 10 + [36] * 30 + [17] * 10 + [64] * 30, True),
-        ([16] * 50 + [7] * 10 + [36] * 30 + [17] * 10 + [64] * 20 + [31] * 10, False),
+        ([16] * 50 + [9] * 10, False),
+        ([16] * 50 + [11] * 10, True),
+        ([16] * 50 + [11] * 9, False),  # too early to say
+        ([16] * 50 + [9] * 10 + [36] * 30 + [22] * 10 + [64] * 29, False),
+        ([16] * 50 + [9] * 10 + [36] * 30 + [23] * 10, True),
+        ([16] * 50 + [9] * 10 + [36] * 30 + [22] * 10 + [64] * 30, True),
+        ([16] * 50 + [9] * 10 + [36] * 30 + [22] * 10 + [64] * 20 + [39] * 10, False),
     ],
 )
-def test_the_loss_of_a_cell_must_have_halved_on_every_grid(losses: list[float], stalled: bool) -> None:
+def test_the_loss_of_a_cell_must_have_fallen_on_every_grid(losses: list[float], stalled: bool) -> None:
     assert restarts.is_stalled(rows(*losses), EPOCHS, EPOCHS, GROWING) == stalled
 
 
-@pytest.mark.parametrize(("epochs", "stalled"), [(179, False), (180, True)])
+@pytest.mark.parametrize(("epochs", "stalled"), [(249, False), (250, True)])
 def test_what_has_grown_and_is_late_is_given_up(epochs: int, stalled: bool) -> None:
     assert restarts.is_stalled(rows(*falling(epochs, 0.98)), EPOCHS, EPOCHS, GROWING) == stalled
 
