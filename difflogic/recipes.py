@@ -42,7 +42,7 @@ class Recipe:
 _BOARD = Recipe(
     0.8,
     (0.1, 0.36),
-    {"lr": 0.2, "batch": 1, "epsilon": 1e-6, "narrow_drop": 1.5, "logit_noise": 0.5},
+    {"lr": 0.2, "weight_decay": 0.03, "batch": 1, "epsilon": 1e-6, "narrow_drop": 1.5, "logit_noise": 0.5},
     ((0.12, 8, 9), (0.2, 12, 14)),
 )
 ROBUST = {
