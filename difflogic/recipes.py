@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from difflogic.config import Config
+from difflogic.config import Config, TaskConfig
 from difflogic.errors import ConfigError
 from difflogic.fields import hint
 
@@ -33,10 +33,17 @@ class Recipe:
         begin, end = (round(share * config.train.epochs) for share in self.grows)
         growth: dict[str, Any] = {"hardening": self.hardening, "harden_from": begin, "harden_to": max(end, begin + 1)}
         until = [round(share * config.train.epochs) for share, *_ in self.grids]
-        if all(a < b for a, b in itertools.pairwise([0, *until])):  # else a run of a few epochs
+        few = any(a >= b for a, b in itertools.pairwise([0, *until]))
+        if self.grids and not few and self._fits(config.task):
             sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
             growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
         return config.with_(model={"wiring_per_kernel": True}, train={"initial_logit": 6.0, **self.train, **growth})
+
+    def _fits(self, task: TaskConfig) -> bool:
+        """Whether the task is one that smaller grids can prepare: a picture, say, is of one size."""
+        plain = task.start == "random" and task.target != "picture" and not task.loss_steps and not task.damage_steps
+        room = min(task.height, task.width)
+        return plain and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
 
 
 _BOARD = Recipe(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from difflogic import presets, recipes
@@ -41,6 +43,12 @@ def test_a_board_grows_in_the_epochs_that_a_run_has() -> None:
         for epochs in (1000, 500, 9, 3)
     ]
     assert until == [(120, 200), (60, 100), (1, 2), ()]
+
+
+@pytest.mark.parametrize("task", [{"height": 10}, {"steps": 12}, {"loss_steps": [18, 20]}, {"start": "zeros"}])
+def test_a_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, Any]) -> None:
+    train = recipes.applied("robust", presets.get("checkerboard").with_(task=task)).train
+    assert (train.growth_until, train.hardening) == ((), 0.8)
 
 
 def test_what_cannot_be_is_one_sentence() -> None:
