@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,11 +26,14 @@ from difflogic.serve.store import Store
 from difflogic.serve.telemetry import Telemetry
 
 LOOK_S = 0.4
-"""Between two looks at the store, and for state frames."""
-WATCH_LOOKS = 10
-"""Looks between two requests for state frames."""
+"""Between two looks at the store, and for state frames, while few listen."""
+FEW = 20
+"""Listeners; more of them wait longer for larger pieces, so that telling them takes no more time from training."""
+SLOWEST_LOOK_S = 3.0
 WATCH_S = 15.0
 """So long a worker makes frames after it was asked for them."""
+WATCH_AGAIN_S = 4.0
+"""Between two requests for state frames."""
 KEPT = 20
 """Pieces of news that a tail keeps for listeners that are close behind."""
 PIECE = 500
@@ -115,7 +119,9 @@ class Pulse:
         self._store, self._telemetry = store, telemetry
         self._tails: dict[str, Tail] = {}
         self._epochs: dict[str, int] = {}
-        self._looks = 0
+        self._asked = -WATCH_AGAIN_S
+        self.listeners = 0
+        """Streams that are told of changes; they count themselves."""
         self.changes: deque[Change] = deque(maxlen=AT_ONCE)
         self.known_from = 0
         """`changes` has every change after this version."""
@@ -135,11 +141,15 @@ class Pulse:
         for tail in self._tails.values():
             tail.signal.send()
 
+    @property
+    def look_s(self) -> float:
+        """Seconds until the next look: they grow with the listeners."""
+        return min(SLOWEST_LOOK_S, LOOK_S * max(1.0, self.listeners / FEW))
+
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
-            await asyncio.sleep(LOOK_S)
-            self._looks += 1
+            await asyncio.sleep(self.look_s)
             try:
                 await self._look()
             except (StoreError, OSError) as error:
@@ -176,7 +186,9 @@ class Pulse:
     def _news(self) -> tuple[tuple[list[Job], list[tuple[int, str, str]], int], list[Tail]]:
         """What changed in the store, and the tails that have a new frame."""
         running = [tail for tail in list(self._tails.values()) if tail.job.status == "running"]
-        if self._looks % WATCH_LOOKS == 0:
+        now = time.monotonic()
+        if now - self._asked >= WATCH_AGAIN_S:
+            self._asked = now
             for tail in running:
                 self._store.watch(tail.job.id, WATCH_S)
         return self._changed(), [tail for tail in running if self._see_frame(tail)]

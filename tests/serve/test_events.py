@@ -401,3 +401,14 @@ def test_who_leaves_in_the_middle_is_forgotten(live):
         next(answer.iter_lines())
     until(lambda: not live.here.pulse._tails)
     until(lambda: streams_of(live) == 0)
+    assert live.here.pulse.listeners == 0
+
+
+def test_a_crowd_is_told_less_often(live):
+    beat = live.here.pulse
+    waits = []
+    for beat.listeners in (0, 1, pulse.FEW, 2 * pulse.FEW, 5 * pulse.FEW, 10**6):
+        waits.append(beat.look_s)
+    few = pulse.LOOK_S
+    assert waits == pytest.approx([few, few, few, 2 * few, 5 * few, pulse.SLOWEST_LOOK_S])
+    beat.listeners = 0

@@ -31,17 +31,21 @@ class EventStream(StreamingResponse):
 
     def __init__(self, here: Context, events: AsyncGenerator[str], status_code: int = 200) -> None:
         super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
-        self._events, self._open = events, here.telemetry.streams
+        self._events, self._here = events, here
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """However the connection ends, its listener is forgotten at once."""
-        self._open.inc()
+        self._count(1)
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._open.dec()
+            self._count(-1)
             with CancelScope(shield=True):
                 await self._events.aclose()
+
+    def _count(self, change: int) -> None:
+        self._here.telemetry.streams.inc(change)
+        self._here.pulse.listeners += change
 
 
 @router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
