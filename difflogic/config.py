@@ -231,6 +231,11 @@ class TaskConfig:
         """CA steps after which the loss is taken."""
         return self.loss_steps or (self.steps,)
 
+    @property
+    def can_grow(self) -> bool:
+        """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
+        return self.start == "random" and self.target != "picture" and not self.loss_steps and not self.damage_steps
+
 
 def _user_of(name: str) -> str:
     return {"picture": 'target "picture"', "rule": 'target "rule"', "start_picture": 'start "picture"'}[name]
@@ -290,8 +295,8 @@ class TrainConfig:
             UP_TO_ONE,
         ),
     )
-    harden_from: int = field(default=0, metadata=told("Epochs until that share grows from 0", at_least(0)))
-    harden_to: int = field(default=0, metadata=told("Epochs until it is reached", at_least(0)))
+    harden_from: int = field(default=0, metadata=told("Epochs until that share grows from 0", EPOCH))
+    harden_to: int = field(default=0, metadata=told("Epochs until it is reached", EPOCH))
     growth_until: tuple[int, ...] = field(
         default=(),
         metadata=told(
@@ -424,9 +429,8 @@ class Config:
         task, train = self.task, self.train
         if not train.growth_until:
             return
-        plain_task = task.target != "picture" and task.start == "random" and not task.loss_steps
         require(
-            plain_task and not task.damage_steps and not train.pool,
+            task.can_grow and not train.pool,
             "A grid grows only with a random start, and without picture, loss_steps, damage and pool.",
         )
         for name, numbers, least, most in (

@@ -40,10 +40,9 @@ class Recipe:
         return config.with_(model={"wiring_per_kernel": True}, train={"initial_logit": 6.0, **self.train, **growth})
 
     def _fits(self, task: TaskConfig) -> bool:
-        """Whether the task is one that smaller grids can prepare: a picture, say, is of one size."""
-        plain = task.start == "random" and task.target != "picture" and not task.loss_steps and not task.damage_steps
+        """Whether its grids are smaller than the task, and of use to it."""
         room = min(task.height, task.width)
-        return plain and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
+        return task.can_grow and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
 
 
 _BOARD = Recipe(
