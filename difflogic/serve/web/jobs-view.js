@@ -6,19 +6,10 @@ import { plural } from "./format.js";
 import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, showConnection } from "./notices.js";
-import { standing } from "./progress.js";
+import { STATUSES, standing } from "./progress.js";
 
 const PAGE = 30;
 const MOST_COMPARED = 8;
-const STATUSES = {
-    "": "Every state",
-    queued: "Queued",
-    running: "Running",
-    paused: "Paused",
-    done: "Done",
-    failed: "Failed",
-    cancelled: "Cancelled",
-};
 const KINDS = {
     "": "Every kind",
     train: "Training",
@@ -49,7 +40,7 @@ export function jobsView(root, signal) {
             "aria-label": "Search by name",
             oninput: later,
         }),
-        status: select("status", STATUSES),
+        status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", KINDS),
     };
     const compare = h("a", { class: "button primary", hidden: true });

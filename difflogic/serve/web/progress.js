@@ -3,7 +3,7 @@
 import { h, setText } from "./dom.js";
 import { ago, count, duration, loss, rate } from "./format.js";
 
-const WORDS = {
+export const STATUSES = {
     queued: "Queued",
     running: "Running",
     paused: "Paused",
@@ -17,8 +17,8 @@ const PHASES = { starting: "Starting", compiling: "Compiling", saving: "Saving" 
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
 
 function statusWord(job) {
-    if (job.status !== "running") return WORDS[job.status] ?? job.status;
-    return WANTED[job.wanted] ?? PHASES[job.phase] ?? WORDS.running;
+    if (job.status !== "running") return STATUSES[job.status] ?? job.status;
+    return WANTED[job.wanted] ?? PHASES[job.phase] ?? STATUSES.running;
 }
 
 export function statusPill(job) {
