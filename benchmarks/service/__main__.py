@@ -6,6 +6,7 @@
     python -m benchmarks.service hang --count 5 --save
     python -m benchmarks.service full --count 5 --save         # the disk is full at a checkpoint
     python -m benchmarks.service load --save                   # 1000 jobs wait, 100 clients listen, 20 requests/s
+    python -m benchmarks.service costs                         # what each kind of answer takes of a processor
 
 Exit code 1 where a job came to anything but what it would have come to undisturbed, or a request failed.
 """
@@ -19,14 +20,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.service import load, servers, workers
-from benchmarks.store import append
+from benchmarks.service import costs, load, servers, workers
+from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=("kills", "server-kills", *workers.FAULTS, "load"))
+    parser.add_argument("case", choices=("kills", "server-kills", *workers.FAULTS, "load", "costs"))
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--seconds", type=float, default=60.0, help="of load")
@@ -35,7 +36,9 @@ def main() -> int:
     logging.getLogger("difflogic.serve").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory() as folder:
         if options.case == "load":
-            return _load(Path(folder), options.seconds, options.save)
+            return _kept(load.measure(Path(folder) / "jobs", options.seconds), options.save)
+        if options.case == "costs":
+            return _kept(costs.measure(Path(folder) / "jobs"), options.save)
         if options.case == "kills":
             outcome = workers.kill_workers(Path(folder), options.count, options.seed)
         elif options.case == "server-kills":
@@ -51,12 +54,11 @@ def main() -> int:
     return 1 if outcome.wrong else 0
 
 
-def _load(folder: Path, seconds: float, save: bool) -> int:
-    line = load.measure(folder / "jobs", seconds) | stamp()
-    print(json.dumps(line))
+def _kept(line: Line, save: bool) -> int:
+    print(json.dumps(line | stamp()))
     if save:
-        append("service", [line])
-    return 1 if line["errors"] else 0
+        append("service", [line | stamp()])
+    return 1 if line.get("errors") else 0
 
 
 if __name__ == "__main__":

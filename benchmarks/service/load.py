@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from benchmarks.store import Line
 from difflogic import presets
 
 TOKEN = "a-token-for-the-load"
@@ -115,7 +116,7 @@ async def _chunks(reader: asyncio.StreamReader) -> Any:
 
 @dataclass
 class Service:
-    """`difflogic serve`, with one worker on the processor."""
+    """`difflogic serve`."""
 
     address: str
     pid: int
@@ -124,9 +125,9 @@ class Service:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Service]:
+def serving(folder: Path, workers: str = "cpu") -> Iterator[Service]:
     """Until the end of the context. Raises TimeoutError."""
-    command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(folder), "--port", "0", "--workers", "cpu"]
+    command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(folder), "--port", "0", "--workers", workers]
     start = time.perf_counter()
     with (
         (folder.parent / "server.log").open("w") as log,
@@ -156,7 +157,7 @@ async def _until_ready(address: str) -> None:
 
 def measure(
     folder: Path, seconds: float = 60.0, jobs: int = 1000, clients: int = 100, rate: float = 20.0, compared: bool = True
-) -> dict[str, Any]:
+) -> Line:
     """A line for the results: `seconds` of load, with so many jobs in the queue, listeners, and requests a second.
 
     Not `compared`: in one stretch, without the quiet ones.
@@ -188,10 +189,10 @@ async def _measured(
         work = _work(service.address, running, waiting, clients, rate, load) if is_loaded else asyncio.sleep(0)
         tasks = asyncio.ensure_future(work)
         await asyncio.sleep(SETTLE_S)
-        before = _cpu_s(service.pid), time.process_time()
+        before = cpu_s(service.pid), time.process_time()
         speed = await _speed(control, running, stretch)
         if is_loaded:
-            server += (_cpu_s(service.pid) - before[0]) / seconds
+            server += (cpu_s(service.pid) - before[0]) / seconds
             own += (time.process_time() - before[1]) / seconds
         (loaded if is_loaded else quiet).append(speed)
         tasks.cancel()
@@ -268,11 +269,11 @@ async def _work(address: str, running: str, waiting: list[str], clients: int, ra
     paths = [f"{API}/jobs/{running}/events?after={1 << 40}", f"{API}/events"]
     async with asyncio.TaskGroup() as group:
         for number in range(clients):
-            group.create_task(_listen(address, paths[number % 2], load))
+            group.create_task(listen(address, paths[number % 2], load))
         group.create_task(_request(address, running, waiting, rate, load))
 
 
-async def _listen(address: str, path: str, load: Load) -> None:
+async def listen(address: str, path: str, load: Load) -> None:
     connection = Connection(address)
     try:
         async for name, _data in connection.events(path):
@@ -288,11 +289,7 @@ async def _listen(address: str, path: str, load: Load) -> None:
 async def _request(address: str, running: str, waiting: list[str], rate: float, load: Load) -> None:
     """Reads at fixed times, over ten connections, and a write among twenty."""
     connections = [Connection(address) for _ in range(10)]
-    reads = [
-        "/jobs?limit=50", f"/jobs/{running}", f"/jobs/{running}/metrics?after=10&limit=200", "/jobs?status=queued",
-        f"/jobs/{running}/gates", f"/jobs/{running}/log", f"/compare?ids={running}", f"/jobs/{running}/files",
-        "/presets", "/devices",
-    ]  # fmt: skip
+    reads = list(reads_of(running).values())
     await asyncio.sleep(SETTLE_S)
     begun = time.perf_counter()
     number = 0
@@ -313,6 +310,22 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
             connection.close()
 
 
+def reads_of(running: str) -> dict[str, str]:
+    """What is asked in turns, by name."""
+    return {
+        "jobs": "/jobs?limit=50",
+        "job": f"/jobs/{running}",
+        "metrics": f"/jobs/{running}/metrics?after=10&limit=200",
+        "queued": "/jobs?status=queued",
+        "gates": f"/jobs/{running}/gates",
+        "log": f"/jobs/{running}/log",
+        "compare": f"/compare?ids={running}",
+        "files": f"/jobs/{running}/files",
+        "presets": "/presets",
+        "devices": "/devices",
+    }
+
+
 async def _timed(connection: Connection, method: str, path: str, body: Any, load: Load) -> None:
     """One request; the time that it waits for its connection counts."""
     start = time.perf_counter()
@@ -328,7 +341,7 @@ async def _timed(connection: Connection, method: str, path: str, body: Any, load
         load.errors.append(f"{path}: {status} {answer[:200]!r}")
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """Seconds of processors that a process took."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import zipfile
@@ -12,9 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic import gates as names
 from difflogic.files import TEMPORARY
-from difflogic.serve import gate_history
 from difflogic.serve.folders import JobFolder
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
@@ -30,8 +27,6 @@ MEDIA = {
     ".svg": "image/svg+xml",
 }
 BLOCK = 1 << 20
-EVALUATIONS = 200
-"""Of a gate history; more cannot be told apart on a page."""
 
 
 @dataclass(frozen=True)
@@ -92,20 +87,12 @@ def end_of(path: Path, most: int) -> str:
         return ""
 
 
-def frame(path: Path) -> dict[str, Any] | None:
-    """The newest state frame; None where there is none. Raises OSError."""
+def text_of(path: Path) -> str | None:
+    """A text; None where there is none. Raises OSError."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
-    assert isinstance(data, dict)
-    return data
-
-
-def gates(path: Path) -> dict[str, Any] | None:
-    """The most probable gates by layer, evaluation by evaluation; None where there was none yet. Raises OSError."""
-    found = gate_history.entries(path, EVALUATIONS)
-    return {"names": list(names.NAMES), "history": found} if found else None
 
 
 def zipped(place: JobFolder, folder: str) -> Iterator[bytes]:

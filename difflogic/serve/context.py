@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request, Security
@@ -13,6 +13,7 @@ from fastapi.security import APIKeyCookie, HTTPBearer
 from difflogic.serve.auth import COOKIE, Caller, Door
 from difflogic.serve.jobs import ID, Job
 from difflogic.serve.pulse import Pulse
+from difflogic.serve.sampled import Samples
 from difflogic.serve.schemas import ErrorBody
 from difflogic.serve.settings import ServeSettings
 from difflogic.serve.store import Store
@@ -28,6 +29,7 @@ class Context:
     door: Door
     pulse: Pulse
     telemetry: Telemetry
+    samples: Samples = field(default_factory=Samples)
 
 
 async def context(request: Request) -> Context:
@@ -65,8 +67,12 @@ Mine = Annotated[Job, Depends(mine)]
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """JSON as it is: what is sent was made here, and is not checked a second time."""
-    body = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return Response(body, status, headers, media_type="application/json")
+    return reply_text(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")), status, headers)
+
+
+def reply_text(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """What is JSON already."""
+    return Response(text, status, headers, media_type="application/json")
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -10,9 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from difflogic import files
 from difflogic.train.evaluation.census import Layer
@@ -32,13 +29,6 @@ class GateHistory:
         line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
         with self._path.open("ab", buffering=0) as file:
             files.write_all(file.fileno(), line.encode())
-
-
-def entries(path: Path, most: int) -> list[dict[str, Any]]:
-    """At most so many of the file's lines, evenly chosen, the first and the last among them. Raises OSError."""
-    lines = _lines(path)
-    wanted = np.unique(np.linspace(0, len(lines) - 1, min(most, len(lines))).round().astype(int))
-    return [json.loads(lines[index]) for index in wanted]
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from anyio import to_thread
 
@@ -22,6 +21,7 @@ from difflogic.errors import StoreError
 from difflogic.serve import rows
 from difflogic.serve.jobs import Job
 from difflogic.serve.logs import LOGGER, tell
+from difflogic.serve.rows import Rows
 from difflogic.serve.store import Store
 from difflogic.serve.telemetry import Telemetry
 
@@ -80,11 +80,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows after one epoch up to another, as JSON."""
+    """Rows after an epoch."""
 
     after: int
-    until: int
-    text: str
+    rows: Rows
 
 
 @dataclass
@@ -107,9 +106,9 @@ class Tail:
     """The job was deleted."""
     signal: Signal = field(default_factory=Signal)
 
-    def following(self, epoch: int) -> Piece | None:
+    def following(self, epoch: int) -> Rows | None:
         """The piece that goes on after an epoch; None where that was too long ago."""
-        return next((piece for piece in self.pieces if piece.after == epoch), None)
+        return next((piece.rows for piece in self.pieces if piece.after == epoch), None)
 
 
 class Pulse:
@@ -220,16 +219,15 @@ class Pulse:
 
     async def _advance(self, tail: Tail, job: Job, text: str) -> None:
         while new := await to_thread.run_sync(self.rows, job, tail.epoch):
-            piece = Piece(tail.epoch, new[-1]["epoch"], json.dumps(new))
-            tail.pieces.append(piece)
-            tail.epoch = piece.until
+            tail.pieces.append(Piece(tail.epoch, new))
+            tail.epoch = new.until
         just_began = tail.job.status != "running" and job.status == "running"
         tail.job, tail.text = job, text
         if just_began:
             await to_thread.run_sync(self._store.watch, job.id, WATCH_S)
         tail.signal.send()
 
-    def rows(self, job: Job, epoch: int) -> list[dict[str, Any]]:
+    def rows(self, job: Job, epoch: int) -> Rows:
         """Rows of a job after an epoch, a piece at most. Raises OSError."""
         return rows.after(self._store.place(job.id).run, epoch, rows.epochs_in(PIECE, job.population), job.population)
 
@@ -241,7 +239,7 @@ class Pulse:
             mark = (status.st_mtime_ns, status.st_ino)
             if mark == tail.frame_mark:
                 return False
-            tail.frame = json.dumps(json.loads(path.read_text(encoding="utf-8")))
+            tail.frame = path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return False
         tail.frame_mark = mark

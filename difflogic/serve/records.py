@@ -17,6 +17,8 @@ from difflogic.serve.jobs import Job, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(Job))
 JSON_COLUMNS = ("config", "options", "result")
+PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
+SELECTED = ", ".join(COLUMNS)
 
 
 class Records:
@@ -65,3 +67,12 @@ def job_of(row: sqlite3.Row) -> Job:
     """A row of the table `jobs` as a Job."""
     values = {name: row[name] for name in COLUMNS}
     return Job(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})
+
+
+def text_of(row: sqlite3.Row) -> str:
+    """A row of the table `jobs` as JSON, without reading what is JSON already."""
+    plain = _ENCODE({name: row[name] for name in PLAIN_COLUMNS})
+    return "".join((plain[:-1], *(f', "{name}": {row[name] or "null"}' for name in JSON_COLUMNS), "}"))
+
+
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode

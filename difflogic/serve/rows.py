@@ -1,4 +1,4 @@
-"""Rows of a run's metrics.jsonl by epoch, without reading what comes before them.
+"""Rows of a run's metrics.jsonl by epoch, without reading what comes before them, and as they are: they are JSON.
 
 The file grows while it is read, and may be cut back to a checkpoint and grow again, with the same rows. Only whole
 lines count, up to the first that is damaged, and of a population only whole epochs.
@@ -6,19 +6,33 @@ lines count, up to the first that is damaged, and of a population only whole epo
 
 from __future__ import annotations
 
-import json
+import itertools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from difflogic.train.journal import JSONL
 
-Row = dict[str, Any]
-
 BLOCK = 1 << 16
+LINE_END = b"\n"
 EPOCH = re.compile(rb'"epoch": ?([0-9]+)')
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Of some epochs one after another; false where there are none."""
+
+    text: str
+    """A JSON list."""
+    epochs: int
+    until: int
+    """The last epoch."""
+
+    def __bool__(self) -> bool:
+        return self.epochs > 0
 
 
 def epochs_in(rows: int, members: int) -> int:
@@ -26,39 +40,21 @@ def epochs_in(rows: int, members: int) -> int:
     return max(1, rows // members)
 
 
-def after(run: Path, epoch: int, limit: int, members: int = 1) -> list[Row]:
+def after(run: Path, epoch: int, limit: int, members: int = 1) -> Rows:
     """Rows of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
+    lines: list[bytes] = []
     try:
         with (run / JSONL).open("rb") as file:
             _seek(file, epoch)
-            return list(_whole(_rows(file), limit, members))
+            lines.extend(itertools.islice(_whole_lines(file), limit * members))
     except FileNotFoundError:
-        return []
-
-
-def thinned(run: Path, most: int, members: int, interval: int) -> list[Row]:
-    """Rows of about `most` epochs, evenly spread; half of them such as have an evaluation, every `interval` epochs."""
-    try:
-        with (run / JSONL).open("rb") as file:
-            end = _last_epoch(file)
-            chosen = set(range(1, end + 1))
-            if end > most:
-                chosen = {1, end, *_spread(range(interval, end + 1, interval), most // 2)}
-                chosen |= set(_spread(range(1, end + 1), most - len(chosen)))
-            return list(_picked(file, sorted(chosen), members))
-    except FileNotFoundError:
-        return []
-
-
-def _picked(file: BinaryIO, epochs: list[int], members: int) -> Iterator[Row]:
-    """The rows of some epochs, found one after another; of neighbours the next is read without a search."""
-    here = None
-    file.seek(0)
-    for epoch in epochs:
-        if epoch - 1 != (here or 0):
-            _seek(file, epoch - 1)
-        yield from _whole(_rows(file), 1, members)
-        here = epoch
+        pass
+    epochs = len(lines) // members
+    del lines[epochs * members :]
+    until = _epoch(lines[-1]) if lines else None
+    if until is None:
+        return Rows("[]", 0, epoch)
+    return Rows(f"[{b''.join(lines).rstrip().replace(LINE_END, b',').decode()}]", epochs, until)
 
 
 def last(run: Path) -> int:
@@ -81,15 +77,6 @@ def _last_epoch(file: BinaryIO) -> int:
         if (found := _epoch(line)) is not None:
             return found
     return 0
-
-
-def _spread(values: Sequence[int], count: int) -> list[int]:
-    """So many of them, the first and the last included."""
-    if count <= 0:
-        return []
-    if len(values) <= count:
-        return list(values)
-    return [values[index * (len(values) - 1) // max(1, count - 1)] for index in range(count)]
 
 
 def _seek(file: BinaryIO, epoch: int) -> None:
@@ -126,26 +113,11 @@ def _epoch(line: bytes) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _rows(file: BinaryIO) -> Iterator[Row]:
-    while line := file.readline():
-        if not line.endswith(b"\n"):
-            return
-        try:
-            row = json.loads(line)
-        except ValueError:
-            return
-        yield row
+def is_whole(line: bytes) -> bool:
+    """Whether a line is an object to its end; a machine that lost its power may have left zeros."""
+    return line.startswith(b"{") and line.endswith(b"}\n") and b"\0" not in line
 
 
-def _whole(rows: Iterator[Row], limit: int | None, members: int) -> Iterator[Row]:
-    """Epochs of which every member's row is there."""
-    epoch: list[Row] = []
-    done = 0
-    for row in rows:
-        epoch.append(row)
-        if len(epoch) == members:
-            yield from epoch
-            epoch = []
-            done += 1
-            if done == limit:
-                return
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    while is_whole(line := file.readline()):
+        yield line

@@ -164,7 +164,7 @@ class MetricRows(BaseModel):
 
 
 class Comparison(BaseModel):
-    """Rows of several jobs, thinned to at most 1000 epochs each; those with an evaluation stay."""
+    """Rows of several jobs, thinned to about 1000 epochs each; of those with an evaluation more stay."""
 
     jobs: dict[str, list[MetricRow]]
 

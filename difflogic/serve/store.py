@@ -25,7 +25,7 @@ from difflogic.serve.database import Database
 from difflogic.serve.folders import JOBS, STORE
 from difflogic.serve.jobs import ENDED, PRIORITIES, ConflictError, Draft, Job, QueueFullError, Status, Wanted, new_id
 from difflogic.serve.leases import Leases
-from difflogic.serve.records import change, find, job_of, tick
+from difflogic.serve.records import SELECTED, change, find, job_of, text_of, tick
 from difflogic.serve.sessions import Sessions
 
 KEPT_DELETIONS = 1000
@@ -65,17 +65,27 @@ class Store(Leases, Sessions):
         with self.database.reading() as connection:
             return job_of(find(connection, job, owner))
 
-    def jobs(
+    def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[Job]:
+        """As `texts`, with all that is in them."""
+        return [job_of(row) for row in self._listed(owner, limit, **filters)]
+
+    def texts(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[tuple[int, str]]:
+        """Number and JSON of jobs, the newest first.
+
+        `status`, `kind`; `source`: follow-ups of it; `text` is searched in names and ids; `before`: of a number.
+        """
+        return [(row["number"], text_of(row)) for row in self._listed(owner, limit, **filters)]
+
+    def _listed(
         self,
-        owner: str | None = None,
+        owner: str | None,
+        limit: int,
         status: str | None = None,
         kind: str | None = None,
         source: str | None = None,
         text: str | None = None,
-        limit: int = 100,
         before: int | None = None,
-    ) -> list[Job]:
-        """The newest first. `source`: follow-ups of it; `text` is searched in names and ids; `before`: of a number."""
+    ) -> list[sqlite3.Row]:
         wanted = {
             "owner = ?": owner,
             "status = ?": status,
@@ -88,8 +98,14 @@ class Store(Leases, Sessions):
             terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
         where = " AND ".join(terms) or "1"
         with self.database.reading() as connection:
-            query = f"SELECT * FROM jobs WHERE {where} ORDER BY number DESC LIMIT ?"
-            return [job_of(row) for row in connection.execute(query, (*terms.values(), limit))]
+            query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY number DESC LIMIT ?"
+            return connection.execute(query, (*terms.values(), limit)).fetchall()
+
+    def running(self, owner: str) -> set[str]:
+        """Ids of an owner's jobs that workers have."""
+        with self.database.reading() as connection:
+            query = "SELECT id FROM jobs WHERE status = 'running' AND owner = ?"
+            return {row["id"] for row in connection.execute(query, (owner,))}
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs there are of each status that occurs."""

@@ -72,15 +72,13 @@ async def _news(pulse: Pulse, tail: Tail, now: Job, place: Place) -> AsyncGenera
         place.version = now.version
         texts.append(event("job", tail.text, place))
     while place.epoch < tail.epoch:
-        piece = tail.following(place.epoch)
-        if piece is not None:
-            place.epoch, text = piece.until, piece.text
-        else:
+        new = tail.following(place.epoch)
+        if new is None:
             new = await to_thread.run_sync(pulse.rows, now, place.epoch)
-            if not new:
-                break
-            place.epoch, text = new[-1]["epoch"], json.dumps(new)
-        texts.append(event("rows", text, place))
+        if not new:
+            break
+        place.epoch = new.until
+        texts.append(event("rows", new.text, place))
         if len(texts) > 1:
             yield "".join(texts)
             texts.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from contextlib import closing
@@ -75,6 +76,13 @@ def test_lists_are_filtered_and_paged(store, draft):
     assert [job.id for job in store.jobs(status="cancelled")] == [made[0].id]
     assert store.jobs(kind="export") == []
     assert store.counts("ann") == {"queued": 4, "cancelled": 1}
+
+
+def test_jobs_as_text(store, draft):
+    made = submit(store, draft, name='é " \\')
+    store.submit("ann", Draft("simplify", "\x7f", source=made.id, options={"task": True}))
+    listed = [(number, json.loads(text)) for number, text in store.texts("ann", limit=9)]
+    assert listed == [(job.number, job.to_dict()) for job in store.jobs("ann", limit=9)]
 
 
 def test_the_same_key_is_the_same_job(store, draft, clock):

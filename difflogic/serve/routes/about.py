@@ -21,10 +21,8 @@ router = APIRouter(tags=["server"])
 @router.get("/devices", response_model=DeviceList, responses=errors(*ALWAYS))
 def devices(here: Here, asks: Asks) -> Any:
     """The workers: what they compute on, and what they do."""
-    mine = {job.id for job in here.store.jobs(asks.owner, "running")}
-    workers = [asdict(each) for each in here.store.workers()]
-    for worker in workers:
-        worker["job"] = worker["job"] if worker["job"] in mine else None
+    mine = here.store.running(asks.owner)
+    workers = [vars(each) | {"job": each.job if each.job in mine else None} for each in here.store.workers()]
     return reply(
         {"devices": workers, "now": here.store.clock(), "memory": physical_memory(), "free_memory": free_memory()}
     )

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
 from difflogic.serve import bodies
-from difflogic.serve.context import ALWAYS, WRITES, Asks, Context, Here, Mine, errors, reply
+from difflogic.serve.context import ALWAYS, WRITES, Asks, Context, Here, Mine, errors, reply, reply_text
 from difflogic.serve.documented import job_body
 from difflogic.serve.drafting import Drawn, shown_target
 from difflogic.serve.faults import ApiError
@@ -102,10 +102,10 @@ def jobs(
     before: Annotated[int | None, Query(ge=0, le=2**53, description="`next` of the page before.")] = None,
 ) -> Any:
     """Your jobs, the newest first."""
-    found = here.store.jobs(asks.owner, status, kind, source, q, limit + 1, before)
-    more = len(found) > limit
-    shown = found[:limit]
-    return reply({"jobs": [job.to_dict() for job in shown], "next": shown[-1].number if more else None})
+    found = here.store.texts(asks.owner, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
+    more, shown = len(found) > limit, found[:limit]
+    follows = shown[-1][0] if more else "null"
+    return reply_text(f'{{"jobs":[{",".join(text for _, text in shown)}],"next":{follows}}}')
 
 
 @router.get("/{job}", response_model=Job, responses=errors(*ALWAYS, 404))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
+from difflogic.gates import NAMES as GATES
 from difflogic.serve import artefacts, rows
-from difflogic.serve.context import ALWAYS, Asks, Context, Here, Mine, errors, reply
+from difflogic.serve.context import ALWAYS, Asks, Context, Here, Mine, errors, reply, reply_text
 from difflogic.serve.faults import ApiError
 from difflogic.serve.jobs import ID, Job
+from difflogic.serve.sampled import NOTHING
 from difflogic.serve.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
+from difflogic.train.journal import JSONL
 
 router = APIRouter(tags=["results"])
 
@@ -19,6 +23,9 @@ ROWS = 10_000
 """In one answer, or one epoch's of a large population."""
 POINTS = 1000
 """Epochs of one job in a comparison; of a population fewer, so that there are not more than ROWS."""
+EVALUATIONS = 200
+"""Of a gate history; more cannot be told apart on a page."""
+NAMES = json.dumps(GATES)
 FOUND = errors(*ALWAYS, 404)
 
 
@@ -32,8 +39,8 @@ def metrics(
     """Rows of the metrics after an epoch."""
     epochs = min(limit, rows.epochs_in(ROWS, mine.population))
     found = rows.after(here.store.place(mine.id).run, after, epochs, mine.population)
-    full = len(found) == epochs * mine.population
-    return reply({"rows": found, "next": found[-1]["epoch"] if full else None})
+    follows = found.until if found.epochs == epochs else "null"
+    return reply_text(f'{{"rows":{found.text},"next":{follows}}}')
 
 
 @router.get("/compare", response_model=Comparison, responses=FOUND)
@@ -46,14 +53,13 @@ def compare(
 ) -> Any:
     """Rows of several jobs, few enough to be drawn over each other."""
     jobs = [here.store.job(each, asks.owner) for each in dict.fromkeys(ids.split(","))]
-    return reply({"jobs": {job.id: _thinned(here, job) for job in jobs}})
+    texts = [f'"{job.id}":{_thinned(here, job)}' for job in jobs]
+    return reply_text(f'{{"jobs":{{{",".join(texts)}}}}}')
 
 
-def _thinned(here: Context, job: Job) -> list[rows.Row]:
-    if job.config is None:  # a follow-up
-        return []
+def _thinned(here: Context, job: Job) -> str:
     most = min(POINTS, rows.epochs_in(ROWS, job.population))
-    return rows.thinned(here.store.place(job.id).run, most, job.population, job.config["train"]["eval_interval"])
+    return here.samples.of(here.store.place(job.id).run / JSONL, most, job.population)
 
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
@@ -65,21 +71,21 @@ def log(here: Here, mine: Mine, tail: Annotated[int, Query(ge=1, le=1 << 20, des
 @router.get("/jobs/{job}/frame", response_model=Frame, responses=FOUND)
 def frame(here: Here, mine: Mine) -> Any:
     """The newest state frame; there is one while somebody listens to the job's events."""
-    found = artefacts.frame(here.store.place(mine.id).frame)
+    found = artefacts.text_of(here.store.place(mine.id).frame)
     if found is None:
         raise ApiError(
             404, "no_frame", "There is no state frame yet: they are made while somebody listens to the events."
         )
-    return reply(found)
+    return reply_text(found)
 
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
 def gates(here: Here, mine: Mine) -> Any:
     """Which gates each layer was made of, evaluation by evaluation, of a population in the best model."""
-    found = artefacts.gates(here.store.place(mine.id).gates)
-    if found is None:
+    found = here.samples.of(here.store.place(mine.id).gates, EVALUATIONS)
+    if found == NOTHING:
         raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
-    return reply(found)
+    return reply_text(f'{{"names":{NAMES},"history":{found}}}')
 
 
 @router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
