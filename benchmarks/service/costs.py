@@ -40,7 +40,7 @@ class Training:
         self._store = store
         store.submit(OPERATOR, draft)
         self._presence = Presence(store.folder, NAME)
-        store.enter(NAME, "cpu", "nothing", 1)
+        store.enter(NAME, "cpu", "nothing", 1, ["auto"])
         claimed = store.claim(NAME, "cpu", {"auto"}, 1000)
         assert claimed is not None
         self.job, self._lease = claimed[0].id, claimed[1]

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.store import Line
 from difflogic import presets
+from difflogic.serve.errand import processor_time
 
 TOKEN = "a-token-for-the-load"
 API = "/api/v1"
@@ -343,8 +344,9 @@ async def _timed(connection: Connection, method: str, path: str, body: Any, load
 
 def cpu_s(pid: int) -> float:
     """Seconds of processors that a process took."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    took = processor_time(pid)
+    assert took is not None
+    return took
 
 
 def _resident_mb(pid: int) -> float:

@@ -83,6 +83,7 @@ class _Follower:
         self._status = ""
         self._began = False
         self._attempts = 0
+        self._waits_for: str | None = None
         self._accuracies: dict[int, float] = {}
 
     def follow(self, job: Job) -> int:
@@ -111,6 +112,9 @@ class _Follower:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
                 self._screen.say(f"Job {job['id']} ({job['name']}) is {self._status}.")
+        if job["waits_for"] not in (None, self._waits_for):
+            self._screen.say(job["waits_for"])
+        self._waits_for = job["waits_for"]
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
             reason = f"job {job['id']} at {self._client.server}"

@@ -41,6 +41,9 @@ def command(status: str | None, kind: str | None, search: str | None, limit: int
     from difflogic.cli import table
 
     table.show(HEADERS, [_row(job) for job in jobs])
+    for job in jobs:
+        if job["waits_for"]:
+            click.echo(f"{job['id']} waits: {job['waits_for']}")
 
 
 def _row(job: dict[str, Any]) -> tuple[str, ...]:

@@ -64,10 +64,10 @@ class Child:
         self._process.stdin.close()
 
 
-def how_it_ended(status: int) -> str:
+def how_it_ended(status: int, who: str = "its worker") -> str:
     """In words, to be continued."""
     if status >= 0:
-        return f"its worker ended with exit status {status}"
+        return f"{who} ended with exit status {status}"
     name = signal.Signals(-status).name
     known = {"SIGKILL": "was killed", "SIGABRT": "was aborted", "SIGSEGV": "crashed", "SIGBUS": "crashed"}
-    return f"its worker {known.get(name, 'was ended')} ({name})"
+    return f"{who} {known.get(name, 'was ended')} ({name})"

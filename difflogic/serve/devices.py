@@ -14,6 +14,8 @@ DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}")
 AUTO = "auto"
 NONE = "none"
 """A server whose jobs `difflogic worker` does."""
+FOLLOW_UPS = "follow-ups"
+"""What a worker without a device is for: simplify, export, evaluate."""
 PATIENCE_S = 20.0
 
 

@@ -94,6 +94,8 @@ class Job:
     """How often its worker was lost, by a crash or a hang."""
     reason: str | None
     """One sentence: why it failed, or waits again."""
+    waits_for: str | None
+    """One sentence: why no worker that is there takes it."""
     config: dict[str, Any] | None
     engine: str
     """What was asked for."""

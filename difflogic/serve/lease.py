@@ -86,7 +86,7 @@ class Lease:
         """Seconds until the next sign of life is due."""
         limits, usual = self.limits, self._warm.get(self.phase)
         if usual is None:
-            return limits.follow_up if self.phase == "working" else limits.first
+            return limits.first
         cold = 0.0 if len(usual) == RECENT else COLD_FACTOR * self._coldest
         return max(limits.beat, limits.factor * max(usual, default=0.0), cold)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from difflogic.serve import presence
 from difflogic.serve.jobs import Job, LeaseLostError, Status, Wanted
-from difflogic.serve.records import Records, change, job_of
+from difflogic.serve.records import Records, change, engines_of, job_of
 
 MAX_TRIES = 5
 """Leases lost without a new checkpoint between them: then the job has failed."""
@@ -22,6 +22,9 @@ ALIVE_S = 60.0
 """A worker that was not seen for so long does not keep the jobs of its device from others."""
 LOST: dict[Wanted | None, Status] = {"cancel": "cancelled", "pause": "paused", None: "queued", "requeue": "queued"}
 """What a job becomes that its worker left, by what was asked of it."""
+TRAINS = "kind = 'train'"
+FOLLOWS = "kind != 'train'"
+"""In SQL, of the jobs that need no device; an index knows them by these words."""
 PROGRESS = frozenset(
     ("phase", "epoch", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s", "saved_epoch")
 )
@@ -54,6 +57,8 @@ class Worker:
     memory: int | None
     """Bytes that the process takes."""
     epochs_per_s: float | None
+    engines: tuple[str, ...]
+    """What the trainings that it takes may have asked for; none where it does follow-ups."""
 
 
 class Leases(Records):
@@ -61,13 +66,13 @@ class Leases(Records):
 
     # workers ------------------------------------------------------------------------------------------
 
-    def enter(self, name: str, device: str, description: str, pid: int) -> None:
+    def enter(self, name: str, device: str, description: str, pid: int, engines: Collection[str] = ()) -> None:
         """A worker is ready; it holds its Presence."""
-        values = (name, device, description, pid, presence.host(), self._now(), self.clock())
+        values = (name, device, description, pid, presence.host(), self._now(), self.clock(), ",".join(engines))
         with self.database.writing() as connection:
             connection.execute(
-                "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
 
@@ -83,7 +88,8 @@ class Leases(Records):
 
     def workers(self) -> list[Worker]:
         with self.database.reading() as connection:
-            return [Worker(**row) for row in connection.execute("SELECT * FROM workers ORDER BY device, name")]
+            rows = connection.execute("SELECT * FROM workers ORDER BY device, name").fetchall()
+        return [Worker(**dict(row) | {"engines": engines_of(row)}) for row in rows]
 
     def leave(self, name: str) -> None:
         """A worker without a job ends."""
@@ -95,8 +101,8 @@ class Leases(Records):
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[Job, int] | None:
         """The next job for this worker, by priority, then age; None where there is none.
 
-        `engines`: what training jobs may have asked for; follow-ups go anywhere. A job that was on a device goes on
-        there, as long as that has a worker.
+        `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
+        goes on there, as long as that has a worker.
         """
         turn = _Turn(worker, device, list(engines), self.clock())
         with self.database.reading() as connection:
@@ -115,15 +121,22 @@ class Leases(Records):
                 row["id"],
                 status="running",
                 wanted=None,
+                waits_for=None,
                 started=row["started"] or self._now(),
                 ended=None,
-                device=device,
+                device=device if engines else "cpu",
                 phase="starting",
                 worker=worker,
                 lease=lease,
                 lease_until=turn.now + lease_s,
             )
             return job, lease
+
+    def awaits_follow_up(self) -> bool:
+        """Whether one is queued that may begin."""
+        with self.database.reading() as connection:
+            query = f"SELECT 1 FROM jobs WHERE status = 'queued' AND {FOLLOWS} AND not_before <= ? LIMIT 1"
+            return connection.execute(query, (self.clock(),)).fetchone() is not None
 
     def beat(self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any) -> Answer:
         """The worker goes on: its lease lasts from now for `lease_s`. `progress` are columns of PROGRESS.
@@ -258,12 +271,15 @@ class _Turn:
 
     def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
         marks = ", ".join("?" * len(self.engines))
+        train = (
+            f"{TRAINS} AND engine IN ({marks}) AND (device IS NULL OR device = ? OR device NOT IN "
+            "(SELECT device FROM workers WHERE seen > ?))"
+        )
+        kinds = (train, *self.engines, self.device, self.now - ALIVE_S) if self.engines else (FOLLOWS,)
         row: sqlite3.Row | None = connection.execute(
-            "SELECT * FROM jobs WHERE status = 'queued' AND not_before <= ? AND (kind != 'train' OR "
-            f"(engine IN ({marks}) AND (device IS NULL OR device = ? OR device NOT IN "
-            "(SELECT device FROM workers WHERE seen > ?)))) "
+            f"SELECT * FROM jobs WHERE status = 'queued' AND not_before <= ? AND {kinds[0]} "
             "ORDER BY priority DESC, number LIMIT 1",
-            (self.now, *self.engines, self.device, self.now - ALIVE_S),
+            (self.now, *kinds[1:]),
         ).fetchone()
         return row
 

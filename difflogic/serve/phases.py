@@ -22,7 +22,11 @@ class Limits:
     factor: float = 20.0
     """...unless so many times the slowest of the last ones is longer."""
     follow_up: float = 3600.0
-    """For a follow-up as a whole."""
+    """For a follow-up as a whole, which has no checkpoints..."""
+    still: float = 120.0
+    """...and for the time in which no processor works for it."""
+    rest: float = 60.0
+    """Without a follow-up, after which their worker ends."""
     stop: float = 60.0
     """To save and end, when asked to."""
 

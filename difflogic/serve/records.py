@@ -69,6 +69,11 @@ def job_of(row: sqlite3.Row) -> Job:
     return Job(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})
 
 
+def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
+    """What a row of the table `workers` offers."""
+    return tuple(row["engines"].split(",")) if row["engines"] else ()
+
+
 def text_of(row: sqlite3.Row) -> str:
     """A row of the table `jobs` as JSON, without reading what is JSON already."""
     plain = _ENCODE({name: row[name] for name in PLAIN_COLUMNS})

@@ -25,6 +25,7 @@ from difflogic.serve.database import Database
 from difflogic.serve.folders import JOBS, STORE
 from difflogic.serve.jobs import ENDED, PRIORITIES, ConflictError, Draft, Job, QueueFullError, Status, Wanted, new_id
 from difflogic.serve.leases import Leases
+from difflogic.serve.offers import Offers, missing, offered
 from difflogic.serve.records import SELECTED, change, find, job_of, text_of, tick
 from difflogic.serve.sessions import Sessions
 
@@ -35,7 +36,7 @@ AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 """What a job becomes that waits, by what is asked of it."""
 
 
-class Store(Leases, Sessions):
+class Store(Leases, Offers, Sessions):
     """One object serves all threads of a process. Methods raise StoreError where the disk refuses.
 
     `owner`, where it is given, must be the job's: UnknownJobError for another's.
@@ -179,8 +180,10 @@ class Store(Leases, Sessions):
         return job_of(find(connection, row["job"]))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, draft: Draft) -> Job:
+        engines = offered(connection, self.clock())
         values = asdict(draft) | {
             "id": job,
+            "waits_for": missing(draft.engine, engines) if draft.kind == "train" and engines else None,
             "owner": owner,
             "config": None if draft.config is None else json.dumps(draft.config),
             "options": json.dumps(draft.options),
@@ -208,7 +211,7 @@ class Store(Leases, Sessions):
             if what == "requeue":
                 return job_of(row)
             ended = self._now() if what == "cancel" else None
-            return change(connection, job, status=AT_ONCE[what], ended=ended)
+            return change(connection, job, status=AT_ONCE[what], ended=ended, waits_for=None)
 
     def resume(self, job: str, owner: str | None = None) -> Job:
         """Queue a paused job; it goes on from its checkpoint. Raises ConflictError for any other."""

@@ -1,4 +1,5 @@
-"""Keeps a worker alive for each device: starts it again when it ends, ends it when it hangs, tells the store.
+"""Keeps a worker alive for each device, and one for follow-ups while there are any: starts it again when it ends, ends
+it when it hangs, tells the store.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
@@ -34,6 +35,8 @@ WATCH_S = 0.5
 REAP_S = 2.0
 """Between two looks for the jobs of workers whose supervisors are gone, too."""
 LONGEST_BACK_OFF_S = 30.0
+RETURN_S = 45.0
+"""An engine whose workers are gone for longer is no longer offered."""
 
 
 @dataclass
@@ -71,6 +74,8 @@ class Supervisor:
         self._thread = threading.Thread(target=self.run, name="supervisor")
         self._watched = self._reaped = 0.0
         self._trouble = ""
+        self._offered: dict[str, float] = {}
+        """Engines, and when a worker for them was last seen, on the monotonic clock."""
 
     def __enter__(self) -> Supervisor:
         self._thread.start()
@@ -90,6 +95,7 @@ class Supervisor:
         """Until `stop`."""
         try:
             self._seats = self._take_seats()
+            self._offered = {engine: time.monotonic() for seat in self._seats for engine in seat.engines}
             while not self._over.wait(TURN_S):
                 for seat in self._seats:
                     self._safely(partial(self._tend, seat))
@@ -102,7 +108,8 @@ class Supervisor:
         devices = self._devices
         if devices == [known.AUTO]:
             devices = [*self._hardware(), "cpu"]
-        return [_Seat(device, known.engines_of(device, devices)) for device in devices]
+        seats = [_Seat(device, known.engines_of(device, devices)) for device in devices]
+        return [*seats, _Seat(known.FOLLOW_UPS, [])] if seats else []
 
     def _hardware(self) -> list[str]:
         try:
@@ -124,7 +131,7 @@ class Supervisor:
     def _tend(self, seat: _Seat) -> None:
         """Start a worker where there is none, bury one that has ended."""
         if seat.child is None:
-            if time.monotonic() >= seat.due:
+            if time.monotonic() >= seat.due and (seat.device != known.FOLLOW_UPS or self._store.awaits_follow_up()):
                 self._start(seat)
             return
         status = seat.child.status
@@ -146,7 +153,7 @@ class Supervisor:
         wait = min(LONGEST_BACK_OFF_S, 0.5 * 2 ** (seat.failures - 2)) if seat.failures > 1 else 0.0
         seat.due = time.monotonic() + wait
         _tell(lost)
-        tell("worker ended", logging.WARNING, worker=child.name, why=how, next_in_s=wait)
+        tell("worker ended", logging.WARNING if status else logging.INFO, worker=child.name, why=how, next_in_s=wait)
 
     def _held(self, child: Child) -> Job | None:
         worker = next((each for each in self._store.workers() if each.name == child.name), None)
@@ -161,6 +168,13 @@ class Supervisor:
         if now - self._reaped >= REAP_S:
             self._reaped = now
             self._safely(lambda: _tell(self._store.reap()))
+            self._safely(self._explain)
+
+    def _explain(self) -> None:
+        """Say which jobs no worker takes; one that ended a moment ago counts, for the next one comes."""
+        now = time.monotonic()
+        self._offered |= dict.fromkeys(self._store.offered(), now)
+        self._store.explain([engine for engine, seen in self._offered.items() if now - seen < RETURN_S])
 
     def _watch(self, seat: _Seat) -> None:
         """End a worker that gave no sign of life in time."""

@@ -1,6 +1,8 @@
-"""A worker: one process for one device, that takes a job, does it, and takes the next.
+"""A worker: one process for one device, that takes a training, does it, and takes the next.
 
 python -m difflogic.serve.worker STORE --name NAME --device cpu --engines auto,cpu
+
+Without a device, as `follow-ups`, it does simplify, export and evaluate, and lets trainings go first.
 
 It lives as long as its standard input is open: whoever started it holds the other end. SIGTERM, or that end closed,
 lets it save, hand back its job and end.
@@ -9,6 +11,7 @@ lets it save, hand back its job and end.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import signal
@@ -21,7 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
 from difflogic.memory import resident_memory
-from difflogic.serve.job_log import logged_to, say
+from difflogic.serve.devices import FOLLOW_UPS
+from difflogic.serve.errand import Errand
+from difflogic.serve.job_log import last_words, logged_to, say
 from difflogic.serve.jobs import Job, LeaseLostError
 from difflogic.serve.lease import LOST, Lease
 from difflogic.serve.phases import Limits
@@ -39,6 +44,8 @@ ROOM = 16 << 20
 """Bytes that must be free before a job is taken."""
 PULSE_S = 0.5
 Ending = Literal["done", "failed"]
+NICE = 10
+"""Of a worker that does follow-ups."""
 BROKEN = 4
 """Exit status of a worker whose device cannot be used."""
 
@@ -54,15 +61,16 @@ class Worker:
         self._placements: dict[str, Placement] = {}
 
     def run(self) -> None:
-        """Jobs until it is told to stop."""
+        """Jobs until it is told to stop; follow-ups until there are none."""
         signal.signal(signal.SIGTERM, self._stop)
         presence = Presence(self.store.folder, self.name)
         try:
-            self.store.enter(self.name, self.device, self.device, os.getpid())
-            seen = time.monotonic()
-            while not self.stopping:
+            self.store.enter(self.name, self.device, self.device, os.getpid(), self.engines)
+            seen = self._worked = time.monotonic()
+            while not self.stopping and not self._has_rested():
                 if self._has_room() and (claimed := self._claim()) is not None:
                     self._do(*claimed)
+                    self._worked = time.monotonic()
                 elif time.monotonic() - seen > SEEN_S:
                     self.store.see(self.name, resident_memory())
                     seen = time.monotonic()
@@ -71,6 +79,9 @@ class Worker:
             self.store.leave(self.name)
         finally:
             presence.close()
+
+    def _has_rested(self) -> bool:
+        return self.device == FOLLOW_UPS and time.monotonic() - self._worked > self.limits.rest
 
     def _claim(self) -> tuple[Job, int] | None:
         return self.store.claim(self.name, self.device, self.engines, self.limits.first)
@@ -136,59 +147,55 @@ class Worker:
     def _leave(self, lease: Lease, run: Run) -> None:
         progress = lease.progress | {"epoch": run.state.epoch}
         if run.interrupted is None:
-            self._end(lease, "done", None, **progress)
+            self._end(lease, "done", **progress)
         else:
             self.stopping = self.stopping or lease.wanted is None
             released = self.store.release(lease.job.id, lease.number, **progress)
             say(f"stopped at epoch {run.state.epoch}: {released.status}")
 
-    def _end(self, lease: Lease, status: Ending, reason: str | None, **progress: Any) -> None:
+    def _end(
+        self,
+        lease: Lease,
+        status: Ending,
+        reason: str | None = None,
+        result: dict[str, Any] | None = None,
+        **progress: Any,
+    ) -> None:
         say(reason or status)
-        self.store.finish(lease.job.id, lease.number, status, self._public(reason), None, **progress)
+        public = None if reason is None else self._public(reason)
+        self.store.finish(lease.job.id, lease.number, status, public, result, **progress)
 
     def _fall(self, lease: Lease, reason: str) -> None:
         say(reason)
         self.store.fall(lease.job.id, lease.number, reason)
 
-    def _public(self, text: str | None) -> str | None:
+    def _public(self, text: str) -> str:
         """Without the path of the store."""
-        return None if text is None else text.replace(f"{self.store.folder}{os.sep}", "")
+        return text.replace(f"{self.store.folder}{os.sep}", "")
 
     # follow-ups ---------------------------------------------------------------------------------------
 
     def _follow(self, lease: Lease) -> None:
-        from difflogic.serve.follow_ups import follow
-
-        over = threading.Event()
-        pulse = threading.Thread(target=self._pulse, args=(lease, over), daemon=True)
-        pulse.start()
-        status: Ending = "done"
-        result, reason = None, None
-        try:
-            result = follow(self.store, lease.job)
-        except (DifflogicError, OSError, MemoryError) as error:
-            status, reason = "failed", str(error) or "There was not enough memory."
-        over.set()
-        pulse.join()
-        say(reason or status)
-        self.store.finish(lease.job.id, lease.number, status, self._public(reason), result)
-
-    def _pulse(self, lease: Lease, over: threading.Event) -> None:
-        """Beats while the main thread works, which cannot be interrupted: what is asked ends the process."""
-        deadline = time.monotonic() + self.limits.follow_up
-        lease.enter("working")
-        while not over.wait(PULSE_S):
-            lease.tell()
-            job, number = lease.job.id, lease.number
-            if time.monotonic() > deadline:
-                self.store.fall(job, number, f"it took longer than {self.limits.follow_up:.0f} s")
-            elif lease.wanted is not None or self.stopping:
-                self.store.release(job, number)
-            else:
-                continue
-            say("stopped before its end")
-            os._exit(0)
-        self.store.close()
+        lease.enter("working", warm=True)  # the signs of life come from here, at all times
+        with Errand(self.store.folder, lease.job.id) as errand:
+            while not errand.is_over(PULSE_S):
+                lease.tell()
+                if lease.wanted is not None or self.stopping:
+                    say("stopped before its end")
+                    self.store.release(lease.job.id, lease.number)
+                    return
+                if errand.seconds > self.limits.follow_up:
+                    self._end(lease, "failed", f"It took longer than {self.limits.follow_up:.0f} s, the most it may.")
+                    return
+                if errand.still_s > self.limits.still:
+                    self._fall(lease, f"it stood still for {self.limits.still:.0f} s")
+                    return
+            outcome = errand.outcome()
+        if isinstance(outcome, str):
+            words = last_words(self.store.place(lease.job.id).log)
+            self._fall(lease, self._public(f"{outcome}, with the last words: {words}"))
+        else:
+            self._end(lease, outcome.status, outcome.reason, outcome.result)
 
 
 def _clause(error: Exception) -> str:
@@ -213,6 +220,13 @@ def _end_with_parent(limits: Limits) -> None:
     os._exit(1)
 
 
+def _give_way() -> None:
+    """Whoever trains goes first, by this process's rank and, where Linux has them, that of its session."""
+    os.nice(NICE)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")
+
+
 def main() -> None:
     """See the module's text."""
     parser = argparse.ArgumentParser()
@@ -224,7 +238,9 @@ def main() -> None:
     parser.add_argument("--max-memory", type=int)
     options = parser.parse_args()
     threading.Thread(target=_end_with_parent, args=(options.limits,), daemon=True).start()
-    engines = options.engines.split(",")
+    engines = [each for each in options.engines.split(",") if each]
+    if options.device == FOLLOW_UPS:
+        _give_way()
     try:
         store = Store.existing(options.store, durable=False)
         Worker(store, options.name, options.device, engines, options.limits, options.max_memory).run()

@@ -136,7 +136,7 @@ def test_a_worker_is_seen_and_what_it_does_only_by_the_owner(tmp_path):
     with serving(tmp_path) as running:
         with running.client() as client:
             assert client.get("/ready").json()["error"]["code"] == "no_worker"
-            running.store.enter("w", "cpu", "a CPU", 1)
+            running.store.enter("w", "cpu", "a CPU", 1, ["auto"])
             assert client.get("/ready").json() == {"status": "ready", "workers": 1}
             training = Training(running.store)
             training.train(3)

@@ -11,7 +11,7 @@ from difflogic.serve.lease import RECENT, Lease
 from difflogic.serve.leases import Answer
 from difflogic.serve.phases import Limits
 
-LIMITS = Limits(first=300, beat=12, factor=20, follow_up=3600)
+LIMITS = Limits(first=300, beat=12, factor=20)
 
 
 class Times:
@@ -54,8 +54,6 @@ def test_what_is_done_for_the_first_time_may_take_long(lease, times):
     for phase in ("compiling", "evaluating", "finishing"):
         lease.enter(phase)
         assert due(lease) == 300
-    lease.enter("working")
-    assert due(lease) == 3600
 
 
 def test_quick_epochs_are_due_soon(lease, times):

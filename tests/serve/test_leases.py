@@ -32,9 +32,61 @@ def test_only_what_the_device_can(store, draft):
     assert (job.device, job.status, job.phase) == ("gpu:0", "running", "starting")
 
 
-def test_follow_ups_go_anywhere(store, draft):
-    store.submit("ann", replace(draft, kind="export", config=None, source="x", engine="gpu"))
-    assert claim(store)[0].kind == "export"
+def test_follow_ups_are_for_who_has_no_device(store, draft, clock):
+    store.submit("ann", replace(draft, priority=10))
+    assert not store.awaits_follow_up()
+    assert claim(store, engines=()) is None
+    follow_up = replace(draft, kind="export", config=None, source="x", engine="gpu")
+    store.submit("ann", follow_up)
+    store.submit("ann", replace(follow_up, name="urgent", priority=1))
+    assert store.awaits_follow_up()
+    assert claim(store)[0].kind == "train"
+    assert claim(store) is None
+    job, lease = claim(store, device="follow-ups", engines=())
+    assert (job.name, job.device) == ("urgent", "cpu")
+    store.fall(job.id, lease, "it fell")
+    assert claim(store, engines=())[0].name == "urgent", "its first back-off is none"
+    assert claim(store, engines=())[0].name == draft.name
+    assert not store.awaits_follow_up()
+
+
+def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, draft, clock):
+    store.submit("ann", replace(draft, kind="export", config=None, source="x"))
+    for _ in range(2):
+        job, lease = claim(store, engines=())
+        store.fall(job.id, lease, "it fell")
+    assert not store.awaits_follow_up()
+    clock.now += 1
+    assert store.awaits_follow_up()
+
+
+def test_what_no_worker_offers_is_said(store, draft, clock):
+    early = store.submit("ann", replace(draft, engine="gpu:1"))[0]
+    assert early.waits_for is None, "the workers of a server that has just begun are about to come"
+    store.enter("w", "cpu", "a processor", 1, ["auto", "cpu"])
+    store.enter("f", "follow-ups", "", 2)
+    words = "No worker offers gpu:1: those that are there offer auto, cpu."
+    late = store.submit("ann", replace(draft, engine="gpu:1"))[0]
+    fine = store.submit("ann", draft)[0]
+    follow_up = store.submit("ann", replace(draft, kind="export", config=None, source="x", engine="gpu:1"))[0]
+    assert (late.waits_for, fine.waits_for, follow_up.waits_for) == (words, None, None)
+    store.explain(store.offered())
+    assert store.job(early.id).waits_for == words
+    version = store.version()
+    store.explain(store.offered())
+    assert store.version() == version, "what is said already is no change"
+
+    store.explain(())
+    assert store.job(fine.id).waits_for == "No worker is there to train it."
+    store.explain({"auto", "gpu:1"})
+    assert {job.waits_for for job in store.jobs()} == {None}
+
+    store.explain(store.offered())
+    assert store.ask(late.id, "cancel").waits_for is None
+    claimed, _ = claim(store, "g", "gpu:1", ["gpu:1"])
+    assert (claimed.id, claimed.waits_for) == (early.id, None)
+    clock.now += ALIVE_S + 1
+    assert store.offered() == set()
 
 
 def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, draft, clock):

@@ -66,7 +66,7 @@ def test_every_address_keeps_to_the_document(live: Live, job: str, schema: schem
     for operation in operations:
         if operation.path.endswith(ENDLESS):
             continue
-        live.store.enter("cpu-1", "cpu", "a CPU", os.getpid())  # without a worker the server is not ready
+        live.store.enter("cpu-1", "cpu", "a CPU", os.getpid(), ["cpu"])  # without a worker the server is not ready
 
         @seed(8)
         @settings(max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.generate],

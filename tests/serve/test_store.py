@@ -227,21 +227,27 @@ def test_a_newer_store_is_refused(tmp_path):
     store = Store.open(tmp_path)
     with store.database.writing() as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="version 99, this difflogic knows 1"):
+    with pytest.raises(StoreError, match="version 99, this difflogic knows 2"):
         Store.open(tmp_path)
 
 
 def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, draft):
-    job = submit(Store.open(tmp_path), draft)
-    scripts = [*database._scripts(), "ALTER TABLE jobs ADD COLUMN later INTEGER NOT NULL DEFAULT 7;"]
-    monkeypatch.setattr(database, "_scripts", lambda: scripts)
+    path, scripts = tmp_path / folders.STORE, database._scripts()
+    monkeypatch.setattr(database, "_scripts", lambda: scripts[:1])
+    Store.open(tmp_path).close()
+    with closing(sqlite3.connect(path)) as old:
+        old.execute("INSERT INTO jobs (id, owner, kind, name, created, version, config) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    ("a" * 16, "ann", "train", "old", "2026-01-01T00:00:00+00:00", 1, "{}"))  # fmt: skip
+        old.commit()
+    later = "ALTER TABLE jobs ADD COLUMN later INTEGER NOT NULL DEFAULT 7;"
+    monkeypatch.setattr(database, "_scripts", lambda: [*scripts, later])
     store = Store.open(tmp_path)
-    assert store.job(job.id) == job
-    path = tmp_path / folders.STORE
+    (job,) = store.jobs()
+    assert (job.id, job.name, job.config, job.waits_for) == ("a" * 16, "old", {}, None)
     with closing(sqlite3.connect(path)) as now, closing(sqlite3.connect(f"{path}.version-1")) as before:
-        assert (database.version_of(now), database.version_of(before)) == (2, 1)
+        assert (database.version_of(now), database.version_of(before)) == (len(scripts) + 1, 1)
         assert now.execute("SELECT later FROM jobs").fetchall() == [(7,)]
-        assert before.execute("SELECT id FROM jobs").fetchall() == [(job.id,)]
+        assert before.execute("SELECT id FROM jobs").fetchall() == [("a" * 16,)]
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, draft):

@@ -27,7 +27,7 @@ async def health() -> Any:
 def ready(here: Here) -> Any:
     """Whether jobs are taken: the store can be written, and a worker was seen of late; anybody may ask."""
     here.store.check_writable()
-    alive = [each for each in here.store.workers() if time.time() - each.seen < ALIVE_S]
+    alive = [each for each in here.store.workers() if each.engines and time.time() - each.seen < ALIVE_S]
     if not alive:
         raise ApiError(503, "no_worker", "No worker was seen of late: jobs would wait.")
     return reply({"status": "ready", "workers": len(alive)})

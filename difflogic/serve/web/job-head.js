@@ -2,7 +2,7 @@
 
 import { actionButtons, priorityField } from "./actions.js";
 import { h, setText } from "./dom.js";
-import { facts, progressBar, statusPill } from "./progress.js";
+import { facts, progressBar, remark, statusPill } from "./progress.js";
 
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
 export function jobHead(job, place, changed) {
@@ -31,8 +31,8 @@ export function jobHead(job, place, changed) {
         parts.forEach((part) => part.update(now));
         setText(title, now.name);
         setText(about, facts(now));
-        reason.hidden = !now.reason;
-        setText(reason, now.reason ?? "");
+        reason.hidden = !remark(now);
+        setText(reason, remark(now));
     };
     return { element, update };
 }

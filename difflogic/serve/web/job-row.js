@@ -5,7 +5,7 @@ import { h, setText } from "./dom.js";
 import { loss } from "./format.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
-import { facts, progressBar, statusPill } from "./progress.js";
+import { facts, progressBar, remark, statusPill } from "./progress.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
 
@@ -37,8 +37,8 @@ export function jobRow(job, chosen, changed) {
         parts.forEach((part) => part.update(now));
         setText(link, now.name);
         setText(about, facts(now));
-        reason.hidden = !now.reason;
-        setText(reason, now.reason ?? "");
+        reason.hidden = !remark(now);
+        setText(reason, remark(now));
         numbers.hidden = now.kind !== "train" || now.soft_loss === null;
         setText(numbers, numbersOf(now));
         tick.setAttribute("aria-label", `Compare ${now.name}`);

@@ -63,6 +63,9 @@ export function standing(job) {
     return parts.join(", ");
 }
 
+// Why it waits, failed, or was taken up again; nothing where there is nothing to say.
+export const remark = (job) => job.waits_for ?? job.reason ?? "";
+
 export function facts(job) {
     const kinds = { train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
     const parts = [kinds[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];

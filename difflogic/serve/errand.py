@@ -1,0 +1,128 @@
+"""A follow-up in a process of its own, which can be ended at any moment.
+
+    python -m difflogic.serve.errand STORE JOB
+
+A solver holds Python's lock for minutes, in which a thread beside it could neither say that it is alive nor end it.
+Here the worker looks on, and what shows that the follow-up goes on is the time that it takes of a processor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from difflogic import files
+from difflogic.errors import DifflogicError
+from difflogic.serve.child import how_it_ended
+from difflogic.serve.follow_ups import follow
+from difflogic.serve.store import Store
+
+COMMAND = (sys.executable, "-m", "difflogic.serve.errand")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a follow-up came to."""
+
+    status: Literal["done", "failed"]
+    reason: str | None = None
+    result: dict[str, Any] | None = None
+
+
+class Errand:
+    """The process, as its worker sees it; leaving the context ends it. It speaks where its worker does."""
+
+    def __init__(self, store: Path, job: str) -> None:
+        """Raises OSError."""
+        self._answer = tempfile.TemporaryFile()  # noqa: SIM115  it is closed with the context
+        self._process = subprocess.Popen([*COMMAND, str(store), job], stdin=subprocess.PIPE, stdout=self._answer)
+        self._begun = self._moved = time.monotonic()
+        self._took: float | None = None
+
+    def __enter__(self) -> Errand:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._answer.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_over(self, seconds: float) -> bool:
+        """Whether it ends in so many seconds."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            took = processor_time(self.pid)
+            if took is None or took != self._took:
+                self._took, self._moved = took, time.monotonic()
+            return False
+        return True
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._begun
+
+    @property
+    def still_s(self) -> float:
+        """For so long no processor has worked for it; 0 where the system does not tell."""
+        return time.monotonic() - self._moved
+
+    def outcome(self) -> Outcome | str:
+        """What it came to; where it broke off, how, in words to be continued."""
+        status = self._process.returncode
+        if status != 0:
+            return how_it_ended(status, "its process")
+        self._answer.seek(0)
+        return Outcome(**json.loads(self._answer.read()))
+
+
+def processor_time(process: int) -> float | None:
+    """Seconds that processors worked for a process; None where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _end_with_worker() -> None:
+    """Once that is gone and no solver holds Python's lock; what the next one writes meanwhile is the same."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def main() -> None:
+    """See the module's text."""
+    folder, job = sys.argv[1:]
+    threading.Thread(target=_end_with_worker, daemon=True).start()
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    store = Store.existing(Path(folder), durable=False)
+    try:
+        outcome = Outcome("done", None, follow(store, store.job(job)))
+    except (DifflogicError, OSError, MemoryError) as error:
+        outcome = Outcome("failed", str(error) or "There was not enough memory.")
+    files.write_all(answer, json.dumps(asdict(outcome), allow_nan=False).encode())
+
+
+if __name__ == "__main__":
+    main()

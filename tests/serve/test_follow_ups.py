@@ -1,0 +1,183 @@
+"""Follow-ups beside trainings: they wait for no device, and whatever happens to their processes, it is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from difflogic.serve import errand, worker
+from difflogic.serve.devices import FOLLOW_UPS
+from difflogic.serve.errand import Errand
+from difflogic.serve.jobs import Draft, Job
+from difflogic.serve.phases import Limits
+from difflogic.serve.store import Store
+from difflogic.serve.supervisor import Supervisor
+from tests.serve.service import draft_of, ended, reached, short_config, wait
+
+SLEEPS = "import time; time.sleep(600)"
+WORKS = "while True: pass"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
+    """A store with a job whose circuit follow-ups can take."""
+    store = Store.open(tmp_path_factory.mktemp("follow"))
+    job = store.submit("ann", draft_of(short_config(100)))[0].id
+    with Supervisor(store.folder, ["cpu"]):
+        ended(store, job)
+    return store, job
+
+
+def submit(trained: tuple[Store, str], kind: str = "export") -> Job:
+    store, source = trained
+    options = {"export": {"formats": ["c"]}, "evaluate": {"quick": True}}.get(kind, {})
+    return store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))[0]
+
+
+def follow(store: Store, limits: Limits | None = None) -> tuple[worker.Worker, threading.Thread]:
+    """The next follow-up, under way in a worker in this process."""
+    hand = worker.Worker(store, "hand", FOLLOW_UPS, [], limits or Limits(), None)
+    claimed = hand._claim()
+    assert claimed is not None
+    thread = threading.Thread(target=hand._do, args=claimed)
+    thread.start()
+    return hand, thread
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Errand]:
+    """Errands, as they begin."""
+    made: list[Errand] = []
+    real = Errand.__enter__
+    monkeypatch.setattr(Errand, "__enter__", lambda self: made.append(self) or real(self))
+    return made
+
+
+def test_a_follow_up_does_not_wait_for_a_training(trained):
+    store, _ = trained
+    with Supervisor(store.folder, ["cpu"], Limits(rest=1.0)):
+        long = store.submit("ann", draft_of(short_config(1_000_000)))[0].id
+        reached(store, long, 100)
+        done = ended(store, submit(trained).id)
+        assert (done.status, done.device, done.attempts) == ("done", "cpu", 0)
+        assert done.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
+        assert store.job(long).status == "running"
+        names = [each.device for each in store.workers()]
+        assert names == ["cpu", FOLLOW_UPS]
+        wait(lambda: [each.device for each in store.workers()] == ["cpu"], "the idle one to end")
+        again = submit(trained, "simplify").id
+        assert ended(store, again).result["equal"]
+        store.ask(long, "cancel")
+        ended(store, long)
+        assert "done\n" in store.place(again).log.read_text()
+    store.delete(long)
+
+
+def test_a_worker_of_follow_ups_that_is_killed(trained):
+    store, _ = trained
+    with Supervisor(store.folder, ["cpu"]):
+        job = submit(trained, "evaluate").id
+        wait(lambda: store.job(job).phase == "working", "the follow-up to begin")
+        hand = next(each for each in store.workers() if each.job == job)
+        os.kill(hand.pid, signal.SIGKILL)
+        done = ended(store, job)
+    assert (done.status, done.attempts, done.reason) == ("done", 1, None)
+
+
+def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun):
+    store, _ = trained
+    job = submit(trained).id
+    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", SLEEPS))
+    hand, thread = follow(store)
+    wait(lambda: begun, "the errand")
+    hand.stopping = True
+    thread.join(30)
+    handed = store.job(job)
+    assert (handed.status, handed.attempts, handed.reason) == ("queued", 0, None)
+    assert not _is_alive(begun[0].pid)
+    monkeypatch.undo()
+    with Supervisor(store.folder, ["cpu"]):
+        assert ended(store, job).status == "done"
+
+
+@pytest.mark.parametrize(("ask", "status"), [("cancel", "cancelled"), ("pause", "paused")])
+def test_what_is_asked_ends_it_at_once(trained, monkeypatch, begun, ask, status):
+    store, _ = trained
+    job = submit(trained).id
+    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", WORKS))
+    _, thread = follow(store)
+    wait(lambda: begun, "the errand")
+    store.ask(job, ask)
+    thread.join(30)
+    assert store.job(job).status == status
+    assert not _is_alive(begun[0].pid)
+    store.delete(job)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell of processors' time")
+def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monkeypatch):
+    store, _ = trained
+    limits = Limits(still=1.5, follow_up=5.0)
+    job = submit(trained).id
+    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", SLEEPS))
+    follow(store, limits)[1].join(30)
+    fallen = store.job(job)
+    assert (fallen.status, fallen.attempts) == ("queued", 1)
+    assert fallen.reason == "Try 1 of 5 ended: it stood still for 2 s."
+
+    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", WORKS))
+    begun = time.monotonic()
+    follow(store, limits)[1].join(30)
+    assert time.monotonic() - begun >= 5
+    failed = store.job(job)
+    assert (failed.status, failed.reason) == ("failed", "It took longer than 5 s, the most it may.")
+
+
+def test_one_that_breaks_off(trained, monkeypatch):
+    store, _ = trained
+    job = submit(trained).id
+    dies = "import sys, os; sys.stderr.write('the solver is broken\\n'); sys.stderr.flush(); os.abort()"
+    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", dies))
+    follow(store)[1].join(30)
+    fallen = store.job(job)
+    assert (fallen.status, fallen.attempts) == ("queued", 1)
+    assert "its process was aborted (SIGABRT), with the last words: " in fallen.reason
+    assert "the solver is broken" in store.place(job).log.read_text()
+    store.ask(job, "cancel")
+
+
+def test_an_errand_does_not_outlive_its_worker(trained):
+    store, _ = trained
+    job = submit(trained).id
+    with Errand(store.folder, job) as found:
+        assert found._process.stdin is not None
+        found._process.stdin.close()
+        wait(lambda: found.is_over(0.1), "its end")
+        assert found._process.returncode in (0, 1)
+    store.ask(job, "cancel")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_processor_time(tmp_path: Path):
+    before = errand.processor_time(os.getpid())
+    if before is None:
+        assert sys.platform != "linux"
+        return
+    deadline = time.process_time() + 0.1
+    while time.process_time() < deadline:
+        pass
+    assert 0.05 <= errand.processor_time(os.getpid()) - before < 60
+    assert errand.processor_time(2**22 + 1) is None
