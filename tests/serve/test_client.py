@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,25 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     assert "not an empty folder" in call(capsys, "fetch", job["id"], "got", code=2)
     assert "there is nothing to cancel" in call(capsys, "cancel", job["id"], code=1)
     assert call(capsys, "watch", job["id"]).count("soft_loss=") == 4
+
+
+def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
+    words = "No worker offers gpu:9: those that are there offer auto, cpu, reference."
+    job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
+    assert f"{job} waits: {words}" in call(capsys, "jobs")
+
+    def cancel_once_watched() -> None:
+        wait(lambda: "difflogic_event_streams 1.0" in httpx.get(os.environ[SERVER] + "/metrics").text, "the watcher")
+        with Client.from_environment() as client:
+            client.cancel(job)
+
+    leaving = threading.Thread(target=cancel_once_watched)
+    leaving.start()
+    text = call(capsys, "watch", job, code=1)
+    leaving.join()
+    assert text.count(words) == 1
+    assert f"{job} is cancelled" in text
+    assert words not in call(capsys, "jobs")
 
 
 def test_a_population_is_told_as_one(here: Path, capsys) -> None:

@@ -316,6 +316,7 @@ def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
     job, _ = live.store.submit("ann", Draft("train", name, short_config().to_dict(), engine="gpu:9"))
     page = opened()
     page.see(name, ".jobs")
+    page.see("No worker offers gpu:9: those that are there offer auto, cpu, reference.", ".jobs")
     page.fill("[type=search]", "so on")
     page.wait("document.querySelectorAll('.jobs li').length === 1")
     page.fill("[type=search]", "nothing is called so")

@@ -67,3 +67,23 @@ export async function repeat(work, milliseconds, signal) {
 
 // False where the system asks for less motion.
 export const mayMove = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// A function that calls `call` at once, and where it is wanted again within `milliseconds`, once more when they are over.
+export function calmly(call, milliseconds, signal) {
+    let resting = false,
+        again = false;
+    function rest() {
+        resting = true;
+        setTimeout(() => {
+            resting = false;
+            if (again && !signal.aborted) wanted();
+        }, milliseconds);
+    }
+    function wanted() {
+        again = resting;
+        if (resting) return;
+        rest();
+        call();
+    }
+    return wanted;
+}

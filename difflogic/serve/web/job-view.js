@@ -5,7 +5,7 @@ import { automatonPanel } from "./automaton-panel.js";
 import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
 import { curves, Rows, seriesOfOne } from "./curves.js";
-import { h } from "./dom.js";
+import { calmly, h } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
 import { figures } from "./figures.js";
 import { followUpView } from "./follow-up-view.js";
@@ -16,6 +16,8 @@ import { logPanel } from "./log-panel.js";
 import { announce, errorPlace } from "./notices.js";
 import { standing } from "./progress.js";
 import { rowsTable } from "./rows-table.js";
+
+const EVERY = 3000;
 
 export async function jobView(root, signal, id) {
     root.append(h("h1", {}, "Job"), h("p", { class: "quiet", "aria-busy": "true" }, "Loading…"));
@@ -75,7 +77,7 @@ function trainingView(root, signal, job) {
         draw();
         table.show(rows);
     };
-    const census = checkpoints(job, gates, files, place);
+    const census = checkpoints(job, gates, files, place, signal);
     automaton.aimAt(job.config);
     if (job.epoch > 0 && job.status !== "running") automaton.load(job.id).catch(place.show);
     draw();
@@ -85,9 +87,18 @@ function trainingView(root, signal, job) {
     });
 }
 
-// Gates and files, asked for whenever there is a new checkpoint.
-function checkpoints(job, gates, files, place) {
-    let seen = null;
+// Gates and files, asked for when there is a new checkpoint, of which a small job has several a second.
+function checkpoints(job, gates, files, place, signal) {
+    let seen = null,
+        saved = 0;
+    const look = calmly(
+        () => {
+            files.load();
+            if (saved > 0) load();
+        },
+        EVERY,
+        signal,
+    );
     async function load() {
         try {
             gates.show(await get(`/jobs/${job.id}/gates`));
@@ -100,8 +111,8 @@ function checkpoints(job, gates, files, place) {
             const state = `${now.saved_epoch} ${now.status}`;
             if (state === seen) return;
             seen = state;
-            files.load();
-            if (now.saved_epoch > 0) load();
+            saved = now.saved_epoch;
+            look();
         },
     };
 }
