@@ -95,7 +95,7 @@ class Connection:
 def _head(method: str, path: str, body: bytes) -> bytes:
     lines = [
         f"{method} {path} HTTP/1.1",
-        "Host: load",
+        "Host: localhost",
         f"Authorization: Bearer {TOKEN}",
         f"Content-Length: {len(body)}",
     ]

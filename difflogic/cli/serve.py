@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     help="The devices that train. auto: each hardware GPU and the processor.",
 )
 @click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Lines name:token, one an owner.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="A name that a proxy's clients ask for, as lab.org.")
 @click.option("--max-epochs", type=click.IntRange(1), help="That one job may ask for [1000000].")
 @click.option("--max-population", type=click.IntRange(1), help="Models that one job may train [1024].")
 @click.option("--max-hours", type=click.FloatRange(0, min_open=True), help="That one job may take, as predicted [48].")
@@ -45,6 +46,7 @@ def command(
     port: int,
     workers: str,
     token_file: Path | None,
+    allow_host: tuple[str, ...],
     max_epochs: int | None,
     max_population: int | None,
     max_hours: float | None,
@@ -74,7 +76,7 @@ def command(
     given = {"epochs": max_epochs, "population": max_population, "hours": max_hours, "memory": max_memory,
              "upload": max_upload}  # fmt: skip
     caps = Caps(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    settings = ServeSettings(host, port, caps)
+    settings = ServeSettings(host, port, caps, allow_host)
     devices = known.parse(workers)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store that is made here is nobody else's to read
     store = Store.open(folder)

@@ -67,14 +67,23 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         app.include_router(module.router, prefix="/api/v1")
     for module in (signs, document):
         app.include_router(module.router)
-    app.mount("/static", StaticFiles(directory=WEB, check_dir=False), name="static")
+    app.mount("/static", _Static(directory=WEB, check_dir=False), name="static")
     app.add_api_route("/", _page, include_in_schema=False)
     app.add_exception_handler(ApiError, _fault)
     app.add_exception_handler(StoreError, _of_store)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
-    app.add_middleware(Gate, caps=settings.caps, telemetry=telemetry)
+    app.add_middleware(Gate, settings=settings, telemetry=telemetry)
     return app
+
+
+class _Static(StaticFiles):
+    """What a browser keeps, and asks each time whether it is still so."""
+
+    def file_response(self, *arguments: Any, **options: Any) -> Response:
+        answer = super().file_response(*arguments, **options)
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
 
 
 async def _page() -> Response:

@@ -15,7 +15,8 @@ from starlette.responses import Response
 
 from difflogic.serve.failures import Failures
 from difflogic.serve.faults import ApiError
-from difflogic.serve.settings import ServeSettings
+from difflogic.serve.hosts import is_address
+from difflogic.serve.settings import ServeSettings, is_loopback
 from difflogic.serve.store import Store
 from difflogic.serve.telemetry import Telemetry
 from difflogic.serve.tokens import Tokens
@@ -81,7 +82,7 @@ class Door:
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
 
     def _owner(self, request: Request, token: str) -> str:
-        address = request.client.host if request.client else ""
+        address = _address(request)
         wait = self._failures.wait_s(address)
         if wait:
             raise ApiError(
@@ -101,6 +102,13 @@ class Door:
         if signature is None or self._store.session_owner(signature) != owner:
             return None
         return Caller(owner, self._tokens.sign(owner, f"csrf:{cookie}"))
+
+
+def _address(request: Request) -> str:
+    """Where a request comes from; of one that a proxy on this machine passed on, the address that this one saw."""
+    peer = request.client.host if request.client else ""
+    forwarded = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
+    return forwarded if is_loopback(peer) and is_address(forwarded) else peer
 
 
 def _is_encrypted(request: Request) -> bool:

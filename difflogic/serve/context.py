@@ -89,11 +89,12 @@ DESCRIPTIONS = {
     409: "The job's state, or an earlier request, forbids this.",
     413: "The body is too large.",
     415: "The body is of another kind.",
+    421: "The request is for another server's name.",
     422: "The request is not as it must be.",
     429: "Too many wrong tokens from this address.",
     503: "The store or the workers cannot be used just now.",
 }
-ALWAYS = (401, 422, 429, 503)
+ALWAYS = (401, 421, 422, 429, 503)
 """Of every address that needs a token."""
 WRITES = (400, 403, 408, 413)
 """Of every one that changes something, besides."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from difflogic.config import Config
 from difflogic.errors import UsageError
 from difflogic.serve import cost
 from difflogic.serve.cost import Cost
-from difflogic.serve.faults import ApiError, one_sentence
+from difflogic.serve.faults import ApiError, in_fields, one_sentence
 from difflogic.serve.jobs import Draft
 from difflogic.serve.schemas import JobRequest
 from difflogic.serve.settings import Caps
@@ -145,7 +144,7 @@ def _words(error: Exception, pictures: Mapping[str, Path]) -> str:
     text = str(error)
     for name, path in pictures.items():
         text = text.replace(str(path), f"The picture {name}" if text.startswith(str(path)) else f"the picture {name}")
-    return one_sentence(re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", "_"), text))
+    return one_sentence(in_fields(text))
 
 
 def shown_target(config: Config) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ from typing import Any, Literal
 from difflogic import files
 from difflogic.errors import DifflogicError
 from difflogic.serve.child import how_it_ended
+from difflogic.serve.faults import in_fields
 from difflogic.serve.follow_ups import follow
 from difflogic.serve.store import Store
 
@@ -120,7 +121,7 @@ def main() -> None:
     try:
         outcome = Outcome("done", None, follow(store, store.job(job)))
     except (DifflogicError, OSError, MemoryError) as error:
-        outcome = Outcome("failed", str(error) or "There was not enough memory.")
+        outcome = Outcome("failed", in_fields(str(error)) or "There was not enough memory.")
     files.write_all(answer, json.dumps(asdict(outcome), allow_nan=False).encode())
 
 

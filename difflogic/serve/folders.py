@@ -25,11 +25,6 @@ class JobFolder:
         return self.path / "run"
 
     @property
-    def target(self) -> Path:
-        """The picture that came with the job."""
-        return self.path / "target.png"
-
-    @property
     def log(self) -> Path:
         """What the workers of this job wrote to standard output and error, the newest part."""
         return self.path / "log.txt"

@@ -2,7 +2,8 @@
 
 The files go to the job's own folder `files/`, and a few numbers into its `result`:
 
-    simplify  options {"task": false}     circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
+    simplify  options {"from_start": false, "task": false}
+                                          circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
     export    options {"formats": [...]}  what each format is made of               {"formats": {}, "left_out": {}}
     evaluate  options {"quick": false}    evaluation.json, report.html              {"measures": {}}
 """
@@ -56,14 +57,15 @@ def _simplify(job: Job, given: Path, out: Path) -> Result:
     from difflogic.circuits.export import formats
     from difflogic.circuits.reduction import reduced
 
-    found = reduced(source.load(given), to_task=bool(job.options.get("task")))
+    to_start, to_task = bool(job.options.get("from_start")), bool(job.options.get("task"))
+    found = reduced(source.load(given), to_start, to_task)
     report = found.report()
     _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
     _write(out / "simplify.json", json.dumps(report) + "\n")
     if gate_count(found.netlist) <= MOST_DRAWN:
         for content in formats.export(found.netlist, job.name, "svg").values():
             _write(out / "circuit.svg", content)
-    return {name: report[name] for name in ("gates", "equal", "how", "task_only", "note")}
+    return {name: report[name] for name in ("gates", "equal", "how", "from_start", "task_only", "note")}
 
 
 def _export(job: Job, given: Path, out: Path) -> Result:

@@ -17,8 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from difflogic.errors import StoreError
 from difflogic.serve.bodies import FORM
 from difflogic.serve.faults import ApiError
+from difflogic.serve.hosts import Hosts
 from difflogic.serve.logs import LOGGER, tell
-from difflogic.serve.settings import Caps
+from difflogic.serve.settings import ServeSettings
 from difflogic.serve.telemetry import Telemetry
 
 POLICY = (
@@ -47,8 +48,9 @@ BODY_S = 30.0
 class Gate:
     """ASGI middleware; see the module's text."""
 
-    def __init__(self, app: ASGIApp, caps: Caps, telemetry: Telemetry) -> None:
-        self._app, self._caps, self._telemetry = app, caps, telemetry
+    def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
+        self._app, self._caps, self._telemetry = app, settings.caps, telemetry
+        self._hosts = Hosts(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,6 +58,7 @@ class Gate:
             return
         visit = _Visit(send)
         try:
+            self._check_host(scope)
             await self._app(scope, _limited(scope, receive, self._most(scope)), visit.send)
         except ApiError as error:
             await visit.refuse(error)
@@ -67,6 +70,12 @@ class Gate:
             await visit.refuse(INTERNAL)
         finally:
             self._note(scope, visit)
+
+    def _check_host(self, scope: Scope) -> None:
+        host = Headers(scope=scope).get("host")
+        if not self._hosts.are_ours(host):
+            words = "This server is not known by that name: start it with --allow-host NAME, or ask for its address."
+            raise ApiError(421, "other_host", words, CLOSE)
 
     def _most(self, scope: Scope) -> int:
         kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()

@@ -132,6 +132,9 @@ class Nothing(Strict):
 class SimplifyRequest(Strict):
     """How to make the circuit smaller."""
 
+    from_start: Annotated[
+        bool, Field(description="Keep what comes of its own start alone, on any grid, for ever; that must be fixed.")
+    ] = False
     task: Annotated[bool, Field(description="Keep the trained behaviour alone, not every neighbourhood's.")] = False
 
 

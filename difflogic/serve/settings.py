@@ -43,6 +43,8 @@ class ServeSettings:
     host: str = "127.0.0.1"
     port: int = 8765
     caps: Caps = field(default_factory=Caps)
+    names: tuple[str, ...] = ()
+    """By which browsers may ask for it, besides addresses and `localhost`."""
     session_s: float = 7 * 24 * 3600.0
     """Seconds until a browser has to sign in again."""
 

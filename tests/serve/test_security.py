@@ -156,6 +156,46 @@ def test_who_guesses_has_to_wait(live: Live) -> None:
     error(httpx.post(live.address + API + "/session", json=body), 429, "too_many_failures")
 
 
+def test_behind_a_proxy_each_client_is_counted_alone(live: Live) -> None:
+    def ask(token: str, *forwarded: str) -> int:
+        headers = [("Authorization", f"Bearer {token}"), *(("X-Forwarded-For", each) for each in forwarded)]
+        return httpx.get(live.address + API + "/jobs", headers=headers).status_code
+
+    for number in range(failures.MOST):  # what the client says itself comes before what the proxy saw
+        assert ask("guessed-token-number-one", f"10.9.9.{number}, 10.1.1.1") == 401
+    assert ask(ANN, "10.1.1.1") == 429
+    assert ask(ANN, "10.9.9.9", "10.1.1.1") == 429
+    assert ask(ANN, "10.1.1.2") == 200
+    assert ask(ANN) == 200
+    assert ask(ANN, "nonsense") == 200
+
+
+def test_a_name_of_another_site_is_refused(live: Live, tmp_path: Path) -> None:
+    def ask(host: str, address: str = live.address) -> httpx.Response:
+        return httpx.get(address + API + "/health", headers={"Host": host})
+
+    port = live.address.rpartition(":")[2]
+    for host in ("localhost", f"LOCALHOST:{port}", f"127.0.0.1:{port}", "[::1]:80", "192.168.1.7"):
+        assert ask(host).status_code == 200, host
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::1", "", "a@localhost.evil"):
+        answer = ask(host)
+        error(answer, 421, "other_host")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    with serving(tmp_path / "named", ServeSettings(names=("lab.example",))) as named:
+        assert ask("lab.example", named.address).status_code == 200
+        assert ask("evil.example", named.address).status_code == 421
+    with serving(tmp_path / "others", ServeSettings(host="0.0.0.0")) as others:
+        assert ask("lab", others.address).status_code == 200
+
+
+def test_the_page_is_kept_by_browsers_which_ask_whether_it_changed(live: Live) -> None:
+    first = httpx.get(live.address + "/static/main.js")
+    assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
+    again = httpx.get(live.address + "/static/main.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.headers["cache-control"], again.content) == (304, "no-cache", b"")
+    assert httpx.get(live.address + API + "/health").headers["cache-control"] == "no-store"
+
+
 def test_failures_are_forgotten_after_a_minute_and_counted_by_network() -> None:
     now = 0.0
     counted = Failures(lambda: now)

@@ -146,6 +146,10 @@ def test_follow_ups(store, trained):
     assert small.visible == 1
     assert (files / "circuit.svg").read_bytes().startswith(b"<")
 
+    started, _ = follow(store, "simplify", trained, from_start=True)
+    assert started.status == "failed"
+    assert started.reason.startswith("from_start is for circuits whose start is always the same")
+
     exported, files = follow(store, "export", simplified.id, formats=["c", "html"])
     assert exported.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
     assert sorted(each.name for each in files.iterdir()) == ["export_tiny.h", "export_tiny.html", "export_tiny_demo.c"]

@@ -13,7 +13,7 @@ from difflogic.serve.schemas import SessionReply, SignIn
 router = APIRouter(prefix="/session", tags=["session"])
 
 
-@router.post("", status_code=204, responses=errors(400, 401, 408, 413, 422, 429, 503))
+@router.post("", status_code=204, responses=errors(400, 401, 408, 413, 421, 422, 429, 503))
 def sign_in(request: Request, here: Here, body: SignIn) -> Response:
     """Sign in with a token: the answer sets a cookie that lasts a week."""
     response = Response(status_code=204)

@@ -17,13 +17,13 @@ from difflogic.serve.schemas import Health, Readiness
 router = APIRouter(tags=["server"])
 
 
-@router.get("/api/v1/health", response_model=Health)
+@router.get("/api/v1/health", response_model=Health, responses=errors(421))
 async def health() -> Any:
     """Whether the server is alive; anybody may ask."""
     return reply({"status": "alive"})
 
 
-@router.get("/api/v1/ready", response_model=Readiness, responses=errors(503))
+@router.get("/api/v1/ready", response_model=Readiness, responses=errors(421, 503))
 def ready(here: Here) -> Any:
     """Whether jobs are taken: the store can be written, and a worker was seen of late; anybody may ask."""
     here.store.check_writable()
@@ -37,7 +37,7 @@ def ready(here: Here) -> Any:
     "/metrics",
     response_class=PlainTextResponse,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Counters."},
-               **errors(401, 429, 503)},
+               **errors(401, 421, 429, 503)},
 )  # fmt: skip
 def metrics(request: Request, here: Here) -> Response:
     """Counters for Prometheus; without a token on a server that only this machine can reach."""

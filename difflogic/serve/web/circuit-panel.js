@@ -9,15 +9,18 @@ import { isOver, statusPill } from "./progress.js";
 import { resultOf } from "./result.js";
 
 const EVERY = 1500;
+const VARIED = ["random", "boards"]; // starts that are not the same each time
 const USUAL = new Set(["svg", "html"]);
 
 export function circuitPanel(job, signal) {
     const place = errorPlace(),
         trouble = errorPlace();
     const formats = h("fieldset", { class: "formats", onchange: choosing }, h("legend", {}, "Formats"));
-    const toTask = h("input", { type: "checkbox" }),
+    const fromStart = h("input", { type: "checkbox" }),
+        toTask = h("input", { type: "checkbox" }),
         thorough = h("input", { type: "checkbox" });
-    const simplify = button("Simplify", "simplify", () => ({ task: toTask.checked }));
+    const simplify = button("Simplify", "simplify", () => ({ from_start: fromStart.checked, task: toTask.checked }));
+    const isFixed = job.config && !VARIED.includes(job.config.task.start);
     const exporting = button("Export", "export", () => ({ formats: chosen() }));
     const evaluate = button("Evaluate", "evaluate", () => ({ quick: !thorough.checked }));
     const list = h("ul", { class: "follow-ups", "aria-label": "Follow-up jobs" });
@@ -30,6 +33,7 @@ export function circuitPanel(job, signal) {
                 "div",
                 { class: "buttons" },
                 simplify,
+                isFixed && h("label", { class: "inline" }, fromStart, "for its own start"),
                 h("label", { class: "inline" }, toTask, "for its task alone"),
                 evaluate,
                 h("label", { class: "inline" }, thorough, "thoroughly"),

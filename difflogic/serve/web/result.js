@@ -4,13 +4,12 @@ import { h } from "./dom.js";
 import { count } from "./format.js";
 
 export function resultOf({ result }) {
-    const { gates, equal, measures, left_out: left } = result ?? {};
-    if (gates)
-        return h(
-            "p",
-            {},
-            `${count(gates.before)} gates became ${count(gates.after)}, ${equal ? "proved equal" : "not proved equal"}.`,
-        );
+    const { gates, equal, from_start: reached, measures, left_out: left } = result ?? {};
+    if (gates) {
+        const proved = (reached?.equal ?? true) && equal ? "proved equal" : "not proved equal";
+        const since = reached ? " from its own start on" : "";
+        return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`);
+    }
     if (measures)
         return h(
             "table",
