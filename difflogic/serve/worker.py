@@ -65,7 +65,8 @@ class Worker:
         signal.signal(signal.SIGTERM, self._stop)
         presence = Presence(self.store.folder, self.name)
         try:
-            self.store.enter(self.name, self.device, self.device, os.getpid(), self.engines)
+            about = "simplify, export and evaluate" if self.device == FOLLOW_UPS else self.device
+            self.store.enter(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
             while not self.stopping and not self._has_rested():
                 if self._has_room() and (claimed := self._claim()) is not None:
