@@ -42,13 +42,12 @@ def epochs_in(rows: int, members: int) -> int:
 
 def after(run: Path, epoch: int, limit: int, members: int = 1) -> Rows:
     """Rows of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
-    lines: list[bytes] = []
     try:
         with (run / JSONL).open("rb") as file:
             _seek(file, epoch)
-            lines.extend(itertools.islice(_whole_lines(file), limit * members))
+            lines = list(itertools.islice(_whole_lines(file), limit * members))
     except FileNotFoundError:
-        pass
+        lines = []
     epochs = len(lines) // members
     del lines[epochs * members :]
     until = _epoch(lines[-1]) if lines else None
@@ -115,7 +114,7 @@ def _epoch(line: bytes) -> int | None:
 
 def is_whole(line: bytes) -> bool:
     """Whether a line is an object to its end; a machine that lost its power may have left zeros."""
-    return line.startswith(b"{") and line.endswith(b"}\n") and b"\0" not in line
+    return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:

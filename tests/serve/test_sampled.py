@@ -88,7 +88,7 @@ def test_a_damaged_line_is_the_end(tmp_path):
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
     sample = Sample(path, 40, 1)
-    for damage in (b"\0" * 50 + b"\n", lines[6][:20] + b"\0" * 50 + lines[6][-9:], b"nonsense\n"):
+    for damage in (b"\0" * 50 + b"\n", lines[6][:20] + b"\0" * 50 + lines[6][-9:], b"nonsense\n", b'{"\xff"}\n'):
         path.write_bytes(b"".join([*lines[:6], damage, *lines[7:]]))
         assert epochs_of(sample.lines()) == [1, 2, 3, 4, 5, 6]
     path.write_bytes(whole)
