@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates, prng, wiring
+from difflogic import all_round, gates, prng, wiring
 from difflogic.config import ModelConfig, NetworkConfig
 from difflogic.errors import CircuitError
 
@@ -77,7 +77,7 @@ class Circuit:
         narrow_drop: float = 0.0,
         logit_noise: float = 0.0,
     ) -> Circuit:
-        """The notebook's start: every gate is the pass-through A; the wiring is drawn from `seed`.
+        """The notebook's start: every gate is the pass-through A, but for `all_round`; the wiring is drawn from `seed`.
 
         Its start logit is lower by `narrow_drop` in the update layers that are narrower than the first. Every logit is
         moved by normal noise of standard deviation `logit_noise`.
@@ -95,10 +95,13 @@ class Circuit:
         start, narrow = np.zeros((2, gates.GATE_COUNT), dtype=np.float32)
         start[gates.PASS_THROUGH] = initial_logit
         narrow[gates.PASS_THROUGH] = initial_logit - narrow_drop
+        perceive = [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]]
+        if model.all_round:
+            all_round.aim(perceive, perceive_wires, prng.fold_in(perceive_key, all_round.STREAM))
         update = model.update.widths[1:]
         circuit = cls.from_arrays(
             logits={
-                "perceive": [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]],
+                "perceive": perceive,
                 "update": [np.tile(narrow if n < update[0] else start, (n, 1)) for n in update],
             },
             wires={"perceive": perceive_wires, "update": update_wires},

@@ -15,7 +15,7 @@ from typing import Any
 
 import tomli_w
 
-from difflogic import raster, rules, wiring
+from difflogic import all_round, raster, rules, wiring
 from difflogic.errors import ConfigError, DataError
 from difflogic.fields import (
     BELOW_ONE,
@@ -82,6 +82,13 @@ class ModelConfig:
         default=False,
         metadata=told("Whether each perception kernel has its own wiring; in the paper they share one"),
     )
+    all_round: bool = field(
+        default=False,
+        metadata=told(
+            "Whether the first outputs of the first four kernels begin with a diagonal neighbour each, the second one "
+            "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel"
+        ),
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -98,6 +105,18 @@ class ModelConfig:
             f"the update network's output is the new cell: its widths must end with {self.channels}, "
             f"got {self.update.widths[-1]}.",
         )
+        if self.all_round:
+            require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")
+            require(
+                self.kernels >= all_round.KERNELS,
+                f"all_round needs {all_round.KERNELS} kernels or more, got {self.kernels}.",
+            )
+            schemes = self.perceive.connections
+            require(
+                schemes[0] == "first_kernel" and len(schemes) > 1,
+                "all_round needs first_kernel and a further layer as the connections of perception, "
+                f"got {list(schemes)}.",
+            )
 
     @property
     def gates(self) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 GATE_COUNT = 16
 PASS_THROUGH = 3
 """Id of the gate `A`, the one every gate starts as."""
+OR = 7
 
 NAMES = (
     "FALSE", "AND", "A AND NOT B", "A", "NOT A AND B", "B", "XOR", "OR",

@@ -28,21 +28,33 @@ class Recipe:
     train: dict[str, Any] = field(default_factory=dict)
     grids: tuple[tuple[float, int, int], ...] = ()
     """Until when, sides and CA steps of the smaller grids."""
+    falls: tuple[float, float] | None = None
+    """Between which the learning rate does, to `lr_end` of `train`."""
+    all_round: bool = False
 
     def applied(self, config: Config) -> Config:
-        begin, end = (round(share * config.train.epochs) for share in self.grows)
-        growth: dict[str, Any] = {"hardening": self.hardening, "harden_from": begin, "harden_to": max(end, begin + 1)}
+        begin, end = _epochs(self.grows, config)
+        growth: dict[str, Any] = {"hardening": self.hardening, "harden_from": begin, "harden_to": end}
         until = [round(share * config.train.epochs) for share, *_ in self.grids]
         few = any(a >= b for a, b in itertools.pairwise([0, *until]))
         if self.grids and not few and self._fits(config.task):
             sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
             growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
-        return config.with_(model={"wiring_per_kernel": True}, train={"initial_logit": 6.0, **self.train, **growth})
+        if self.falls is not None:
+            growth["lr_from"], growth["lr_to"] = _epochs(self.falls, config)
+        model = {"wiring_per_kernel": True, "all_round": self.all_round}
+        return config.with_(model=model, train={"initial_logit": 6.0, **self.train, **growth})
 
     def _fits(self, task: TaskConfig) -> bool:
         """Whether its grids are smaller than the task, and of use to it."""
         room = min(task.height, task.width)
         return task.can_grow and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
+
+
+def _epochs(shares: tuple[float, float], config: Config) -> tuple[int, int]:
+    """From when until when, at least one epoch."""
+    begin, end = (round(share * config.train.epochs) for share in shares)
+    return begin, max(end, begin + 1)
 
 
 _BOARD = Recipe(

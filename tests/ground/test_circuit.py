@@ -272,6 +272,43 @@ def test_a_wiring_per_kernel_draws_each_kernel_its_own() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def beginning(circuit: Circuit, kernel: int) -> np.ndarray:
+    """`[3, 3]`: from which cells of a patch the kernel's first output begins with a signal, by the hard circuit."""
+    patch = np.eye(9, dtype=np.uint8)
+    bits = list(patch.T)
+    for logits, wires in zip(circuit.perceive, circuit.perceive_wires, strict=True):
+        a, b = wires[kernel]
+        ids = logits[kernel].argmax(axis=-1)
+        bits = [gates.TRUTH[gate, 2 * bits[i] + bits[j]] for gate, i, j in zip(ids, a, b, strict=True)]
+    return bits[0].reshape(3, 3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_all_round_begins_with_each_diagonal_and_a_side(seed: int) -> None:
+    """Three kernels with a diagonal neighbour each, the second one with the fourth OR the side next to it."""
+    model = replace(MODELS["lizard"], wiring_per_kernel=True, all_round=True)
+    plain, circuit = Circuit.initial(replace(model, all_round=False), seed), Circuit.initial(model, seed)
+    cells = np.array([beginning(circuit, kernel) for kernel in range(4)])
+    assert cells.sum(axis=(1, 2)).tolist() == [1, 2, 1, 1]
+    corners = cells[:, ::2, ::2]
+    assert corners.sum(axis=0).tolist() == [[1, 1], [1, 1]]
+    assert corners.sum(axis=(1, 2)).tolist() == [1, 1, 1, 1]
+    (corner,), (side,) = np.argwhere(corners[1]) * 2, np.argwhere(cells[1] * [[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    assert abs(corner - side).sum() == 1
+    for ours, drawn in zip(circuit.perceive_wires[0], plain.perceive_wires[0], strict=True):
+        assert sorted(ours[0]) == sorted(drawn[0])
+        assert (ours[1] == drawn[1]).all()
+    assert all((a == b).all() for a, b in zip(circuit.perceive_wires[1:], plain.perceive_wires[1:], strict=True))
+    assert all((a == b).all() for a, b in zip(circuit.update_wires, plain.update_wires, strict=True))
+    assert (circuit.flat_logits() != plain.flat_logits()).sum() == 2
+
+
+def test_all_round_is_turned_and_mirrored_by_the_seed() -> None:
+    model = replace(MODELS["lizard"], wiring_per_kernel=True, all_round=True)
+    circuits = [Circuit.initial(model, seed) for seed in range(40)]
+    assert len({beginning(circuit, 1).tobytes() for circuit in circuits}) == 8
+
+
 def test_another_seed_is_another_wiring() -> None:
     one, two = (Circuit.initial(MODELS["checkerboard"], seed) for seed in (23, 24))
     assert all((a != b).any() for a, b in zip(one.update_wires, two.update_wires, strict=True))

@@ -163,6 +163,28 @@ TYPES: list[tuple[str, str, Any, str]] = [
 ]
 
 
+ALL_ROUND: list[tuple[dict[str, Any], str]] = [
+    ({"wiring_per_kernel": False}, "all_round needs wiring_per_kernel: each kernel begins with its own cells."),
+    (
+        {"kernels": 3, "update": {"widths": [56, 8], "connections": ["random"]}},
+        "all_round needs 4 kernels or more, got 3.",
+    ),
+    (
+        {"perceive": {"widths": [9, 2], "connections": ["random"]}},
+        "all_round needs first_kernel and a further layer as the connections of perception, got ['random'].",
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "message"), ALL_ROUND)
+def test_a_model_that_cannot_begin_all_round_is_refused(model: dict[str, Any], message: str) -> None:
+    start = {"wiring_per_kernel": True, "all_round": True}
+    assert SMALL.with_(model=start).model.all_round
+    with pytest.raises(ConfigError) as raised:
+        SMALL.with_(model={**start, **model})
+    assert str(raised.value) == message
+
+
 @pytest.mark.parametrize(("section", "field", "value", "message"), VALUES + TYPES)
 def test_a_wrong_value_is_refused_in_one_sentence(section: str, field: str, value: Any, message: str) -> None:
     data = SMALL.to_dict()

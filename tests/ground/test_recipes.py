@@ -22,7 +22,7 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     assert after.model.wiring_per_kernel
     assert 0 < after.train.hardening <= 1
     assert 0 < after.train.harden_from < after.train.harden_to < after.train.epochs == before.train.epochs
-    same = after.with_(model={"wiring_per_kernel": False}, train=before.train)
+    same = after.with_(model={"wiring_per_kernel": False, "all_round": False}, train=before.train)
     assert same == before
 
 
