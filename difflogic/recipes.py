@@ -68,6 +68,13 @@ ROBUST = {
     "checkerboard": _BOARD,
     "checkerboard-small": _BOARD,
     "checkerboard-async": Recipe(0.8, (0.1875, 0.8125), {"lr": 0.1, "narrow_drop": 3.0}),
+    "lizard": Recipe(
+        0.8,
+        (0.2286, 0.8),
+        {"initial_logit": 9.0, "epsilon": 1e-10, "weight_decay": 0.005, "lr_end": 0.3333},
+        falls=(0.5714, 0.8),
+        all_round=True,
+    ),
     "colored-g": Recipe(0.8, (0.13, 0.66)),
 }
 """By the preset's name."""
