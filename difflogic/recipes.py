@@ -1,8 +1,8 @@
 """Recipes of training: what is changed in a preset so that training succeeds.
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
-a wiring per perception kernel, a faster start, for boards on smaller grids, and stochastic hardening
-(`difflogic.hardening`), spread over the epochs that a run has.
+a wiring per perception kernel, a faster start, for boards on smaller grids, for the lizard one that leads everywhere
+(`difflogic.all_round`), and stochastic hardening (`difflogic.hardening`), spread over the epochs that a run has.
 """
 
 from __future__ import annotations

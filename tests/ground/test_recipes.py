@@ -36,6 +36,17 @@ def test_hardening_is_spread_over_the_epochs_that_a_run_has() -> None:
     assert recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": 1})).train.harden_to == 1
 
 
+def test_the_learning_rate_falls_in_the_epochs_that_a_run_has() -> None:
+    falls = [
+        (train.lr_end < 1, train.lr_from, train.lr_to)
+        for train in (
+            recipes.applied("robust", presets.get("lizard").with_(train={"epochs": epochs})).train
+            for epochs in (3500, 700, 1)
+        )
+    ]
+    assert falls == [(True, 2000, 2800), (True, 400, 560), (True, 1, 2)]
+
+
 def test_a_board_grows_in_the_epochs_that_a_run_has() -> None:
     """Not in so few that a grid would have none."""
     until = [
