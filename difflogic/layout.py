@@ -15,6 +15,8 @@ Everything here is NumPy, made once per circuit, and the same for every engine.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -46,6 +48,9 @@ class Layout:
     levels: tuple[Level, ...]
     wires: Index
     """uint32 `[instances, 2]`: the nodes that input a and input b read."""
+    kernels: int = 1
+    perception_levels: int = 0
+    """How many of the levels are perception; theirs come first."""
 
     @property
     def patch_nodes(self) -> int:
@@ -83,30 +88,31 @@ class Layout:
 
     @cached_property
     def _fanout(self) -> tuple[Index, Index]:
-        read = self.wires.reshape(-1).astype(np.int64)  # edge 2*i + side reads this node
-        order = np.argsort(read, kind="stable")
-        degree = np.bincount(read, minlength=self.nodes)
-        ends = np.cumsum(degree)
-        starts = ends - degree
-        shift = self._region_shift(starts, ends)
-        slots = np.empty_like(read)
-        slots[order] = np.arange(len(read))
-        slots += shift[read]
-        fanout = np.stack([starts + shift, ends + shift], axis=1)
-        return slots.reshape(-1, 2).astype(np.uint32), fanout.astype(np.uint32)
+        firsts = [self.patch_nodes + level.first_instance for level in self.levels]
+        slots, fanout = slot_places(self.wires.reshape(-1), self.patch_nodes, [*firsts, self.nodes])
+        return slots.reshape(-1, 2), fanout
 
-    def _region_shift(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Per node, the offset from its place in one long slot list to its place in its region."""
-        patch_edges = int(ends[self.patch_nodes - 1])
-        spans = []
-        for level in self.levels:
-            first = self.patch_nodes + level.first_instance
-            spans.append((first, first + level.count, int(starts[first]), int(ends[first + level.count - 1])))
-        widest = max(end - start for _, _, start, end in spans)
-        shift = np.zeros(self.nodes, dtype=np.int64)
-        for index, (first, last, start, _) in enumerate(spans):
-            shift[first:last] = patch_edges + (index % 2) * widest - start
-        return shift
+
+def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequence[int]) -> tuple[Index, Index]:
+    """Slots, uint32 `[edges]`, of edges that read these nodes, and `[start, end)` of each node's, uint32 `[nodes, 2]`.
+
+    `firsts`: the first node of each level, and the number of nodes.
+    """
+    read = read.astype(np.int64)
+    order = np.argsort(read, kind="stable")
+    degree = np.bincount(read, minlength=firsts[-1])
+    ends = np.cumsum(degree)
+    starts = ends - degree
+    shift = np.zeros(len(degree), dtype=np.int64)
+    spans = [(first, last, int(starts[first]), int(ends[last - 1])) for first, last in itertools.pairwise(firsts)]
+    widest = max(end - start for _, _, start, end in spans)
+    for index, (first, last, start, _) in enumerate(spans):
+        shift[first:last] = int(ends[patch_nodes - 1]) + (index % 2) * widest - start
+    slots = np.empty_like(read)
+    slots[order] = np.arange(len(read))
+    slots += shift[read]
+    fanout = np.stack([starts + shift, ends + shift], axis=1)
+    return slots.astype(np.uint32), fanout.astype(np.uint32)
 
 
 def flat_layout(circuit: Circuit) -> Layout:
@@ -139,4 +145,4 @@ def flat_layout(circuit: Circuit) -> Layout:
         inputs = patch_nodes + instance + np.arange(count)
         instance, gate = instance + count, gate + count
     flat = np.concatenate(wires).astype(np.uint32)
-    return Layout(channels=channels, gates=gate, levels=tuple(levels), wires=flat)
+    return Layout(channels, gate, tuple(levels), flat, kernels, perception_levels=len(circuit.perceive_wires))

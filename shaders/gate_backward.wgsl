@@ -7,14 +7,14 @@
 // order, so that no sum depends on WG, LANES or the number of workgroups.
 // Twin: difflogic/reference/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
-// Shapes, per model: edges [nodes], instances first, then patch nodes; coefficients [gates]; masks [T, H*W];
-//     kept [chunks, nodes], numbers or 16 bits, or, where nodes are computed again, the state [chunks, C, 16]
-//     that they follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, LANES, slots (+ nodes)] of
-//     slots and such nodes, scratch; partials [blocks, instances].
+// Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
+//     nodes, LANES], numbers or 16 bits, or, where nodes are computed again, the state [chunks, C, 16] that they
+//     follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes), LANES] of slots and such
+//     nodes, scratch; partials [blocks, instances].
 #import common/shape.wgsl
 
 struct Edge {
-    wire: vec2<u32>,    // the nodes that inputs a and b read
+    wire: vec2<u32>,    // the nodes that inputs a and b read; in a tree above its leaves, the gates
     slots: vec2<u32>,   // where their adjoints go
     fanout: vec2<u32>,  // the slots [start, end) whose sum is this node's own adjoint
     unused: vec2<u32>,
@@ -34,8 +34,12 @@ struct Edge {
 #import common/d_states.wgsl
 #import common/step.wgsl
 
+fn edge_index(model: u32, item: u32) -> u32 {
+    return model * (shape.instances + shape.patch_nodes) + item;
+}
+
 fn wire(model: u32, instance: u32) -> vec2<u32> {
-    return edges[model * shape.nodes + instance].wire;
+    return edges[edge_index(model, instance)].wire;
 }
 
 // Where nodes are computed again.
@@ -56,10 +60,7 @@ fn input(node: u32, quarter: u32) -> vec4<f32> {
 }
 
 #import common/slots.wgsl
-
-fn total(x: vec4<f32>) -> f32 {
-    return (x.x + x.y) + (x.z + x.w);
-}
+#import common/moments.wgsl
 
 // Four of the chunk's cells: sends the adjoint on to both inputs, returns the moments.
 fn gate_adjoint(d: vec4<f32>, c: vec4<f32>, inputs: vec2<u32>, to: vec2<u32>, j: u32) -> vec4<f32> {
@@ -67,9 +68,10 @@ fn gate_adjoint(d: vec4<f32>, c: vec4<f32>, inputs: vec2<u32>, to: vec2<u32>, j:
     let b = input(inputs.y, j);
     values[to.x][j] = d * (c.y + c.w * b);
     values[to.y][j] = d * (c.z + c.w * a);
-    let d_a = d * a;
-    return vec4<f32>(total(d), total(d_a), total(d * b), total(d_a * b));
+    return moments(d, a, b);
 }
+
+#import common/d_trees.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -78,8 +80,8 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let lane = thread % LANES;
-    let slots = (workgroup.x * LANES + lane) * (shape.slots + select(shape.nodes, 0u, KEEP == 1u));
-    let outputs = slots + shape.slots - shape.channels;  // slots of the last level
+    let slots = first_place(workgroup.x * (shape.slots + select(shape.nodes, 0u, KEEP == 1u)), lane);
+    let outputs = slots + (shape.slots - shape.channels) * LANES;  // slots of the last level
     let tiles = shape.blocks / LANES;
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
@@ -87,29 +89,34 @@ fn main(
         let sums = (model * shape.blocks + block) * shape.instances;
         for (var part = at.first_part; part < at.end_part; part++) {
             let chunk = block * shape.chunks_per_block + part;
-            let base = select(slots + shape.slots, (model * shape.chunks + chunk) * shape.nodes, KEEP == 1u);
+            let forward = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
+            let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
             let cell = chunk * CELLS_PER_CHUNK;
+            let first = part == 0u && at.step + 1u == shape.steps;
             if KEEP == 0u { evaluate(model, chunk, base, thread); }
             for (var item = worker(thread); item < shape.channels * 4u; item += workers()) {
-                values[outputs + item / 4u][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
+                values[outputs + item / 4u * LANES][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
             }
             chunk_barrier();
-            for (var l = shape.levels; l > 0u; l--) {
+            for (var l = shape.levels; l > shape.tree_levels; l--) {
                 let level = shape.level_table[l - 1u];
                 for (var i = worker(thread); i < level.y; i += workers()) {
                     let instance = level.x + i;
-                    let edge = edges[model * shape.nodes + instance];
+                    let edge = edges[edge_index(model, instance)];
                     let c = coefficients[model * shape.gates + level.z + i / level.w];
-                    let d = sum_slots(edge.fanout, slots);
-                    let inputs = edge.wire + base;
-                    let to = edge.slots + slots;
-                    let low = gate_adjoint(d[0], c, inputs, to, 0u) + gate_adjoint(d[1], c, inputs, to, 1u);
-                    let high = gate_adjoint(d[2], c, inputs, to, 2u) + gate_adjoint(d[3], c, inputs, to, 3u);
-                    if part == 0u && at.step + 1u == shape.steps {  // the first to arrive
-                        partials[sums + instance] = low + high;
-                    } else {
-                        partials[sums + instance] += low + high;
+                    let inputs = edge.wire * LANES + base;
+                    let to = edge.slots * LANES + slots;
+                    var sum = vec4<f32>();
+                    for (var j = 0u; j < 4u; j++) {
+                        sum += gate_adjoint(sum_quarter(edge.fanout, slots, j), c, inputs, to, j);
                     }
+                    add_moments(sums + instance, sum, first);
+                }
+                chunk_barrier();
+            }
+            if TREES == 1u {
+                for (var tree = worker(thread); tree < trees(); tree += workers()) {
+                    tree_adjoints(model, tree, base, slots, sums, first);
                 }
                 chunk_barrier();
             }

@@ -5,8 +5,8 @@
 // Twin: difflogic/reference/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
-//     state, next_state [chunks, C, 16]; values [chunks, nodes] of all nodes where they are kept for the backward
-//     pass as they are, else [workgroups, LANES, nodes], scratch; kept [chunks, nodes] in 16 bits.
+//     state, next_state [chunks, C, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
+//     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] in 16 bits.
 #import common/shape.wgsl
 #import common/masks.wgsl
 
@@ -41,18 +41,17 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let lane = thread % LANES;
-    let place = workgroup.x * LANES + lane;
     let tiles = shape.chunks / LANES;
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
-        let base = select(place, model * shape.chunks + chunk, KEEP == 1u && HALF == 0u) * shape.nodes;
+        let base = first_place(select(workgroup.x, task, KEEP == 1u && HALF == 0u) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
             let channel = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;
-            var value = values[base + shape.nodes - shape.channels + channel][i / 4u][i % 4u];
+            var value = values[base + (shape.nodes - shape.channels + channel) * LANES][i / 4u][i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = state[state_index(model, cell + i, channel)];
             }

@@ -5,12 +5,13 @@
 // Twin: difflogic/reference/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
-//     words, next_words [chunks, C, 16]; hard_nodes [workgroups, LANES, nodes], scratch.
+//     words, next_words [chunks, C, 16]; hard_nodes [workgroups, nodes, LANES], scratch.
 #import common/shape.wgsl
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/masks.wgsl
 #import common/tile.wgsl
+#import common/trees.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: At;
@@ -31,9 +32,9 @@ fn patch_word(model: u32, cell: u32, channel: u32, f: u32) -> u32 {
 fn patch_words(model: u32, cell: u32, patch_node: u32) -> vec4<u32> {
     let channel = patch_node / PATCH;
     let f = patch_node % PATCH;
-    return vec4<u32>(
-        patch_word(model, cell, channel, f), patch_word(model, cell + 1u, channel, f),
-        patch_word(model, cell + 2u, channel, f), patch_word(model, cell + 3u, channel, f));
+    var patches = vec4<u32>();
+    for (var i = 0u; i < 4u; i++) { patches[i] = patch_word(model, cell + i, channel, f); }
+    return patches;
 }
 
 // Each of the id's bits as a whole word.
@@ -45,6 +46,29 @@ fn gate(f: vec4<u32>, a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
     return (~a & ((~b & vec4<u32>(f.x)) | (b & vec4<u32>(f.y)))) | (a & ((~b & vec4<u32>(f.z)) | (b & vec4<u32>(f.w))));
 }
 
+fn wire(model: u32, instance: u32) -> vec2<u32> {
+    return wires[model * shape.instances + instance];
+}
+
+fn gate_words(model: u32, id: u32) -> vec4<u32> {
+    return truth_words(gate_ids[model * shape.gates + id]);
+}
+
+fn evaluate_tree(model: u32, tree: u32, base: u32) {
+    let t = tree_at(model, tree, base);
+    let f = array<vec4<u32>, 7>(
+        gate_words(model, t.left.x), gate_words(model, t.left.y), gate_words(model, t.right.x),
+        gate_words(model, t.right.y), gate_words(model, t.below.x), gate_words(model, t.below.y),
+        gate_words(model, t.root));
+    let out = base + (shape.patch_nodes + tree) * LANES;
+    for (var j = 0u; j < 4u; j++) {
+        let b = hard_nodes[t.centre][j];
+        let left = gate(f[4], gate(f[0], hard_nodes[t.a[0]][j], b), gate(f[1], hard_nodes[t.a[1]][j], b));
+        let right = gate(f[5], gate(f[2], hard_nodes[t.a[2]][j], b), gate(f[3], hard_nodes[t.a[3]][j], b));
+        hard_nodes[out][j] = gate(f[6], left, right);
+    }
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -52,35 +76,36 @@ fn main(
     @builtin(local_invocation_index) thread: u32,
 ) {
     let lane = thread % LANES;
-    let base = (workgroup.x * LANES + lane) * shape.nodes;
+    let base = first_place(workgroup.x * shape.nodes, lane);
     let tiles = shape.chunks / LANES;
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let cell = (task % tiles * LANES + lane) * CELLS_PER_CHUNK;
         for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-            hard_nodes[base + item / 4u][item % 4u] = patch_words(model, cell + item % 4u * 4u, item / 4u);
+            hard_nodes[base + item / 4u * LANES][item % 4u] = patch_words(model, cell + item % 4u * 4u, item / 4u);
         }
         chunk_barrier();
-        for (var l = 0u; l < shape.levels; l++) {
+        if TREES == 1u {
+            for (var tree = worker(thread); tree < trees(); tree += workers()) { evaluate_tree(model, tree, base); }
+            chunk_barrier();
+        }
+        for (var l = shape.tree_levels; l < shape.levels; l++) {
             let level = shape.level_table[l];
             for (var i = worker(thread); i < level.y; i += workers()) {
                 let instance = level.x + i;
-                let wire = wires[model * shape.instances + instance];
-                let f = truth_words(gate_ids[model * shape.gates + level.z + i / level.w]);
-                let a = base + wire.x;
-                let b = base + wire.y;
-                let out = base + shape.patch_nodes + instance;
-                hard_nodes[out][0] = gate(f, hard_nodes[a][0], hard_nodes[b][0]);
-                hard_nodes[out][1] = gate(f, hard_nodes[a][1], hard_nodes[b][1]);
-                hard_nodes[out][2] = gate(f, hard_nodes[a][2], hard_nodes[b][2]);
-                hard_nodes[out][3] = gate(f, hard_nodes[a][3], hard_nodes[b][3]);
+                let f = gate_words(model, level.z + i / level.w);
+                let from_nodes = wire(model, instance) * LANES + base;
+                let a = from_nodes.x;
+                let b = from_nodes.y;
+                let out = base + node_of(instance) * LANES;
+                for (var j = 0u; j < 4u; j++) { hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]); }
             }
             chunk_barrier();
         }
         for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
             let channel = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;
-            var value = hard_nodes[base + shape.nodes - shape.channels + channel][i / 4u][i % 4u];
+            var value = hard_nodes[base + (shape.nodes - shape.channels + channel) * LANES][i / 4u][i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = words[state_index(model, cell + i, channel)];
             }

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
+from difflogic import prng, wiring
 from difflogic.circuit import Circuit
 
 
@@ -19,8 +20,12 @@ def random_circuit(
     per_kernel: bool = False,
     scale: float = 2.0,
     dtype: npt.DTypeLike = np.float32,
+    trees: bool = False,
 ) -> Circuit:
-    """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates."""
+    """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates.
+
+    `trees`: perception is wired as the paper's is, a neighbour with the cell itself, then pairs.
+    """
     lead = (kernels,) if per_kernel else ()
     update = (*hidden, channels)
     perceive_inputs = (9, *perceive)
@@ -29,6 +34,14 @@ def random_circuit(
     def logits(*shape: int) -> np.ndarray:
         return (scale * rng.standard_normal((*shape, 16))).astype(dtype)
 
+    def wired(layer: int, n_in: int, n_out: int) -> np.ndarray:
+        if not trees:
+            return rng.integers(0, n_in, (*lead, 2, n_out))
+        scheme = "unique" if layer else "first_kernel"
+        keys = [prng.key_from_seed(int(rng.integers(0, 2**32))) for _ in range(kernels if per_kernel else 1)]
+        made = np.stack([wiring.make_wires(scheme, key, n_in, n_out) for key in keys])
+        return made if per_kernel else made[0]
+
     return Circuit.from_arrays(
         logits={
             "perceive": [logits(kernels, n) for n in perceive],
@@ -36,7 +49,7 @@ def random_circuit(
         },
         wires={
             "perceive": [
-                rng.integers(0, n_in, (*lead, 2, n)) for n_in, n in zip(perceive_inputs, perceive, strict=False)
+                wired(layer, n_in, n) for layer, (n_in, n) in enumerate(zip(perceive_inputs, perceive, strict=False))
             ],
             "update": [rng.integers(0, n_in, (2, n)) for n_in, n in zip(update_inputs, update, strict=False)],
         },

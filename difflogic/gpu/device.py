@@ -31,7 +31,7 @@ class Device:
         self.ledger = TransferLedger()
         self.max_memory: int | None = None
         """Bytes of storage buffers that one plan may take; None: what is fair, see `plan.KEEP_BYTES`."""
-        self._pipelines: dict[tuple[str, Schedule, bool], Any] = {}
+        self._pipelines: dict[tuple[str, Schedule, bool, bool], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
 
@@ -48,9 +48,12 @@ class Device:
             variant=asdict(schedule),
         )
 
-    def pipeline(self, kernel: str, schedule: Schedule, half: bool = False) -> Any:
-        """The compute pipeline of a kernel; compiled the first time. `half`: see Shape. Raises KernelError."""
-        key = (kernel, schedule, half)
+    def pipeline(self, kernel: str, schedule: Schedule, half: bool = False, trees: bool = False) -> Any:
+        """The compute pipeline of a kernel; compiled the first time. `half`: see Shape; `trees`: see Plan.
+
+        Raises KernelError.
+        """
+        key = (kernel, schedule, half, trees)
         if key not in self._pipelines:
             spec = KERNELS[kernel]
             layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self.layout(spec)])
@@ -60,7 +63,7 @@ class Device:
                 compute={
                     "module": self._module(kernel),
                     "entry_point": "main",
-                    "constants": constants_of(spec, schedule, half),
+                    "constants": constants_of(spec, schedule, half, trees),
                 },
             )
         return self._pipelines[key]

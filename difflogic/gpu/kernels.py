@@ -72,7 +72,7 @@ _SPECS = (
             read_write("values"),
             read_write("kept"),
         ),
-        overrides=("WG", "LANES", "KEEP", "HALF"),
+        overrides=("WG", "LANES", "TREES", "KEEP", "HALF"),
     ),
     KernelSpec(
         "judge",
@@ -110,7 +110,7 @@ _SPECS = (
             read_write("d_rows"),
             read_write("partials"),
         ),
-        overrides=("WG", "LANES", "KEEP", "HALF"),
+        overrides=("WG", "LANES", "TREES", "KEEP", "HALF"),
     ),
     KernelSpec("d_damage", (uniform("shape"), uniform("mark"), read("corners"), read_write("d_rows"))),
     KernelSpec("d_judge", (uniform("shape"), uniform("mark"), read("d_judged"), read_write("d_rows"))),
@@ -181,7 +181,7 @@ _SPECS = (
             read_write("next_words"),
             read_write("hard_nodes"),
         ),
-        overrides=("WG", "LANES"),
+        overrides=("WG", "LANES", "TREES"),
     ),
     KernelSpec(
         "hard_loss",

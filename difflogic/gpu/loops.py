@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.layout import Layout
+from difflogic.gpu.trees import Wiring
 
 if TYPE_CHECKING:
     from difflogic.gpu.plan import Plan
@@ -66,7 +66,7 @@ def loop_trips(plan: Plan) -> dict[str, int]:
             "gate_backward",
             loop(
                 max(span.parts for span in plan.spans("gate_backward")),
-                _again(plan) + max(_backward(plan, layout) for layout in plan.layouts),
+                _again(plan) + max(_backward(plan, wiring) for wiring in plan.wirings),
             ),
         ),
         "loss": loop(
@@ -111,11 +111,11 @@ def _forward(plan: Plan, kernel: str) -> int:
 
 
 def _evaluate(plan: Plan, workers: int) -> int:
-    """All nodes of a chunk: patches, then level after level."""
-    layout = plan.layout
-    keeping = loop(4) if plan.schedule.keep and plan.shape.half else 0
-    levels = sum(1 + loop(_share(level.count, workers), keeping) for level in layout.levels) + 1
-    return loop(_share(layout.patch_nodes * 4, workers)) + levels
+    """All nodes of a chunk: patches, trees, then level after level."""
+    layout, after = plan.layout, plan.wirings[0].tree_levels
+    trees = loop(_share(layout.levels[after - 1].count, workers), loop(4)) if after else 0
+    levels = sum(1 + loop(_share(level.count, workers), loop(4)) for level in layout.levels[after:]) + 1
+    return loop(_share(layout.patch_nodes * 4, workers), loop(4)) + trees + levels
 
 
 def _again(plan: Plan) -> int:
@@ -123,17 +123,20 @@ def _again(plan: Plan) -> int:
     return 0 if plan.schedule.keep else _evaluate(plan, plan.schedule.workers("gate_backward"))
 
 
-def _backward(plan: Plan, layout: Layout) -> int:
-    """A chunk in gate_backward: adjoints of the state, of every level, of the patches' rows."""
+def _backward(plan: Plan, wiring: Wiring) -> int:
+    """A chunk in gate_backward: adjoints of the state, of every level, of the trees, of the patches' rows."""
+    layout, after = wiring.layout, wiring.tree_levels
     workers = plan.schedule.workers("gate_backward")
     d_states = loop(4, loop(3))
-    degree = np.diff(layout.fanout.astype(np.int64), axis=1)[:, 0]
+    degree = np.diff(wiring.fanout.astype(np.int64), axis=1)[:, 0]
     patches, instances = np.split(degree, [layout.patch_nodes])
     instances[-layout.channels :] = 1  # the slot that the adjoint of the state comes in
     total = loop(_share(layout.channels * 4, workers), d_states) + 1
-    for level in layout.levels:
-        own = instances[level.first_instance : level.first_instance + level.count]
-        total += 2 + _worst(own + 2, workers)
+    for level in layout.levels[after:]:
+        first = level.first_instance - wiring.inner
+        total += 2 + _worst(2 + 4 * (instances[first : first + level.count] + 2), workers)
+    if after:
+        total += 1 + _worst(2 + 4 * (instances[: layout.levels[after - 1].count] + 2), workers)
     rows = patches.reshape(-1, 3).sum(axis=1) + 3 + 1 + loop(16)
     rows[1::3] += loop(4, d_states)
     return total + 1 + _worst(rows, workers)

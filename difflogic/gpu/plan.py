@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS, TILED, KernelSpec
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.gpu.spans import Span, spans
+from difflogic.gpu.trees import Wiring, are_trees
 from difflogic.layout import Layout
 from difflogic.rules import ENTRIES as RULE_ENTRIES
 from difflogic.shape import Shape
@@ -137,6 +139,22 @@ class Plan:
         """What all layouts share: the levels and every size but that of the slots."""
         return self.layouts[0]
 
+    @cached_property
+    def wirings(self) -> tuple[Wiring, ...]:
+        """One per layout, as the kernels see it."""
+        trees = all(map(are_trees, self.layouts))
+        return tuple(Wiring(layout, trees) for layout in self.layouts)
+
+    @property
+    def trees(self) -> bool:
+        """Whether perception is computed as trees."""
+        return self.wirings[0].trees
+
+    @property
+    def nodes(self) -> int:
+        """Values of a cell that are written down in a step."""
+        return self.wirings[0].nodes
+
     @property
     def chunks_per_block(self) -> int:
         """A power of two; see the module's text."""
@@ -178,7 +196,7 @@ class Plan:
     @property
     def slots(self) -> int:
         """Slots per chunk in scratch, for the wiring that needs most; the last C are those of the last level."""
-        return max(layout.slot_count for layout in self.layouts) + self.layout.channels
+        return max(wiring.slot_count for wiring in self.wirings) + self.layout.channels
 
     @property
     def window(self) -> int:
@@ -190,7 +208,7 @@ class Plan:
     @property
     def forward_groups(self) -> int:
         tiles = self._tiles("gate_forward")
-        return min(tiles, 65535) if self.keeps_as_is else self._scratch_groups(tiles, self.layout.nodes)
+        return min(tiles, 65535) if self.keeps_as_is else self._scratch_groups(tiles, self.nodes)
 
     @property
     def keeps_as_is(self) -> bool:
@@ -203,12 +221,12 @@ class Plan:
 
     @property
     def hard_groups(self) -> int:
-        return self._scratch_groups(self._tiles("hard_forward"), self.layout.nodes)
+        return self._scratch_groups(self._tiles("hard_forward"), self.nodes)
 
     @property
     def _backward_width(self) -> int:
         """Chunks that a lane needs as scratch in the backward pass."""
-        return self.slots + (0 if self.schedule.keep else self.layout.nodes)
+        return self.slots + (0 if self.schedule.keep else self.nodes)
 
     def _tiles(self, kernel: str) -> int:
         """Tiles of all models."""
@@ -283,12 +301,12 @@ class Plan:
             "scratch": self._scratch_chunks() * chunk_bytes,
         }
         if self.schedule.keep:
-            sizes["kept"] = each * self.chunks * layout.nodes * (HALF_BYTES if shape.half else chunk_bytes)
+            sizes["kept"] = each * self.chunks * self.nodes * (HALF_BYTES if shape.half else chunk_bytes)
         if not (self.schedule.keep and shape.half):
             sizes["nothing"] = HALF_BYTES
         if self.training:
             sizes |= {
-                "edges": each * layout.nodes * 32,
+                "edges": each * (layout.instances + layout.patch_nodes) * 32,
                 "mu": each * layout.gates * 64,
                 "nu": each * layout.gates * 64,
                 "gradients": each * layout.gates * 64,
@@ -331,7 +349,7 @@ class Plan:
 
     def _scratch_chunks(self) -> int:
         """What the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
-        lanes, nodes = self.schedule.lanes, self.layout.nodes
+        lanes, nodes = self.schedule.lanes, self.nodes
         users = [0 if self.keeps_as_is else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)
@@ -408,10 +426,10 @@ def wg_size(kernel: str, schedule: Schedule) -> int:
     return schedule.wg_of(kernel) if kernel in TILED else LINEAR_WG
 
 
-def constants_of(spec: KernelSpec, schedule: Schedule, half: bool) -> dict[str, int]:
+def constants_of(spec: KernelSpec, schedule: Schedule, half: bool, trees: bool) -> dict[str, int]:
     """The `override` constants of a kernel."""
     wg = wg_size(spec.name, schedule)
-    constants = {"WG": wg, "LANES": schedule.lanes, "KEEP": int(schedule.keep), "HALF": int(half)}
+    constants = {"WG": wg, "LANES": schedule.lanes, "KEEP": int(schedule.keep), "HALF": int(half), "TREES": int(trees)}
     return {name: constants[name] for name in spec.overrides}
 
 

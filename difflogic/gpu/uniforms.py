@@ -26,7 +26,7 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening
     words = (
         *(batch, shape.height, shape.width, shape.channels),
         *(batch * shape.cells_per_grid, plan.hard_chunks if hard else plan.chunks, shape.steps, shape.periodic),
-        *(layout.patch_nodes, layout.nodes, layout.instances, layout.gates),
+        *(layout.patch_nodes, plan.nodes, layout.instances, layout.gates),
         *(len(layout.levels), plan.slots, shape.loss_channels, fire_rate < 1),
         *(plan.blocks, plan.chunks_per_block, HISTORY, plan.hard_batch),
         *(plan.probes, plan.probe_groups),
@@ -37,11 +37,12 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening
         *(len(shape.damage_steps), min(shape.damage_side, max(shape.height, shape.width))),
         *(plan.corner_samples, plan.supply.pool, plan.grid_words, plan.supply.resets, hyper.lr_from, hyper.lr_to),
     )
+    trees = (plan.wirings[0].tree_levels, plan.wirings[0].inner, 0, 0)
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    layout_of = f"<{len(words)}I{len(reals)}f{len(more)}If"
-    return struct.pack(layout_of, *words, *reals, *more, hyper.lr_end) + table.tobytes()
+    layout_of = f"<{len(words)}I{len(reals)}f{len(more)}If{len(trees)}I"
+    return struct.pack(layout_of, *words, *reals, *more, hyper.lr_end, *trees) + table.tobytes()
 
 
 def at_bytes(rows: Sequence[tuple[int, ...]]) -> bytes:

@@ -17,9 +17,9 @@ from difflogic.gpu.kernels import TILED
 from difflogic.gpu.loops import LINEAR_WG
 from difflogic.gpu.pacing import Pacer
 from difflogic.gpu.plan import CHUNK, Plan, Schedule
+from difflogic.gpu.trees import Wiring
 from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, MARK_BYTES, at_bytes, mark_bytes, shape_bytes
 from difflogic.hardening import NO_HARDENING, Hardening
-from difflogic.layout import Layout
 from difflogic.shape import Hyper
 
 Array = npt.NDArray[Any]
@@ -67,19 +67,20 @@ class Workspace:
         self._marks = [(self.buffers["mark"], AT_STRIDE * step, MARK_BYTES) for step in range(plan.shape.steps + 1)]
 
     def _upload_wiring(self) -> None:
-        layouts = self.plan.layouts
-        self.device.upload(self.buffers["wires"], np.stack([layout.wires for layout in layouts]), "circuit")
+        wirings = self.plan.wirings
+        self.device.upload(self.buffers["wires"], np.stack([wiring.wires for wiring in wirings]), "circuit")
         if self.plan.training:
-            edges = np.stack([self._edges(layout) for layout in layouts])
+            edges = np.stack([self._edges(wiring) for wiring in wirings])
             self.device.upload(self.buffers["edges"], edges, "circuit")
 
-    def _edges(self, layout: Layout) -> Array:
-        """The `Edge` of every node, instances first; the last level's slots come last."""
-        edges = np.zeros((layout.nodes, 8), dtype=np.uint32)
-        edges[: layout.instances, 0:2] = layout.wires
-        edges[: layout.instances, 2:4] = layout.slots
-        edges[: layout.instances, 4:6] = layout.fanout[layout.patch_nodes :]
-        edges[layout.instances :, 4:6] = layout.fanout[: layout.patch_nodes]
+    def _edges(self, wiring: Wiring) -> Array:
+        """The `Edge` of every instance, then of every patch node; the last level's slots come last."""
+        layout = wiring.layout
+        edges = np.zeros((layout.instances + layout.patch_nodes, 8), dtype=np.uint32)
+        edges[: layout.instances, 0:2] = wiring.wires
+        edges[: layout.instances, 2:4] = wiring.slots
+        edges[wiring.inner : layout.instances, 4:6] = wiring.fanout[layout.patch_nodes :]
+        edges[layout.instances :, 4:6] = wiring.fanout[: layout.patch_nodes]
         outputs = self.plan.slots - layout.channels + np.arange(layout.channels)
         edges[layout.instances - layout.channels : layout.instances, 4] = outputs
         edges[layout.instances - layout.channels : layout.instances, 5] = outputs + 1
@@ -293,7 +294,9 @@ class Workspace:
         """`bound`: the buffers of bindings that have no buffer of their name, or another here."""
         group = self.device.bind(kernel, self.buffers | (bound or {}))
         y = 1 if kernel in TILED else self.plan.models
-        return Dispatch(kernel, self.device.pipeline(kernel, self.plan.schedule, self.plan.shape.half), group, x, y)
+        plan = self.plan
+        pipeline = self.device.pipeline(kernel, plan.schedule, plan.shape.half, plan.trees)
+        return Dispatch(kernel, pipeline, group, x, y)
 
     def under(self, schedule: Schedule) -> Workspace:
         """The same memory under another schedule, of as many lanes: dispatches with other pipelines."""

@@ -1,9 +1,10 @@
 // The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/gate_forward.py
 // Needs `shape`, `coefficients`, `values`, and the functions `wire(model, instance)`, `state_value(index)` and
-// `keep_half(node, quarter, value)`.
+// `keep_half(place, quarter, value)`.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
+#import common/trees.wgsl
 
 // 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
 override KEEP: u32 = 1u;
@@ -29,44 +30,66 @@ fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> f32 {
 fn patch_values(model: u32, cell: u32, patch_node: u32) -> vec4<f32> {
     let channel = patch_node / PATCH;
     let f = patch_node % PATCH;
-    return vec4<f32>(
-        patch_value(model, cell, channel, f), patch_value(model, cell + 1u, channel, f),
-        patch_value(model, cell + 2u, channel, f), patch_value(model, cell + 3u, channel, f));
+    var patches = vec4<f32>();
+    for (var i = 0u; i < 4u; i++) { patches[i] = patch_value(model, cell + i, channel, f); }
+    return patches;
 }
 
 fn gate(c: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
     return c.x + c.y * a + (c.z + c.w * a) * b;
 }
 
+fn tree_coefficients(model: u32, t: Tree) -> array<vec4<f32>, 7> {
+    let first = model * shape.gates;
+    return array<vec4<f32>, 7>(
+        coefficients[first + t.left.x], coefficients[first + t.left.y],
+        coefficients[first + t.right.x], coefficients[first + t.right.y],
+        coefficients[first + t.below.x], coefficients[first + t.below.y], coefficients[first + t.root]);
+}
+
+// A root's value in four cells.
+fn tree_value(t: Tree, c: array<vec4<f32>, 7>, quarter: u32) -> vec4<f32> {
+    let b = values[t.centre][quarter];
+    let left = gate(c[4], gate(c[0], values[t.a[0]][quarter], b), gate(c[1], values[t.a[1]][quarter], b));
+    let right = gate(c[5], gate(c[2], values[t.a[2]][quarter], b), gate(c[3], values[t.a[3]][quarter], b));
+    return gate(c[6], left, right);
+}
+
 fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     let cell = chunk * CELLS_PER_CHUNK;
-    let to_keep = (model * shape.chunks + chunk) * shape.nodes;
+    let to_keep = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
     for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
         let value = patch_values(model, cell + item % 4u * 4u, item / 4u);
-        values[base + item / 4u][item % 4u] = value;
-        if KEEP == 1u && HALF == 1u { keep_half(to_keep + item / 4u, item % 4u, value); }
+        values[base + item / 4u * LANES][item % 4u] = value;
+        if KEEP == 1u && HALF == 1u { keep_half(to_keep + item / 4u * LANES, item % 4u, value); }
     }
     chunk_barrier();
-    for (var l = 0u; l < shape.levels; l++) {
+    if TREES == 1u {
+        for (var tree = worker(thread); tree < trees(); tree += workers()) {
+            let gates = tree_at(model, tree, base);
+            let c = tree_coefficients(model, gates);
+            let node = shape.patch_nodes + tree;
+            for (var j = 0u; j < 4u; j++) {
+                let value = tree_value(gates, c, j);
+                values[base + node * LANES][j] = value;
+                if KEEP == 1u && HALF == 1u { keep_half(to_keep + node * LANES, j, value); }
+            }
+        }
+        chunk_barrier();
+    }
+    for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
         for (var i = worker(thread); i < level.y; i += workers()) {
             let instance = level.x + i;
-            let from_nodes = wire(model, instance) + base;
+            let from_nodes = wire(model, instance) * LANES + base;
             let c = coefficients[model * shape.gates + level.z + i / level.w];
             let a = from_nodes.x;
             let b = from_nodes.y;
-            let out = base + shape.patch_nodes + instance;
-            if KEEP == 1u && HALF == 1u {
-                for (var j = 0u; j < 4u; j++) {
-                    let value = gate(c, values[a][j], values[b][j]);
-                    values[out][j] = value;
-                    keep_half(to_keep + shape.patch_nodes + instance, j, value);
-                }
-            } else {
-                values[out][0] = gate(c, values[a][0], values[b][0]);
-                values[out][1] = gate(c, values[a][1], values[b][1]);
-                values[out][2] = gate(c, values[a][2], values[b][2]);
-                values[out][3] = gate(c, values[a][3], values[b][3]);
+            let out = base + node_of(instance) * LANES;
+            for (var j = 0u; j < 4u; j++) {
+                let value = gate(c, values[a][j], values[b][j]);
+                values[out][j] = value;
+                if KEEP == 1u && HALF == 1u { keep_half(to_keep + node_of(instance) * LANES, j, value); }
             }
         }
         chunk_barrier();

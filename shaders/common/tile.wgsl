@@ -16,6 +16,11 @@ fn workers() -> u32 {
     return WG / LANES;
 }
 
+// Where the first of a chunk's items lies; from one to the next it is LANES, for those of all lanes lie side by side.
+fn first_place(items: u32, lane: u32) -> u32 {
+    return items * LANES + lane;
+}
+
 // Storage written by the invocations of a chunk becomes visible to all of them.
 fn chunk_barrier() {
     if LANES < WG { storageBarrier(); }

@@ -81,6 +81,26 @@ class Rig:
         chunked = self.get(buffer, *lead, self._chunks(buffer), rows, 16, dtype=dtype)
         return from_chunks(chunked, cells).swapaxes(-1, -2)
 
+    def put_kept(self, step: int, nodes: np.ndarray) -> None:
+        """What the forward pass kept of a step, `[M, nodes, cells]`."""
+        chunked = to_chunks(nodes.swapaxes(-1, -2), self.plan.chunks)  # [M, chunks, nodes, 16]
+        lanes = self.schedule.lanes
+        tiled = chunked.reshape(len(nodes), -1, lanes, *chunked.shape[2:])
+        self.put(self.work.several["kept"][step], tiled.swapaxes(2, 3))
+
+    def get_kept(self, step: int) -> np.ndarray:
+        """The same, uint16 where it is kept in 16 bits."""
+        lanes, dtype = self.schedule.lanes, np.uint16 if self.shape.half else np.float32
+        words = 16 * np.dtype(dtype).itemsize // 4
+        got = self.get(self.work.several["kept"][step], self.plan.chunks // lanes, self.plan.nodes, lanes, words)
+        chunked = np.ascontiguousarray(got.swapaxes(2, 3)).reshape(len(got), self.plan.chunks, self.plan.nodes, words)
+        return from_chunks(chunked.view(dtype), self.shape.cells).swapaxes(-1, -2)
+
+    def nodes_of(self, model: int, values: np.ndarray) -> np.ndarray:
+        """Of all `[N, cells]` the values that a kernel writes down."""
+        patches, inner = self.layouts[model].patch_nodes, self.plan.wirings[model].inner
+        return np.concatenate([values[:patches], values[patches + inner :]])
+
     def put_d_rows(self, step: int, windows: np.ndarray) -> None:
         """The patch adjoints of a step, `[M, chunks, 3*C, window]`."""
         self.put(self.work.several["d_rows"][step % 2], windows)

@@ -10,11 +10,10 @@ import pytest
 from difflogic.circuit import Circuit
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import Schedule
-from difflogic.gpu.workspace import from_chunks, to_chunks
 from difflogic.layout import flat_layout
 from difflogic.reference.coefficients import coefficients
 from difflogic.reference.gate_backward import gate_backward
-from difflogic.reference.gate_forward import gate_forward
+from difflogic.reference.gate_forward import SIXTEEN_BITS, gate_forward
 from difflogic.reference.gradients import gradients
 from difflogic.reference.loss import loss
 from difflogic.shape import Shape
@@ -24,8 +23,12 @@ from tests.random_circuits import random_circuit
 
 M = 2
 CLOSE = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
-WAYS = [*((schedule, False) for schedule in SCHEDULES), *((schedule, True) for schedule in SCHEDULES[:2])]
-"""Schedules, and whether nodes are kept in 16 bits."""
+WAYS = [
+    *((schedule, False, False) for schedule in SCHEDULES),
+    *((schedule, False, True) for schedule in (*SCHEDULES[:2], Schedule(16, 4), SCHEDULES[-1])),
+    *((schedule, True, trees) for schedule in SCHEDULES[:2] for trees in (False, True)),
+]
+"""Schedules, whether nodes are kept in 16 bits, and whether perception begins with trees."""
 
 SHAPES = {
     "zero": (Shape(3, 5, 7, 2, steps=3), 1.0),
@@ -40,12 +43,12 @@ def case(request: pytest.FixtureRequest) -> tuple[Shape, float]:
     return SHAPES[request.param]
 
 
-def circuits(shape: Shape) -> list[Circuit]:
-    """Two of one shape, wired differently: only the second reads the cell itself, and so needs more slots."""
+def circuits(shape: Shape, trees: bool = False) -> list[Circuit]:
+    """Two of one shape, wired differently: only the second's update reads the cell itself, and so needs more slots."""
     drawn = []
     for m in range(M):
         rng = np.random.default_rng(m)
-        circuit = random_circuit(rng, shape.channels, periodic=shape.periodic, per_kernel=True)
+        circuit = random_circuit(rng, shape.channels, periodic=shape.periodic, per_kernel=True, trees=trees)
         first = circuit.update_wires[0]
         source = rng.integers(0, shape.channels, first.shape) if m else np.maximum(first, shape.channels)
         drawn.append(replace(circuit, update_wires=(source, *circuit.update_wires[1:])))
@@ -58,13 +61,6 @@ def coefficients_of(circuit: Circuit) -> np.ndarray:
     made = np.empty((circuit.gates, 4), dtype=np.float32)
     coefficients(circuit.flat_logits(), made, np.empty(circuit.gates, dtype=np.uint32))
     return made
-
-
-def get_kept(r: Rig, at: int) -> np.ndarray:
-    """`[M, nodes, cells]`, of the type that is kept."""
-    dtype = np.uint16 if r.shape.half else np.float32
-    words = r.get(r.work.several["kept"][at], r.plan.chunks, r.layouts[0].nodes, 16 // (4 // dtype().itemsize))
-    return from_chunks(words.view(dtype), r.shape.cells).swapaxes(-1, -2)
 
 
 def some_masks(shape: Shape, fire_rate: float, rng: np.random.Generator) -> np.ndarray | None:
@@ -95,12 +91,12 @@ def test_coefficients(device: Device, scale: float) -> None:
         np.testing.assert_array_equal(ids[m], expected_ids)
 
 
-@pytest.mark.parametrize(("schedule", "half"), WAYS, ids=str)
-def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Schedule, half: bool) -> None:
+@pytest.mark.parametrize(("schedule", "half", "trees"), WAYS, ids=str)
+def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Schedule, half: bool, trees: bool) -> None:
     """The step before the last: it reads and writes in the middle of the states."""
     shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1
-    drawn = circuits(shape)
+    drawn = circuits(shape, trees)
     rng = np.random.default_rng(9)
     start = uniform(rng, M, shape.channels, shape.cells)
     masks = some_masks(shape, fire_rate, rng)
@@ -111,17 +107,20 @@ def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Sched
             r.put("masks", masks)
         r.run(r.work.forward[at])
         got = r.get_cells(r.work.state(at + 1), *start.shape[1:])
-        nodes = get_kept(r, at)
+        nodes = r.get_kept(at)
+        assert r.plan.trees is trees
     for m in range(M):
-        values, after = np.empty((len(nodes[m]), shape.cells), dtype=np.float32), np.empty_like(start[m])
-        kept = np.empty_like(nodes[m]) if half else None
+        values, after = np.empty((r.layouts[m].nodes, shape.cells), dtype=np.float32), np.empty_like(start[m])
+        kept = np.empty(values.shape, dtype=np.uint16) if half else None
         masked = None if masks is None else masks[m]
         gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, values, kept)
         if kept is None:
             np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], values[: 9 * shape.channels])
-            np.testing.assert_allclose(nodes[m], values, **CLOSE)
+            np.testing.assert_allclose(nodes[m], r.nodes_of(m, values), **CLOSE)
         else:
-            np.testing.assert_allclose(nodes[m].astype(int), kept, rtol=0, atol=tolerances.SIXTEEN_BITS_ATOL)
+            np.testing.assert_allclose(
+                nodes[m].astype(int), r.nodes_of(m, kept), rtol=0, atol=tolerances.SIXTEEN_BITS_ATOL
+            )
         np.testing.assert_allclose(got[m], after, **CLOSE)
 
 
@@ -154,7 +153,7 @@ def test_loss(device: Device, case: tuple[Shape, float]) -> None:
 def backward_inputs(
     r: Rig, drawn: list[Circuit], rng: np.random.Generator, masks: np.ndarray | None
 ) -> dict[str, np.ndarray]:
-    """Random inputs of one backward step, uploaded, by name."""
+    """Random inputs of one backward step, uploaded, by name; the nodes in trees follow from the patch."""
     shape, layout = r.shape, r.layouts[0]
     inputs = {
         "coefficients": np.stack([coefficients_of(circuit) for circuit in drawn]),
@@ -162,6 +161,15 @@ def backward_inputs(
         "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.window) - np.float32(0.5),
         "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
     }
+    if shape.half:
+        inputs["nodes"] = np.floor(inputs["nodes"] * SIXTEEN_BITS) / SIXTEEN_BITS
+    for nodes, coefs, layout, wiring in zip(
+        inputs["nodes"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True
+    ):
+        c0, ca, cb, cab = coefs[layout.instance_gates[: wiring.inner]].T[:, :, None]
+        for _ in range(wiring.tree_levels - 1):  # level by level: what a round reads wrong, the next does not
+            a, b = (nodes[layout.wires[: wiring.inner, side]] for side in (0, 1))
+            nodes[layout.patch_nodes : layout.patch_nodes + wiring.inner] = c0 + ca * a + (cb + cab * a) * b
     for name in ("coefficients", "partials"):
         r.put(name, inputs[name])
     if masks is not None:
@@ -169,20 +177,22 @@ def backward_inputs(
     return inputs
 
 
-@pytest.mark.parametrize(("schedule", "half"), WAYS, ids=str)
+@pytest.mark.parametrize(("schedule", "half", "trees"), WAYS, ids=str)
 @pytest.mark.parametrize("last", [False, True])
-def test_gate_backward(device: Device, case: tuple[Shape, float], schedule: Schedule, last: bool, half: bool) -> None:
+def test_gate_backward(
+    device: Device, case: tuple[Shape, float], schedule: Schedule, last: bool, half: bool, trees: bool
+) -> None:
     shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1 if last else 0
-    drawn = circuits(shape)
+    drawn = circuits(shape, trees)
     rng = np.random.default_rng(4)
     masks = some_masks(shape, fire_rate, rng)
     with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
         layout = r.layouts[0]
         given = backward_inputs(r, drawn, rng, masks)
-        kept = r.work.several["kept"][at]
-        nodes = (given["nodes"] * 65535).astype(np.uint16) if half else given["nodes"]
-        r.put(kept, to_chunks(nodes.swapaxes(-1, -2), r.plan.chunks))
+        nodes = given["nodes"]
+        written = np.stack([r.nodes_of(m, nodes[m]) for m in range(M)])
+        r.put_kept(at, np.rint(written * SIXTEEN_BITS).astype(np.uint16) if half else written)
         r.put_d_rows(at + 1, given["d_next"])
         r.run(*r.work.backward_step(at))
         windows = r.get_d_rows(at)

@@ -64,27 +64,27 @@ class Counter:
         self.group = self.device.handle.create_bind_group(
             layout=self.layout, entries=[{"binding": 0, "resource": resource}]
         )
-        self.pipelines: dict[str, Any] = {}
+        self.pipelines: dict[tuple[str, bool], Any] = {}
 
-    def pipeline(self, kernel: str) -> Any:
-        if kernel not in self.pipelines:
+    def pipeline(self, kernel: str, trees: bool) -> Any:
+        if (kernel, trees) not in self.pipelines:
             spec, handle = KERNELS[kernel], self.device.handle
             module = handle.create_shader_module(code=counting(load_source(kernel).text))
-            self.pipelines[kernel] = handle.create_compute_pipeline(
+            self.pipelines[kernel, trees] = handle.create_compute_pipeline(
                 layout=handle.create_pipeline_layout(bind_group_layouts=[self.device.layout(spec), self.layout]),
                 compute={
                     "module": module,
                     "entry_point": "main",
-                    "constants": constants_of(spec, self.schedule, half=False),
+                    "constants": constants_of(spec, self.schedule, half=False, trees=trees),
                 },
             )
-        return self.pipelines[kernel]
+        return self.pipelines[kernel, trees]
 
-    def count(self, dispatch: Dispatch) -> int:
+    def count(self, dispatch: Dispatch, trees: bool) -> int:
         self.device.queue.write_buffer(self.buffer, 0, np.zeros(1, dtype=np.uint32))
         encoder = self.device.handle.create_command_encoder()
         compute_pass = encoder.begin_compute_pass()
-        compute_pass.set_pipeline(self.pipeline(dispatch.kernel))
+        compute_pass.set_pipeline(self.pipeline(dispatch.kernel, trees))
         compute_pass.set_bind_group(0, dispatch.bind_group)
         compute_pass.set_bind_group(1, self.group)
         compute_pass.dispatch_workgroups(dispatch.x, dispatch.y)
@@ -131,7 +131,7 @@ def test_the_estimate_bounds_the_trips(
             r.put(r.work.state(0), np.zeros(r.work.state(0).size // 4, dtype=np.float32))
             for dispatch in every_dispatch(r):
                 r.put("control", np.tile(LONGEST, len(circuits)))
-                most[dispatch.kernel] = max(most.get(dispatch.kernel, 0), counter.count(dispatch))
+                most[dispatch.kernel] = max(most.get(dispatch.kernel, 0), counter.count(dispatch, r.plan.trees))
         seen |= set(most)
         for kernel, trips in most.items():
             assert 0 < trips <= estimate[kernel], kernel
@@ -146,6 +146,7 @@ def work_for_every_kernel() -> Sequence[tuple[Shape, list[Circuit], Supply]]:
     return [
         (odd, [random_circuit(np.random.default_rng(m), per_kernel=True) for m in range(2)], Supply()),
         (odd, [unlike_the_others(odd)], Supply("boards", ruled=True)),
+        (odd, [random_circuit(np.random.default_rng(3), trees=True)], Supply()),
         (rich, [random_circuit(np.random.default_rng(2))], Supply("seed", pool=6, resets=1)),
     ]
 

@@ -52,6 +52,10 @@ CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "5x7 periodic masked": (drawn(4, channels=3, kernels=1, periodic=True), (2, 5, 7), 3, 1, True),
     "16x4": (drawn(5, channels=2, kernels=2), (33, 16, 4), 2, 2, False),
     "16x4 masked": (drawn(6, channels=1, kernels=3, per_kernel=True), (3, 16, 4), 4, 1, True),
+    "trees": (drawn(10, channels=3, kernels=3, perceive=(8, 4, 2, 1), trees=True), (3, 5, 7), 3, 2, False),
+    "trees masked": (
+        *(drawn(11, channels=2, kernels=2, periodic=True, per_kernel=True, trees=True), (2, 6, 5), 3, 1, True),
+    ),
     "own wiring": (drawn(7, channels=2, kernels=3, per_kernel=True, periodic=True), (4, 4, 5), 3, 2, False),
     "random scheme": (random_wiring(3, 2, False), (5, 6, 6), 3, 1, False),
     "random scheme per kernel": (random_wiring(2, 3, True), (5, 6, 6), 3, 1, False),

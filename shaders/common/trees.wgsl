@@ -1,0 +1,48 @@
+// Perception kernels begin with trees: four gates that each read the cell itself and a neighbour, two that read those in
+// pairs, and the root. An invocation computes one, for a channel of a chunk; only the root's value is written down.
+// Wires of gates above the leaves name gates, not nodes: difflogic/gpu/trees.py
+// Needs `shape` and the function `wire(model, instance)`.
+
+// 1: perception begins with trees, which are computed before all other levels.
+override TREES: u32 = 0u;
+
+// The gates of a tree, and where the patch values lie that its leaves read.
+struct Tree {
+    channel: u32,
+    root: u32,
+    below: vec2<u32>,  // the gates that the root reads
+    left: vec2<u32>,   // those that they read: the leaves
+    right: vec2<u32>,
+    a: array<u32, 4>,  // what the leaves read besides the cell itself
+    centre: u32,
+}
+
+fn trees() -> u32 {
+    return shape.level_table[2].y;
+}
+
+// The instance, for a channel, of a gate in a level of the trees.
+fn in_tree(level: u32, id: u32, channel: u32) -> u32 {
+    let row = shape.level_table[level];
+    return row.x + (id - row.z) * row.w + channel;
+}
+
+// Trees are numbered by root, and for each root by channel; `base`: where the patch begins.
+fn tree_at(model: u32, tree: u32, base: u32) -> Tree {
+    let channel = tree % shape.channels;
+    let root = shape.level_table[2].z + tree / shape.channels;
+    let below = wire(model, in_tree(2u, root, channel));
+    let left = wire(model, in_tree(1u, below.x, channel));
+    let right = wire(model, in_tree(1u, below.y, channel));
+    let a = array<u32, 4>(
+        wire(model, in_tree(0u, left.x, channel)).x * LANES + base,
+        wire(model, in_tree(0u, left.y, channel)).x * LANES + base,
+        wire(model, in_tree(0u, right.x, channel)).x * LANES + base,
+        wire(model, in_tree(0u, right.y, channel)).x * LANES + base);
+    return Tree(channel, root, below, left, right, a, (channel * PATCH + CENTRE) * LANES + base);
+}
+
+// The node of an instance that has one.
+fn node_of(instance: u32) -> u32 {
+    return shape.patch_nodes + instance - shape.inner;
+}
