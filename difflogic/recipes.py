@@ -92,6 +92,6 @@ def applied(name: str, config: Config) -> Config:
     if config.name not in ROBUST:
         raise ConfigError(
             f"The recipe robust is made for the presets {', '.join(ROBUST)}, not for {config.name!r}: "
-            "set the fields of train that it changes yourself (difflogic presets NAME shows them)."
+            "set the fields of model and train that it changes yourself (difflogic presets NAME shows them)."
         )
     return ROBUST[config.name].applied(config)

@@ -186,8 +186,8 @@ BAD_INPUT = [
     (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],
      "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
     (["train", "tiny", "--recipe", "robust"], "The recipe robust is made for the presets game-of-life, checkerboard, "
-        "checkerboard-small, checkerboard-async, colored-g, not for 'tiny': set the fields of train that it "
-        "changes yourself (difflogic presets NAME shows them)."),
+        "checkerboard-small, checkerboard-async, lizard, colored-g, not for 'tiny': set the fields of model and train "
+        "that it changes yourself (difflogic presets NAME shows them)."),
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
     (["train", "tiny", "--restarts", "1", "--init-from", "x"],
