@@ -26,6 +26,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.groups import GpuGroups
 from difflogic.gpu.model import GpuModel, corner_words, most_at_once, plan_for
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
+from difflogic.gpu.trees import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.layout import flat_layout
 from difflogic.shape import Hyper, Shape
@@ -150,13 +151,12 @@ class GpuEngine:
         probes: int = 0,
         hyper: Hyper | None = None,
     ) -> Workspace:
-        layout = flat_layout(circuit)
         device = self.device
         asynchronous = masks is not None
         plan = make_plan(
             device.adapter,
             device.limits,
-            [layout],
+            wired([flat_layout(circuit)]),
             shape,
             probes,
             schedule=self._schedule,

@@ -20,9 +20,10 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch, encode
 from difflogic.gpu.pacing import SUBMIT_SECONDS
 from difflogic.gpu.plan import HISTORY, Plan, Schedule, Supply, make_plan
+from difflogic.gpu.trees import Wiring, wired
 from difflogic.gpu.workspace import Workspace, to_chunks
 from difflogic.hardening import Hardening
-from difflogic.layout import Layout, flat_layout
+from difflogic.layout import flat_layout
 from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
@@ -261,11 +262,11 @@ def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = No
 
     Raises LimitError where none fits; it says how many models would.
     """
-    layouts = [flat_layout(job.circuit) for job in jobs]
+    wirings = wired([flat_layout(job.circuit) for job in jobs])
     try:
-        return _plan(device, jobs[0], layouts, schedule)
+        return _plan(device, jobs[0], wirings, schedule)
     except LimitError as error:
-        fitting = _most(device, jobs[0], layouts, schedule)
+        fitting = _most(device, jobs[0], wirings, schedule)
         if not fitting:
             raise
         raise LimitError(
@@ -275,20 +276,20 @@ def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = No
 
 def most_at_once(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> int:
     """How many of these jobs, from the first on, fit into the same dispatches: 0 where not even one does."""
-    return _most(device, jobs[0], [flat_layout(job.circuit) for job in jobs], schedule)
+    return _most(device, jobs[0], wired([flat_layout(job.circuit) for job in jobs]), schedule)
 
 
-def _most(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> int:
-    sizes = range(1, len(layouts) + 1)
-    return bisect_left(sizes, True, key=lambda count: _refused(device, job, layouts[:count], schedule))
+def _most(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None) -> int:
+    sizes = range(1, len(wirings) + 1)
+    return bisect_left(sizes, True, key=lambda count: _refused(device, job, wirings[:count], schedule))
 
 
-def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> Plan:
+def _plan(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None) -> Plan:
     task, train = job.config.task, job.config.train
     return make_plan(
         device.adapter,
         device.limits,
-        layouts,
+        wirings,
         Shape.training(job.circuit, job.config),
         probes=len(job.probes),
         hard_batch=train.batch,
@@ -299,9 +300,9 @@ def _plan(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedul
     )
 
 
-def _refused(device: Device, job: Job, layouts: Sequence[Layout], schedule: Schedule | None) -> bool:
+def _refused(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None) -> bool:
     try:
-        _plan(device, job, layouts, schedule)
+        _plan(device, job, wirings, schedule)
     except LimitError:
         return True
     return False

@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS, TILED, KernelSpec
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.gpu.spans import Span, spans
-from difflogic.gpu.trees import Wiring, are_trees
+from difflogic.gpu.trees import Wiring
 from difflogic.layout import Layout
 from difflogic.rules import ENTRIES as RULE_ENTRIES
 from difflogic.shape import Shape
@@ -114,7 +113,7 @@ class Supply:
 class Plan:
     """Sizes of the buffers of some models, under a schedule."""
 
-    layouts: tuple[Layout, ...]
+    wirings: tuple[Wiring, ...]
     """One per model: the same levels, each its own wires."""
     shape: Shape
     schedule: Schedule
@@ -132,18 +131,12 @@ class Plan:
 
     @property
     def models(self) -> int:
-        return len(self.layouts)
+        return len(self.wirings)
 
     @property
     def layout(self) -> Layout:
         """What all layouts share: the levels and every size but that of the slots."""
-        return self.layouts[0]
-
-    @cached_property
-    def wirings(self) -> tuple[Wiring, ...]:
-        """One per layout, as the kernels see it."""
-        trees = all(map(are_trees, self.layouts))
-        return tuple(Wiring(layout, trees) for layout in self.layouts)
+        return self.wirings[0].layout
 
     @property
     def trees(self) -> bool:
@@ -436,7 +429,7 @@ def constants_of(spec: KernelSpec, schedule: Schedule, half: bool, trees: bool) 
 def make_plan(
     adapter: Adapter,
     limits: Mapping[str, int],
-    layouts: Sequence[Layout],
+    wirings: Sequence[Wiring],
     shape: Shape,
     probes: int = 0,
     hard_batch: int = 0,
@@ -456,7 +449,7 @@ def make_plan(
     work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
     for candidate in _candidates(adapter, schedule, training, shape.steps):
         plan = Plan(
-            tuple(layouts), shape, candidate, probes, hard_batch, training, asynchronous, work, supply or Supply()
+            tuple(wirings), shape, candidate, probes, hard_batch, training, asynchronous, work, supply or Supply()
         )
         plan = _within_loops(plan) if adapter.limits_loops else plan
         try:

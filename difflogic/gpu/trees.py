@@ -12,6 +12,7 @@ connections alone, so that a model of a population and the same model by itself 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,7 +36,13 @@ def are_trees(layout: Layout) -> bool:
     return bool((read == 1).all() and (layout.wires[: leaves.count, 1] % PATCH == CENTRE).all())
 
 
-@dataclass(frozen=True, eq=False)
+def wired(layouts: Sequence[Layout]) -> list[Wiring]:
+    """The wirings of models that run in the same dispatches."""
+    trees = all(map(are_trees, layouts))
+    return [Wiring(layout, trees) for layout in layouts]
+
+
+@dataclass(frozen=True)
 class Wiring:
     """A layout's wires and slots, by the numbers that the kernels use."""
 

@@ -14,6 +14,7 @@ from difflogic.circuit import Circuit
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule, Supply
+from difflogic.gpu.trees import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.layout import flat_layout
@@ -47,7 +48,7 @@ class Rig:
     def __post_init__(self) -> None:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
         self.plan = Plan(
-            tuple(self.layouts), self.shape, self.schedule, self.probes, self.hard_batch, supply=self.supply
+            tuple(wired(self.layouts)), self.shape, self.schedule, self.probes, self.hard_batch, supply=self.supply
         )
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
         given = {"wires", "edges", "shape", "hard_shape", "at", "mark"}

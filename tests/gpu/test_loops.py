@@ -21,6 +21,7 @@ from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.loops import loop_trips
 from difflogic.gpu.plan import LOOP_BUDGET, SOFTWARE, Schedule, Supply, constants_of, make_plan
 from difflogic.gpu.shaders import load_source
+from difflogic.gpu.trees import wired
 from difflogic.layout import flat_layout
 from difflogic.shape import Shape
 from tests.gpu.rig import RECOMPUTING, SCHEDULES, Rig, rig
@@ -177,16 +178,16 @@ def test_which_drivers_cut_loops_short(adapter: Adapter, name: str, driver: str,
 def checkerboard(wide: int = 1) -> tuple[list[Any], Shape]:
     config = presets.checkerboard()
     circuit = Circuit.initial(config.model, 0)
-    return [flat_layout(circuit)], Shape.of(circuit, (wide * config.train.batch, 16, 16, 8), config.task.steps)
+    return wired([flat_layout(circuit)]), Shape.of(circuit, (wide * config.train.batch, 16, 16, 8), config.task.steps)
 
 
 def test_old_drivers_get_a_schedule_within_the_budget(adapter: Adapter, device: Device) -> None:
     """The checkerboard under Mesa 22.3, and one that needs several workers per chunk."""
     old, new = software(adapter, OLD), software(adapter, "Mesa 25.0.7")
     for wide in (1, 10):
-        layouts, shape = checkerboard(wide)
-        free = make_plan(new, device.limits, layouts, shape, 32, shape.batch)
-        held = make_plan(old, device.limits, layouts, shape, 32, shape.batch)
+        wirings, shape = checkerboard(wide)
+        free = make_plan(new, device.limits, wirings, shape, 32, shape.batch)
+        held = make_plan(old, device.limits, wirings, shape, 32, shape.batch)
         assert replace(free.schedule, keep=True) == SOFTWARE[0]
         assert held.loop_trips() <= LOOP_BUDGET < 65535
         assert (held.schedule == free.schedule) == (free.loop_trips() <= LOOP_BUDGET)
@@ -194,19 +195,19 @@ def test_old_drivers_get_a_schedule_within_the_budget(adapter: Adapter, device: 
 
 def test_too_long_loops_are_refused(adapter: Adapter, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "LOOP_BUDGET", 100)
-    layouts, shape = checkerboard()
+    wirings, shape = checkerboard()
     expected = r"A dispatch would make up to \d+ loop trips per invocation, but this driver silently stops at 65535"
     with pytest.raises(LimitError, match=expected):
-        make_plan(software(adapter, OLD), device.limits, layouts, shape)
+        make_plan(software(adapter, OLD), device.limits, wirings, shape)
 
 
 def test_hard_evaluation_has_loops_too(adapter: Adapter, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Very many probes: the soft batch is small, the hard one is not."""
     monkeypatch.setattr(planning, "SOFTWARE_WORK", 1 << 40)  # a dispatch may be long, as far as time goes
-    layouts, shape = checkerboard()
+    wirings, shape = checkerboard()
     shape = replace(shape, steps=1)
-    old = make_plan(software(adapter, OLD), device.limits, layouts, shape, 200_000, 2)
-    new = make_plan(software(adapter, "Mesa 25.0.7"), device.limits, layouts, shape, 200_000, 2)
+    old = make_plan(software(adapter, OLD), device.limits, wirings, shape, 200_000, 2)
+    new = make_plan(software(adapter, "Mesa 25.0.7"), device.limits, wirings, shape, 200_000, 2)
     assert max(loop_trips(new), key=loop_trips(new).__getitem__) == "hard_forward"
     assert old.loop_trips() <= LOOP_BUDGET < new.loop_trips()
     assert old.schedule == new.schedule  # in more dispatches, not in a slower way

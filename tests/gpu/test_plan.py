@@ -16,6 +16,7 @@ from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.gpu.plan import HARDWARE, Plan, Schedule, Supply, make_plan
+from difflogic.gpu.trees import wired
 from difflogic.layout import Layout, Level, flat_layout
 from difflogic.shape import Shape
 from tests.gpu.jobs import assert_same, make_job, start, train_alone
@@ -49,7 +50,7 @@ def test_predicted_bytes_are_the_buffers(
 def plan(
     adapter: Adapter, limits: dict[str, int], shape: Shape = SHAPE, layout: Layout = LAYOUT, **options: Any
 ) -> Plan:
-    return make_plan(adapter, limits, [layout], shape, **options)
+    return make_plan(adapter, limits, wired([layout]), shape, **options)
 
 
 @pytest.fixture
@@ -152,7 +153,7 @@ def test_the_order_of_sums_follows_from_circuit_and_grid_alone() -> None:
     """Blocks hold a power of two of chunks, at most 512 blocks in all, before rounding up to lanes."""
     for batch, each, blocks in ((1, 1, 3), (17, 1, 38), (230, 1, 504), (240, 2, 263), (2000, 16, 274)):
         for schedule in SCHEDULES:
-            got = Plan((LAYOUT,), replace(SHAPE, batch=batch), schedule)
+            got = Plan(tuple(wired([LAYOUT])), replace(SHAPE, batch=batch), schedule)
             assert got.chunks_per_block == each
             assert 0 <= got.blocks - blocks < schedule.lanes
             assert got.chunks == got.blocks * each

@@ -12,6 +12,7 @@ from difflogic.gpu import plan
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.plan import Plan, Schedule
+from difflogic.gpu.trees import wired
 from difflogic.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.shape import Shape
@@ -79,7 +80,10 @@ def test_the_number_of_blocks_changes_rounding_only(
 ) -> None:
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
-    assert Plan((flat_layout(CIRCUIT),), shape, SCHEDULES[1]).chunks_per_block == {512: 1, 7: 8, 1: 32}[max_blocks]
+    assert (
+        Plan(tuple(wired([flat_layout(CIRCUIT)])), shape, SCHEDULES[1]).chunks_per_block
+        == {512: 1, 7: 8, 1: 32}[max_blocks]
+    )
     loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, given())
     expected_loss, expected = ReferenceEngine().loss_and_gradients(CIRCUIT, given())
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
