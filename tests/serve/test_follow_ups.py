@@ -36,7 +36,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
 
 def submit(trained: tuple[Store, str], kind: str = "export") -> Job:
     store, source = trained
-    options = {"export": {"formats": ["c"]}, "evaluate": {"quick": True}}.get(kind, {})
+    options = {"formats": ["c"]} if kind == "export" else {}
     return store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))[0]
 
 
@@ -82,7 +82,7 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
 def test_a_worker_of_follow_ups_that_is_killed(trained):
     store, _ = trained
     with Supervisor(store.folder, ["cpu"]):
-        job = submit(trained, "evaluate").id
+        job = submit(trained, "simplify").id
         wait(lambda: store.job(job).phase == "working", "the follow-up to begin")
         hand = next(each for each in store.workers() if each.job == job)
         os.kill(hand.pid, signal.SIGKILL)
