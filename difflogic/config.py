@@ -270,6 +270,7 @@ def _require_ascending(name: str, numbers: tuple[int, ...], least: int, most: in
 
 MOST_EPOCHS = 2**31
 EPOCH = between(0, MOST_EPOCHS)
+MOST_DRAWS = 10_000
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""
 
@@ -306,6 +307,14 @@ class TrainConfig:
     logit_noise: float = field(
         default=0.0,
         metadata=told("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
+    )
+    draws: int = field(
+        default=1,
+        metadata=told(
+            "Wirings drawn, of which the one is taken whose signals, before training, are in most cells of the picture "
+            "after T steps; above 1 it needs the target picture and the start seed or picture",
+            between(1, MOST_DRAWS),
+        ),
     )
     hardening: float = field(
         default=0.0,
@@ -441,6 +450,10 @@ class Config:
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
 
+        require(
+            self.train.draws == 1 or (self.task.target == "picture" and self.task.start in ("seed", "picture")),
+            'draws above 1 needs target "picture", and start "seed" or "picture".',
+        )
         self._check_growth()
 
     def _check_growth(self) -> None:
