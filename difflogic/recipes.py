@@ -2,7 +2,8 @@
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on smaller grids, for the lizard one that leads everywhere
-(`difflogic.all_round`), and stochastic hardening (`difflogic.hardening`), spread over the epochs that a run has.
+(`difflogic.all_round`, `difflogic.train.beginning`), and stochastic hardening (`difflogic.hardening`), spread over the
+epochs that a run has.
 """
 
 from __future__ import annotations
