@@ -251,6 +251,11 @@ class TaskConfig:
         return self.loss_steps or (self.steps,)
 
     @property
+    def can_choose(self) -> bool:
+        """Whether wirings differ in what their signals meet: those of one start, on their way to a picture."""
+        return self.target == "picture" and self.start in ("seed", "picture")
+
+    @property
     def can_grow(self) -> bool:
         """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
         return self.start == "random" and self.target != "picture" and not self.loss_steps and not self.damage_steps
@@ -451,7 +456,7 @@ class Config:
                 raise ConfigError(f"start_picture: {error}") from error
 
         require(
-            self.train.draws == 1 or (self.task.target == "picture" and self.task.start in ("seed", "picture")),
+            self.train.draws == 1 or self.task.can_choose,
             'draws above 1 needs target "picture", and start "seed" or "picture".',
         )
         self._check_growth()

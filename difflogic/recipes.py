@@ -32,6 +32,8 @@ class Recipe:
     falls: tuple[float, float] | None = None
     """Between which the learning rate does, to `lr_end` of `train`."""
     all_round: bool = False
+    draws: int = 1
+    """Wirings drawn, where the task lets one choose."""
 
     def applied(self, config: Config) -> Config:
         begin, end = _epochs(self.grows, config)
@@ -43,6 +45,8 @@ class Recipe:
             growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
         if self.falls is not None:
             growth["lr_from"], growth["lr_to"] = _epochs(self.falls, config)
+        if config.task.can_choose:
+            growth["draws"] = self.draws
         model = {"wiring_per_kernel": True, "all_round": self.all_round}
         return config.with_(model=model, train={"initial_logit": 6.0, **self.train, **growth})
 
@@ -72,9 +76,10 @@ ROBUST = {
     "lizard": Recipe(
         0.8,
         (0.2286, 0.8),
-        {"initial_logit": 9.0, "epsilon": 1e-10, "weight_decay": 0.005, "lr_end": 0.3333, "draws": 200},
+        {"initial_logit": 9.0, "epsilon": 1e-10, "weight_decay": 0.005, "lr_end": 0.3333},
         falls=(0.5714, 0.8),
         all_round=True,
+        draws=200,
     ),
     "colored-g": Recipe(0.8, (0.13, 0.66)),
 }
