@@ -251,11 +251,6 @@ class TaskConfig:
         return self.loss_steps or (self.steps,)
 
     @property
-    def can_choose(self) -> bool:
-        """Whether wirings differ in what their signals meet: those of one start, on their way to a picture."""
-        return self.target == "picture" and self.start in ("seed", "picture")
-
-    @property
     def can_grow(self) -> bool:
         """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
         return self.start == "random" and self.target != "picture" and not self.loss_steps and not self.damage_steps
@@ -275,7 +270,6 @@ def _require_ascending(name: str, numbers: tuple[int, ...], least: int, most: in
 
 MOST_EPOCHS = 2**31
 EPOCH = between(0, MOST_EPOCHS)
-MOST_DRAWS = 10_000
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""
 
@@ -312,14 +306,6 @@ class TrainConfig:
     logit_noise: float = field(
         default=0.0,
         metadata=told("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
-    )
-    draws: int = field(
-        default=1,
-        metadata=told(
-            "Wirings drawn, of which the one is taken whose signals, before training, are in most cells of the picture "
-            "after T steps; above 1 it needs the target picture and the start seed or picture",
-            between(1, MOST_DRAWS),
-        ),
     )
     hardening: float = field(
         default=0.0,
@@ -455,10 +441,6 @@ class Config:
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
 
-        require(
-            self.train.draws == 1 or self.task.can_choose,
-            'draws above 1 needs target "picture", and start "seed" or "picture".',
-        )
         self._check_growth()
 
     def _check_growth(self) -> None:

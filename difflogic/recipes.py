@@ -2,8 +2,7 @@
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on smaller grids, for the lizard one that leads everywhere
-(`difflogic.all_round`, `difflogic.train.beginning`), and stochastic hardening (`difflogic.hardening`), spread over the
-epochs that a run has.
+(`difflogic.all_round`), and stochastic hardening (`difflogic.hardening`), spread over the epochs that a run has.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ class Recipe:
     falls: tuple[float, float] | None = None
     """Between which the learning rate does, to `lr_end` of `train`."""
     all_round: bool = False
-    draws: int = 1
-    """Wirings drawn, where the task lets one choose."""
 
     def applied(self, config: Config) -> Config:
         begin, end = _epochs(self.grows, config)
@@ -45,8 +42,6 @@ class Recipe:
             growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
         if self.falls is not None:
             growth["lr_from"], growth["lr_to"] = _epochs(self.falls, config)
-        if config.task.can_choose:
-            growth["draws"] = self.draws
         model = {"wiring_per_kernel": True, "all_round": self.all_round}
         return config.with_(model=model, train={"initial_logit": 6.0, **self.train, **growth})
 
@@ -79,7 +74,6 @@ ROBUST = {
         {"initial_logit": 9.0, "epsilon": 1e-10, "weight_decay": 0.005, "lr_end": 0.3333},
         falls=(0.5714, 0.8),
         all_round=True,
-        draws=200,
     ),
     "colored-g": Recipe(0.8, (0.13, 0.66)),
 }

@@ -24,7 +24,7 @@ from difflogic.engine import Floats, Job, TrainState
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
-from difflogic.train import beginning, tasks
+from difflogic.train import tasks
 
 FLOAT64, FLOAT32, DIFFERENCES = "reference float64", "reference float32", "finite differences"
 
@@ -85,7 +85,9 @@ class Subject:
     @classmethod
     def start(cls, config: Config) -> Subject:
         """Before the first epoch."""
-        job = tasks.make_job(config, beginning.circuit_of(config))
+        train = config.train
+        circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
+        job = tasks.make_job(config, circuit)
         return cls.of(job, TrainState.initial(job))
 
     @classmethod

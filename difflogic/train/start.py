@@ -12,8 +12,8 @@ from difflogic.circuit import Circuit
 from difflogic.config import Config
 from difflogic.engine import TrainState
 from difflogic.errors import CheckpointError, ConfigError, UsageError
-from difflogic.train import beginning, schedule, tasks
 from difflogic.train import population as populations
+from difflogic.train import schedule, tasks
 from difflogic.train.folder import RunFolder
 from difflogic.train.journal import Row
 from difflogic.train.member import Member
@@ -41,7 +41,8 @@ def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
 
 
 def _first(config: Config, lender: Circuit | None, path: Path | None) -> Checkpoint:
-    circuit = beginning.circuit_of(config)
+    train = config.train
+    circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
     return Checkpoint(config, circuit, TrainState.initial(tasks.make_job(config, circuit)))

@@ -62,12 +62,6 @@ def test_a_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, 
     assert (train.growth_until, train.hardening) == ((), 0.8)
 
 
-@pytest.mark.parametrize(("task", "draws"), [({}, 200), ({"start": "zeros"}, 1), ({"start": "random"}, 1)])
-def test_wirings_are_drawn_where_one_can_choose(task: dict[str, Any], draws: int) -> None:
-    train = recipes.applied("robust", presets.get("lizard").with_(task=task)).train
-    assert (train.draws, train.hardening) == (draws, 0.8)
-
-
 def test_what_cannot_be_is_one_sentence() -> None:
     with pytest.raises(
         ConfigError, match=r"^There is no recipe 'robsut' \(did you mean robust\?\): expected one of paper"
