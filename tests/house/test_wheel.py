@@ -114,6 +114,7 @@ def test_version(far_away):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"difflogic {difflogic.__version__}\n", "")
 
 
+@pytest.mark.skipif(not os.environ.get("DIFFLOGIC_CHECK_ALL"), reason="compiles all anew: bin/check-all")
 def test_the_first_training_announces_the_compiler_and_later_ones_do_not_need_it(far_away, tmp_path):
     announced = "difflogic: compiling the CPU engine for this processor, which takes some 30 seconds, once.\n"
     cache = tmp_path / "cache"

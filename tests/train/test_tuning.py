@@ -7,10 +7,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from difflogic.circuit import Circuit
 from difflogic.cli.main import main
-from difflogic.config import Config
+from difflogic.config import Config, ModelConfig, NetworkConfig
 from difflogic.engine import TrainState
 from difflogic.errors import DeviceError
 from difflogic.gpu import tuned
@@ -21,7 +23,9 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.plan import Schedule
 from difflogic.gpu.workspace import Workspace
 from difflogic.train import trust, tuning
+from difflogic.train.selftest import example
 from difflogic.train.tuning import Tuner
+from tests.random_circuits import random_circuit
 from tests.train.tiny import tiny_config
 
 Speed = Callable[[Schedule, str], float]
@@ -35,14 +39,23 @@ def device() -> Device:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(tuning, "example", lambda: (without_trees(), *example()[1:]))
     monkeypatch.setattr(tuning, "LANES", (2, 8))
     monkeypatch.setattr(tuning, "WORKGROUP_SIZES", (8, 16, 32))
     return tuned.TUNING.path
 
 
+def without_trees() -> Circuit:
+    """The example's shape, but for a perception whose kernels compile sooner, for each schedule anew."""
+    return random_circuit(np.random.default_rng(0), channels=2, kernels=3)
+
+
 @pytest.fixture
 def config() -> Config:
-    return tiny_config()
+    """Likewise without trees."""
+    perceive = NetworkConfig((9, 8, 4, 3), ("first_kernel", "unique", "unique"))
+    update = NetworkConfig((14, 12, 8, 4, 2), ("unique",) * 4)
+    return tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
 
 
 def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed: Speed) -> Tuner:
