@@ -27,15 +27,18 @@ SHAPES = {
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 @pytest.mark.parametrize("name", SHAPES)
-def test_hard_forward(device: Device, name: str, schedule: Schedule) -> None:
+@pytest.mark.parametrize("trees", [False, True])
+def test_hard_forward(device: Device, name: str, schedule: Schedule, trees: bool) -> None:
     shape, fire_rate, probes = SHAPES[name]
     rng = np.random.default_rng(6)
     at = shape.steps - 1
-    drawn = [random_circuit(np.random.default_rng(m), shape.channels, periodic=shape.periodic) for m in range(M)]
+    options = {"channels": shape.channels, "periodic": shape.periodic, "trees": trees}
+    drawn = [random_circuit(np.random.default_rng(m), **options) for m in range(M)]
     ids = rng.integers(0, 16, (M, drawn[0].gates), dtype=np.uint32)
     masks = (rng.random((M, shape.steps, shape.cells_per_grid)) <= fire_rate).astype(np.float32)
     options = {"schedule": schedule, "fire_rate": fire_rate, "probes": probes, "hard_batch": shape.batch}
     with rig(device, drawn, shape, **options) as r:
+        assert r.plan.trees is trees
         cells = r.hard_shape.cells
         words = rng.integers(0, 2**32, (M, shape.channels, cells), dtype=np.uint32)
         r.put("gate_ids", ids)
