@@ -10,19 +10,19 @@
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], numbers or 16 bits, or, where nodes are computed again, the state [chunks, C, 16] that they
 //     follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes), LANES] of slots and such
-//     nodes, scratch; partials [blocks, instances].
+//     nodes, scratch; partials [blocks, instances], by place.
 #import common/shape.wgsl
 
+// Of an instance, or a patch node. On a trail only `often` is read of most.
 struct Edge {
-    wire: vec2<u32>,    // the nodes that inputs a and b read; in a tree above its leaves, the gates
-    slots: vec2<u32>,   // where their adjoints go
-    fanout: vec2<u32>,  // the slots [start, end) whose sum is this node's own adjoint
-    unused: vec2<u32>,
+    often: vec4<u32>,   // the node that input b reads; the slot of input a; the first of the slots whose sum is its own
+                        // adjoint; its gate, with marks
+    seldom: vec4<u32>,  // the node that input a reads; the slot of input b; the end of those slots; the instance
 }
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<uniform> at: At;
-@group(0) @binding(2) var<storage, read> edges: array<Edge>;
+@group(0) @binding(2) var<storage, read> edges: array<Edge>;  // a level's instances in the order of its trails
 @group(0) @binding(3) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
 @group(0) @binding(5) var<storage, read> kept: array<WordChunk>;
@@ -38,8 +38,26 @@ fn edge_index(model: u32, item: u32) -> u32 {
     return model * (shape.instances + shape.patch_nodes) + item;
 }
 
-fn wire(model: u32, instance: u32) -> vec2<u32> {
-    return edges[edge_index(model, instance)].wire;
+// The nodes that inputs a and b read; in a tree above its leaves, the gates.
+fn wire(model: u32, place: u32) -> vec2<u32> {
+    let edge = edge_index(model, place);
+    return vec2<u32>(edges[edge].seldom.x, edges[edge].often.x);
+}
+
+fn instance_at(model: u32, place: u32) -> u32 {
+    return edges[edge_index(model, place)].seldom.w;
+}
+
+fn gate_at(model: u32, place: u32, level: vec4<u32>) -> u32 {
+    return edges[edge_index(model, place)].often.w & GATE;
+}
+
+fn slots_of(edge: u32) -> vec2<u32> {
+    return vec2<u32>(edges[edge].often.y, edges[edge].seldom.y);
+}
+
+fn fanout_of(edge: u32) -> vec2<u32> {
+    return vec2<u32>(edges[edge].often.z, edges[edge].seldom.z);
 }
 
 // Where nodes are computed again.
@@ -62,16 +80,8 @@ fn input(node: u32, quarter: u32) -> vec4<f32> {
 #import common/slots.wgsl
 #import common/moments.wgsl
 
-// Four of the chunk's cells: sends the adjoint on to both inputs, returns the moments.
-fn gate_adjoint(d: vec4<f32>, c: vec4<f32>, inputs: vec2<u32>, to: vec2<u32>, j: u32) -> vec4<f32> {
-    let a = input(inputs.x, j);
-    let b = input(inputs.y, j);
-    values[to.x][j] = d * (c.y + c.w * b);
-    values[to.y][j] = d * (c.z + c.w * a);
-    return moments(d, a, b);
-}
-
 #import common/d_trees.wgsl
+#import common/d_trails.wgsl
 
 @compute @workgroup_size(WG)
 fn main(
@@ -100,17 +110,9 @@ fn main(
             chunk_barrier();
             for (var l = shape.levels; l > shape.tree_levels; l--) {
                 let level = shape.level_table[l - 1u];
-                for (var i = worker(thread); i < level.y; i += workers()) {
-                    let instance = level.x + i;
-                    let edge = edges[edge_index(model, instance)];
-                    let c = coefficients[model * shape.gates + level.z + i / level.w];
-                    let inputs = edge.wire * LANES + base;
-                    let to = edge.slots * LANES + slots;
-                    var sum = vec4<f32>();
-                    for (var j = 0u; j < 4u; j++) {
-                        sum += gate_adjoint(sum_quarter(edge.fanout, slots, j), c, inputs, to, j);
-                    }
-                    add_moments(sums + instance, sum, first);
+                let each = stretch(level.y);
+                for (var i = worker(thread) * each; i < level.y; i += workers() * each) {
+                    trail_adjoints(model, level.x + i, level.x + i + each, base, slots, sums, first);
                 }
                 chunk_barrier();
             }

@@ -22,8 +22,17 @@
 
 #import common/step.wgsl
 
-fn wire(model: u32, instance: u32) -> vec2<u32> {
-    return wires[model * shape.instances + instance];
+// Forward every instance is in its own place.
+fn wire(model: u32, place: u32) -> vec2<u32> {
+    return wires[model * shape.instances + place];
+}
+
+fn instance_at(model: u32, place: u32) -> u32 {
+    return place;
+}
+
+fn gate_at(model: u32, place: u32, level: vec4<u32>) -> u32 {
+    return level.z + (place - level.x) / level.w;
 }
 
 fn state_value(index: u32) -> f32 {

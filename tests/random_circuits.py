@@ -21,10 +21,12 @@ def random_circuit(
     scale: float = 2.0,
     dtype: npt.DTypeLike = np.float32,
     trees: bool = False,
+    unique: bool = False,
 ) -> Circuit:
     """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates.
 
-    `trees`: perception is wired as the paper's is, a neighbour with the cell itself, then pairs.
+    `trees`: perception is wired as the paper's is, a neighbour with the cell itself, then pairs. `unique`: so is the
+    update network, in trails.
     """
     lead = (kernels,) if per_kernel else ()
     update = (*hidden, channels)
@@ -42,6 +44,11 @@ def random_circuit(
         made = np.stack([wiring.make_wires(scheme, key, n_in, n_out) for key in keys])
         return made if per_kernel else made[0]
 
+    def updated(n_in: int, n_out: int) -> np.ndarray:
+        if not unique:
+            return rng.integers(0, n_in, (2, n_out))
+        return wiring.make_wires("unique", prng.key_from_seed(int(rng.integers(0, 2**32))), n_in, n_out)
+
     return Circuit.from_arrays(
         logits={
             "perceive": [logits(kernels, n) for n in perceive],
@@ -51,7 +58,7 @@ def random_circuit(
             "perceive": [
                 wired(layer, n_in, n) for layer, (n_in, n) in enumerate(zip(perceive_inputs, perceive, strict=False))
             ],
-            "update": [rng.integers(0, n_in, (2, n)) for n_in, n in zip(update_inputs, update, strict=False)],
+            "update": [updated(n_in, n) for n_in, n in zip(update_inputs, update, strict=False)],
         },
         channels=channels,
         periodic=periodic,

@@ -116,7 +116,14 @@ _SPECS = (
     KernelSpec("d_judge", (uniform("shape"), uniform("mark"), read("d_judged"), read_write("d_rows"))),
     KernelSpec(
         "gradients",
-        (uniform("shape"), read("partials"), read("logits"), read_write("gradients"), read_write("control")),
+        (
+            uniform("shape"),
+            read("partials"),
+            read("place_of"),
+            read("logits"),
+            read_write("gradients"),
+            read_write("control"),
+        ),
         workgroup_bytes_per_invocation=16,
     ),
     KernelSpec(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.gpu.trees import Wiring
+from difflogic.gpu.trails import ENDS, Trails
 
 if TYPE_CHECKING:
     from difflogic.gpu.plan import Plan
@@ -66,7 +66,7 @@ def loop_trips(plan: Plan) -> dict[str, int]:
             "gate_backward",
             loop(
                 max(span.parts for span in plan.spans("gate_backward")),
-                _again(plan) + max(_backward(plan, wiring) for wiring in plan.wirings),
+                _again(plan) + max(_backward(plan, trails) for trails in plan.trails),
             ),
         ),
         "loss": loop(
@@ -123,18 +123,22 @@ def _again(plan: Plan) -> int:
     return 0 if plan.schedule.keep else _evaluate(plan, plan.schedule.workers("gate_backward"))
 
 
-def _backward(plan: Plan, wiring: Wiring) -> int:
+def _backward(plan: Plan, trails: Trails) -> int:
     """A chunk in gate_backward: adjoints of the state, of every level, of the trees, of the patches' rows."""
-    layout, after = wiring.layout, wiring.tree_levels
+    wiring, layout, after = trails.wiring, trails.wiring.layout, trails.wiring.tree_levels
     workers = plan.schedule.workers("gate_backward")
     d_states = loop(4, loop(3))
-    degree = np.diff(wiring.fanout.astype(np.int64), axis=1)[:, 0]
+    degree = np.diff(trails.fanout.astype(np.int64), axis=1)[:, 0]
     patches, instances = np.split(degree, [layout.patch_nodes])
     instances[-layout.channels :] = 1  # the slot that the adjoint of the state comes in
     total = loop(_share(layout.channels * 4, workers), d_states) + 1
     for level in layout.levels[after:]:
-        first = level.first_instance - wiring.inner
-        total += 2 + _worst(2 + 4 * (instances[first : first + level.count] + 2), workers)
+        slots = instances[level.first_instance - wiring.inner :][: level.count]
+        if trails.long:
+            ends = int((trails.gates[level.first_instance :][: level.count] >= ENDS).sum())
+            total += 4 + 2 * ends + int((slots + 2).sum())
+        else:
+            total += 2 + _worst(slots + 6, workers)
     if after:
         total += 1 + _worst(2 + 4 * (instances[: layout.levels[after - 1].count] + 2), workers)
     rows = patches.reshape(-1, 3).sum(axis=1) + 3 + 1 + loop(16)

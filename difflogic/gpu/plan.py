@@ -15,6 +15,7 @@ from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.kernels import KERNELS, TILED, KernelSpec
 from difflogic.gpu.loops import LINEAR_WG, loop_trips
 from difflogic.gpu.spans import Span, spans
+from difflogic.gpu.trails import Trails
 from difflogic.gpu.trees import Wiring
 from difflogic.layout import Layout
 from difflogic.rules import ENTRIES as RULE_ENTRIES
@@ -187,9 +188,19 @@ class Plan:
         return _round_up(_chunks(self.groups * self.shape.cells_per_grid), self.schedule.lanes)
 
     @property
+    def follows_trails(self) -> bool:
+        """Whether an invocation follows trails of gates: where it has a chunk to itself."""
+        return self.schedule.workers("gate_backward") == 1
+
+    @property
+    def trails(self) -> list[Trails]:
+        """One per model: in which order instances are taken."""
+        return [wiring.trails if self.follows_trails else wiring.apart for wiring in self.wirings]
+
+    @property
     def slots(self) -> int:
         """Slots per chunk in scratch, for the wiring that needs most; the last C are those of the last level."""
-        return max(wiring.slot_count for wiring in self.wirings) + self.layout.channels
+        return max(trails.slot_count for trails in self.trails) + self.layout.channels
 
     @property
     def window(self) -> int:
@@ -300,6 +311,7 @@ class Plan:
         if self.training:
             sizes |= {
                 "edges": each * (layout.instances + layout.patch_nodes) * 32,
+                "place_of": each * layout.instances * 4,
                 "mu": each * layout.gates * 64,
                 "nu": each * layout.gates * 64,
                 "gradients": each * layout.gates * 64,

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.layout import Index, Layout, slot_places
+from difflogic.gpu.trails import Trails
+from difflogic.layout import Index, Layout
 from difflogic.wiring import CENTRE, PATCH
 
 WIDTHS = (8, 4, 2)
@@ -80,8 +81,8 @@ class Wiring:
         return self.layout.levels[self.tree_levels].first_instance
 
     @cached_property
-    def _sends(self) -> npt.NDArray[np.bool_]:
-        """bool `[instances, 2]`: inputs whose adjoint goes to a slot; a tree's first leaf sends to the cell itself."""
+    def sends(self) -> npt.NDArray[np.bool_]:
+        """bool `[instances, 2]`: inputs whose adjoint leaves the tree; to the cell itself a first leaf sends."""
         layout = self.layout
         sends = np.ones((layout.instances, 2), dtype=np.bool_)
         if self.trees:
@@ -94,25 +95,11 @@ class Wiring:
         return sends
 
     @cached_property
-    def _places(self) -> tuple[Index, Index]:
-        layout, sends = self.layout, self._sends
-        firsts = [layout.patch_nodes + level.first_instance for level in layout.levels[max(0, self.tree_levels - 1) :]]
-        numbered = [first - self.inner for first in firsts]
-        slots = np.zeros((layout.instances, 2), dtype=np.uint32)
-        slots[sends], fanout = slot_places(self.wires[sends], layout.patch_nodes, [*numbered, self.nodes])
-        return slots, fanout
+    def apart(self) -> Trails:
+        """Every gate a trail of its own."""
+        return Trails(self, long=False)
 
-    @property
-    def slots(self) -> Index:
-        """uint32 `[instances, 2]`: where an instance's input adjoints go, as far as they do."""
-        return self._places[0]
-
-    @property
-    def fanout(self) -> Index:
-        """uint32 `[nodes, 2]`: the slots `[start, end)` whose sum is a node's adjoint."""
-        return self._places[1]
-
-    @property
-    def slot_count(self) -> int:
-        """Slots per cell: the patch region and two regions that levels take in turn."""
-        return int(self.fanout.max(initial=1))
+    @cached_property
+    def trails(self) -> Trails:
+        """Trails as long as can be."""
+        return Trails(self, long=True)

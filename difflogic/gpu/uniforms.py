@@ -37,7 +37,7 @@ def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening
         *(len(shape.damage_steps), min(shape.damage_side, max(shape.height, shape.width))),
         *(plan.corner_samples, plan.supply.pool, plan.grid_words, plan.supply.resets, hyper.lr_from, hyper.lr_to),
     )
-    trees = (plan.wirings[0].tree_levels, plan.wirings[0].inner, 0, 0)
+    trees = (plan.wirings[0].tree_levels, plan.wirings[0].inner, plan.follows_trails, 0)
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
     for row, level in zip(table, layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)

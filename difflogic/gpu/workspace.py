@@ -17,7 +17,7 @@ from difflogic.gpu.kernels import TILED
 from difflogic.gpu.loops import LINEAR_WG
 from difflogic.gpu.pacing import Pacer
 from difflogic.gpu.plan import CHUNK, Plan, Schedule
-from difflogic.gpu.trees import Wiring
+from difflogic.gpu.trails import SINGLE, Trails
 from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, MARK_BYTES, at_bytes, mark_bytes, shape_bytes
 from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.shape import Hyper
@@ -67,23 +67,28 @@ class Workspace:
         self._marks = [(self.buffers["mark"], AT_STRIDE * step, MARK_BYTES) for step in range(plan.shape.steps + 1)]
 
     def _upload_wiring(self) -> None:
-        wirings = self.plan.wirings
-        self.device.upload(self.buffers["wires"], np.stack([wiring.wires for wiring in wirings]), "circuit")
+        self.device.upload(self.buffers["wires"], np.stack([each.wires for each in self.plan.wirings]), "circuit")
         if self.plan.training:
-            edges = np.stack([self._edges(wiring) for wiring in wirings])
-            self.device.upload(self.buffers["edges"], edges, "circuit")
+            trails = self.plan.trails
+            self.device.upload(self.buffers["place_of"], np.stack([each.places for each in trails]), "circuit")
+            self.device.upload(self.buffers["edges"], np.stack([self._edges(each) for each in trails]), "circuit")
 
-    def _edges(self, wiring: Wiring) -> Array:
-        """The `Edge` of every instance, then of every patch node; the last level's slots come last."""
-        layout = wiring.layout
-        edges = np.zeros((layout.instances + layout.patch_nodes, 8), dtype=np.uint32)
-        edges[: layout.instances, 0:2] = wiring.wires
-        edges[: layout.instances, 2:4] = wiring.slots
-        edges[wiring.inner : layout.instances, 4:6] = wiring.fanout[layout.patch_nodes :]
-        edges[layout.instances :, 4:6] = wiring.fanout[: layout.patch_nodes]
+    def _edges(self, trails: Trails) -> Array:
+        """The `Edge` of every instance, by place, then of every patch node; the last level's slots come last."""
+        wiring, layout = trails.wiring, trails.wiring.layout
+        fanout = np.zeros((layout.instances + layout.patch_nodes, 2), dtype=np.uint32)
+        fanout[wiring.inner : layout.instances] = trails.fanout[layout.patch_nodes :]
+        fanout[layout.instances :] = trails.fanout[: layout.patch_nodes]
         outputs = self.plan.slots - layout.channels + np.arange(layout.channels)
-        edges[layout.instances - layout.channels : layout.instances, 4] = outputs
-        edges[layout.instances - layout.channels : layout.instances, 5] = outputs + 1
+        fanout[layout.instances - layout.channels : layout.instances] = np.stack([outputs, outputs + 1], axis=1)
+        edges = np.zeros((len(fanout), 8), dtype=np.uint32)
+        edges[:, 2], edges[:, 6] = fanout.T
+        own = edges[: layout.instances]
+        own[:, 4], own[:, 0] = wiring.wires.T
+        own[:, 1], own[:, 5] = trails.slots.T
+        own[:, 3] = trails.gates | np.where(own[:, 6] == own[:, 2] + 1, np.uint32(SINGLE), np.uint32(0))
+        own[:, 7] = np.arange(layout.instances)
+        own[:] = own[trails.order]
         return edges
 
     # dispatch lists -----------------------------------------------------------------------------------

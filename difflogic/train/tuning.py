@@ -63,15 +63,16 @@ class Tuner:
         self._expected = self._answer(self.plan.schedule)
 
     def candidates(self) -> Iterator[tuple[int, list[int]]]:
-        """Lanes, and the workgroup sizes that go with them on this device."""
+        """Lanes, and workgroup sizes that go with them on this device and take gates in the same order."""
         largest = min(
             self.device.limits["max-compute-invocations-per-workgroup"],
             self.device.limits["max-compute-workgroup-size-x"],
         )
         for lanes in LANES:
             sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest]
-            if sizes and self._fits(self._base(lanes, sizes[0])):
-                yield lanes, sizes
+            for alike in ([wg for wg in sizes if wg == lanes], [wg for wg in sizes if wg > lanes]):
+                if alike and self._fits(self._base(lanes, alike[0])):
+                    yield lanes, alike
 
     def run(self, dry_run: bool = False) -> Outcome:
         """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""

@@ -10,11 +10,11 @@ fn tree_adjoints(model: u32, tree: u32, base: u32, slots: u32, sums: u32, first:
     let i2 = in_tree(0u, t.right.x, t.channel);
     let i3 = in_tree(0u, t.right.y, t.channel);
     let i6 = in_tree(2u, t.root, t.channel);
-    let to0 = edges[edge_index(model, i0)].slots * LANES + slots;
-    let to1 = edges[edge_index(model, i1)].slots.x * LANES + slots;
-    let to2 = edges[edge_index(model, i2)].slots.x * LANES + slots;
-    let to3 = edges[edge_index(model, i3)].slots.x * LANES + slots;
-    let fanout = edges[edge_index(model, i6)].fanout;
+    let to0 = slots_of(edge_index(model, i0)) * LANES + slots;
+    let to1 = edges[edge_index(model, i1)].often.y * LANES + slots;
+    let to2 = edges[edge_index(model, i2)].often.y * LANES + slots;
+    let to3 = edges[edge_index(model, i3)].often.y * LANES + slots;
+    let fanout = fanout_of(edge_index(model, i6));
     var sum: array<vec4<f32>, 7>;
     for (var j = 0u; j < 4u; j++) {
         let b = input(t.centre, j);

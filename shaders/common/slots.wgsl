@@ -27,9 +27,9 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
 // The adjoints of three patch nodes, one above, level with or below each cell, to that cell's row.
 fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
     let first = edge_index(model, shape.instances + 3u * row);
-    var left = sum_slots(edges[first].fanout, slots);
-    var own = sum_slots(edges[first + 1u].fanout, slots);
-    var right = sum_slots(edges[first + 2u].fanout, slots);
+    var left = sum_slots(fanout_of(first), slots);
+    var own = sum_slots(fanout_of(first + 1u), slots);
+    var right = sum_slots(fanout_of(first + 2u), slots);
     if shape.asynchronous == 1u && row % 3u == 1u {
         for (var j = 0u; j < 4u; j++) { own[j] += d_states(model, cell + 4u * j, row / 3u, true); }
     }

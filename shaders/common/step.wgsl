@@ -1,6 +1,6 @@
 // The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/gate_forward.py
-// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, instance)`, `state_value(index)` and
-// `keep_half(place, quarter, value)`.
+// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`, `gate_at(model, place, level)`,
+// `instance_at(model, place)`, `state_value(index)` and `keep_half(node, quarter, value)`.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
@@ -80,16 +80,16 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
         for (var i = worker(thread); i < level.y; i += workers()) {
-            let instance = level.x + i;
-            let from_nodes = wire(model, instance) * LANES + base;
-            let c = coefficients[model * shape.gates + level.z + i / level.w];
+            let place = level.x + i;
+            let from_nodes = wire(model, place) * LANES + base;
+            let c = coefficients[model * shape.gates + gate_at(model, place, level)];
             let a = from_nodes.x;
             let b = from_nodes.y;
-            let out = base + node_of(instance) * LANES;
+            let node = node_of(instance_at(model, place)) * LANES;
             for (var j = 0u; j < 4u; j++) {
                 let value = gate(c, values[a][j], values[b][j]);
-                values[out][j] = value;
-                if KEEP == 1u && HALF == 1u { keep_half(to_keep + node_of(instance) * LANES, j, value); }
+                values[base + node][j] = value;
+                if KEEP == 1u && HALF == 1u { keep_half(to_keep + node, j, value); }
             }
         }
         chunk_barrier();

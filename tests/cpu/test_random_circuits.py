@@ -14,12 +14,9 @@ from difflogic.circuit import Circuit
 from difflogic.cpu.engine import CpuEngine
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
-from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
-from tests.gpu.test_random_circuits import CASES, drawn, work
+from tests.gpu.closeness import assert_first_step_close, assert_gradients_close
+from tests.gpu.test_random_circuits import CASES, REFERENCE, assert_engines_agree, drawn, work
 from tests.random_circuits import circuits, random_circuit
-
-REFERENCE = ReferenceEngine()
-EXACT = ReferenceEngine(np.float64)
 
 OWN_CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "one tile exactly": (drawn(21, channels=1), (2, 4, 4), 3, 1, False),
@@ -36,28 +33,6 @@ def case(request: pytest.FixtureRequest) -> tuple[Circuit, dict[str, Any]]:
     """A circuit, and the arguments that `loss_and_gradients` and `train_step` share."""
     circuit, grid, steps, loss_channels, masked = (CASES | OWN_CASES)[request.param]
     return circuit, work(circuit, grid, steps, loss_channels, masked, seed=11)
-
-
-def assert_engines_agree(engine: CpuEngine, circuit: Circuit, given: dict[str, Any]) -> None:
-    rollout = {name: given[name] for name in ("x", "steps", "masks")}
-    soft = [each.rollout(circuit, **rollout) for each in (engine, REFERENCE)]
-    np.testing.assert_allclose(*soft, **STATES)
-    hard = [each.rollout(circuit, **rollout, mode="hard") for each in (engine, REFERENCE)]
-    np.testing.assert_array_equal(*hard)
-    assert_gradients_agree(engine, circuit, given)
-
-
-def assert_gradients_agree(engine: CpuEngine, circuit: Circuit, given: dict[str, Any]) -> None:
-    """By the exact ones, and by what float32 does to the reference: in some circuits all gradients of a layer are
-    small differences of large moments."""
-    (loss, ours), (expected_loss, theirs), (_, exact) = (
-        each.loss_and_gradients(circuit, Batch(**given)) for each in (engine, REFERENCE, EXACT)
-    )
-    assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
-    for network, layers in exact.items():
-        for layer, right in enumerate(layers):
-            error, usual = (np.abs(each[network][layer] - right).max() for each in (ours, theirs))
-            assert error <= tolerances.GRADIENT_SHARE * np.abs(right).max() + 10 * usual, f"{network} {layer}"
 
 
 def test_engines_agree(engine: CpuEngine, case: tuple[Circuit, dict[str, Any]]) -> None:

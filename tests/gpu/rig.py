@@ -57,7 +57,7 @@ class Rig:
             tuple(wired(self.layouts)), self.shape, self.schedule, self.probes, self.hard_batch, supply=self.supply
         )
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
-        given = {"wires", "edges", "shape", "hard_shape", "at", "mark"}
+        given = {"wires", "edges", "place_of", "shape", "hard_shape", "at", "mark"}
         single = (buffer for name, buffer in self.work.buffers.items() if name not in given)
         for buffer in (*single, *(each for buffers in self.work.several.values() for each in buffers)):
             self.put(buffer, np.full(buffer.size // 4, POISON))
@@ -107,6 +107,17 @@ class Rig:
         """Of all `[N, cells]` the values that a kernel writes down."""
         patches, inner = self.layouts[model].patch_nodes, self.plan.wirings[model].inner
         return np.concatenate([values[:patches], values[patches + inner :]])
+
+    def put_partials(self, partials: np.ndarray) -> None:
+        """Moments `[M, blocks, instances, 4]`, by instance."""
+        self.put(
+            "partials", np.stack([each[:, way.order] for each, way in zip(partials, self.plan.trails, strict=True)])
+        )
+
+    def get_partials(self) -> np.ndarray:
+        """The same."""
+        got = self.get("partials", self.plan.blocks, self.layouts[0].instances, 4)
+        return np.stack([each[:, way.places] for each, way in zip(got, self.plan.trails, strict=True)])
 
     def put_d_rows(self, step: int, windows: np.ndarray) -> None:
         """The patch adjoints of a step, `[M, chunks, 3*C, window]`."""

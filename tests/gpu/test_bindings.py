@@ -21,7 +21,7 @@ WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|vec4<f32>), (\w+)>;
 
 LEADING = {"shape", "hyper", "fire_rate", "hardening", "resets", "samples", "layout"}
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
-WIRING = {"shape", "hard_shape", "wires", "edges"}
+WIRING = {"shape", "hard_shape", "wires", "edges", "place_of"}
 """The bindings that hold just that."""
 WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}}
 """Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits."""

@@ -29,7 +29,7 @@ WAYS = [
     *((schedule, True, False) for schedule in SCHEDULES[:2]),
     (SCHEDULES[0], True, True),
 ]
-"""Schedules, whether nodes are kept in 16 bits, and whether perception begins with trees."""
+"""Schedules, whether nodes are kept in 16 bits, and whether the wiring is the paper's, with trees and trails."""
 
 SHAPES = {
     "zero": (Shape(3, 5, 7, 2, steps=3), 1.0),
@@ -49,7 +49,9 @@ def circuits(shape: Shape, trees: bool = False) -> list[Circuit]:
     drawn = []
     for m in range(M):
         rng = np.random.default_rng(m)
-        circuit = random_circuit(rng, shape.channels, periodic=shape.periodic, per_kernel=True, trees=trees)
+        circuit = random_circuit(
+            rng, shape.channels, periodic=shape.periodic, per_kernel=True, trees=trees, unique=trees
+        )
         first = circuit.update_wires[0]
         source = rng.integers(0, shape.channels, first.shape) if m else np.maximum(first, shape.channels)
         drawn.append(replace(circuit, update_wires=(source, *circuit.update_wires[1:])))
@@ -171,8 +173,8 @@ def backward_inputs(
         for _ in range(wiring.tree_levels - 1):  # level by level: what a round reads wrong, the next does not
             a, b = (nodes[layout.wires[: wiring.inner, side]] for side in (0, 1))
             nodes[layout.patch_nodes : layout.patch_nodes + wiring.inner] = c0 + ca * a + (cb + cab * a) * b
-    for name in ("coefficients", "partials"):
-        r.put(name, inputs[name])
+    r.put("coefficients", inputs["coefficients"])
+    r.put_partials(inputs["partials"])
     if masks is not None:
         r.put("masks", masks)
     return inputs
@@ -197,7 +199,7 @@ def test_gate_backward(
         r.put_d_rows(at + 1, given["d_next"])
         r.run(*r.work.backward_step(at))
         windows = r.get_d_rows(at)
-        partials = r.get("partials", r.plan.blocks, layout.instances, 4)
+        partials = r.get_partials()
     before = np.zeros_like(partials) if last else given["partials"]
     for m in range(M):
         d, moments = r.summed_d_rows(given["d_next"][m]), np.zeros((layout.instances, 4), dtype=np.float32)
@@ -221,17 +223,17 @@ def test_gate_backward(
         np.testing.assert_allclose(added, moments, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(moments).max())
 
 
-@pytest.mark.parametrize("blocks", [1, 5, 21])
-def test_gradients(device: Device, blocks: int) -> None:
-    """Blocks that the eight invocations of a gate share unevenly."""
+@pytest.mark.parametrize(("blocks", "schedule"), [(1, 1), (5, 1), (21, 1), (24, 0)])
+def test_gradients(device: Device, blocks: int, schedule: int) -> None:
+    """Blocks that the eight invocations of a gate share unevenly; and partial sums in the order of trails."""
     shape = Shape(1, 4, 4 * blocks, 3, steps=1)
-    drawn = circuits(shape)
+    drawn = circuits(shape, trees=schedule == 0)
     rng = np.random.default_rng(5)
-    with rig(device, drawn, shape, schedule=SCHEDULES[1]) as r:
+    with rig(device, drawn, shape, schedule=SCHEDULES[schedule]) as r:
         assert r.plan.blocks == blocks
         layout = r.layouts[0]
         partials = uniform(rng, M, blocks, layout.instances, 4) - np.float32(0.5)
-        r.put("partials", partials)
+        r.put_partials(partials)
         r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
         r.put("control", np.zeros((M, 8), dtype=np.uint32))
         r.run(r.work.backward[-2])
@@ -252,7 +254,7 @@ def test_gradients_flag_what_is_not_finite(device: Device, bad: float) -> None:
     with rig(device, drawn, shape) as r:
         partials = np.zeros((M, r.plan.blocks, r.layouts[0].instances, 4), dtype=np.float32)
         partials[1, 0, -1, 2] = bad
-        r.put("partials", partials)
+        r.put_partials(partials)
         r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
         r.put("control", np.zeros((M, 8), dtype=np.uint32))
         r.run(r.work.backward[-2])

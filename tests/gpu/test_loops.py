@@ -149,7 +149,11 @@ def work_for_every_kernel(schedule: Schedule) -> Sequence[tuple[Shape, list[Circ
         (odd, [random_circuit(np.random.default_rng(m), per_kernel=True) for m in range(2)], Supply()),
         (odd, [unlike_the_others(odd)], Supply("boards", ruled=True)),
         (rich, [random_circuit(np.random.default_rng(2))], Supply("seed", pool=6, resets=1)),
-        *([(odd, [random_circuit(np.random.default_rng(3), trees=True)], Supply())] if schedule in with_trees else []),
+        *(
+            [(odd, [random_circuit(np.random.default_rng(3), trees=True, unique=True)], Supply())]
+            if schedule in with_trees
+            else []
+        ),
     ]
 
 

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.config import ModelConfig, NetworkConfig
+from difflogic.engine import Engine
 from difflogic.gpu.engine import GpuEngine
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
 from tests.random_circuits import bits, circuits, random_circuit
 
-REFERENCE = ReferenceEngine()
+REFERENCE, EXACT = ReferenceEngine(), ReferenceEngine(np.float64)
 
 
 def random_wiring(kernels: int, channels: int, per_kernel: bool) -> Circuit:
@@ -81,16 +82,26 @@ def work(
     return {"x": x, "y": y, "steps": steps, "loss_channels": loss_channels, "masks": masks}
 
 
-def assert_engines_agree(engine: GpuEngine, circuit: Circuit, given: dict[str, Any]) -> None:
+def assert_engines_agree(engine: Engine, circuit: Circuit, given: dict[str, Any]) -> None:
     rollout = {name: given[name] for name in ("x", "steps", "masks")}
     soft = [each.rollout(circuit, **rollout) for each in (engine, REFERENCE)]
     np.testing.assert_allclose(*soft, **STATES)
     hard = [each.rollout(circuit, **rollout, mode="hard") for each in (engine, REFERENCE)]
     np.testing.assert_array_equal(*hard)
-    batch = Batch(**given)
-    (loss, gradients), (expected_loss, expected) = (e.loss_and_gradients(circuit, batch) for e in (engine, REFERENCE))
+    assert_gradients_agree(engine, circuit, given)
+
+
+def assert_gradients_agree(engine: Engine, circuit: Circuit, given: dict[str, Any]) -> None:
+    """By the exact ones, and by what float32 does to the reference: in some circuits all gradients of a layer are
+    small differences of large moments."""
+    (loss, ours), (expected_loss, theirs), (_, exact) = (
+        each.loss_and_gradients(circuit, Batch(**given)) for each in (engine, REFERENCE, EXACT)
+    )
     assert loss == pytest.approx(expected_loss, rel=tolerances.LOSS_RTOL)
-    assert_gradients_close(gradients, expected)
+    for network, layers in exact.items():
+        for layer, right in enumerate(layers):
+            error, usual = (np.abs(each[network][layer] - right).max() for each in (ours, theirs))
+            assert error <= tolerances.GRADIENT_SHARE * np.abs(right).max() + 10 * usual, f"{network} {layer}"
 
 
 def test_engines_agree(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Scheduling is free: no WG, no number of lanes and no number of workgroups changes a single bit."""
+"""Scheduling is free: no WG, no number of lanes, no trail and no number of workgroups changes a single bit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.gpu.closeness import STATES, assert_gradients_close
 from tests.gpu.rig import RECOMPUTING, SCHEDULES
 from tests.random_circuits import bits, random_circuit
 
-CIRCUIT = random_circuit(np.random.default_rng(0), channels=3, kernels=3, hidden=(40, 20), periodic=True)
+CIRCUIT = random_circuit(np.random.default_rng(0), channels=3, kernels=3, hidden=(40, 20), periodic=True, unique=True)
 GRID = (5, 9, 11)  # 31 chunks, the last one not full
 STEPS = 3
 

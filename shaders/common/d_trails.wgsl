@@ -1,0 +1,67 @@
+// Gates backward, along trails: where input b of a gate is input a of the next, what both read is loaded once and gets
+// its adjoint whole. Which gates follow each other: difflogic/gpu/trails.py
+// Needs `shape`, `edges`, `coefficients`, `values`, and the functions `input`, `sum_slots`, `moments`, `add_moments`.
+
+const GATE = 0x3fffffffu;
+const ENDS = 0x80000000u;    // the last of its trail
+const SINGLE = 0x40000000u;  // its own adjoint is that of one slot
+
+// How many gates of a level one invocation takes in a row.
+fn stretch(count: u32) -> u32 {
+    return select(1u, count, shape.follows_trails == 1u);
+}
+
+struct Quarters { q0: vec4<f32>, q1: vec4<f32>, q2: vec4<f32>, q3: vec4<f32> }
+
+fn inputs(node: u32) -> Quarters {
+    return Quarters(input(node, 0u), input(node, 1u), input(node, 2u), input(node, 3u));
+}
+
+fn put(slot: u32, d: Quarters) {
+    values[slot][0] = d.q0;
+    values[slot][1] = d.q1;
+    values[slot][2] = d.q2;
+    values[slot][3] = d.q3;
+}
+
+// A product that no compiler joins with the sum that it goes into: with trails or without, the bits are the same.
+fn apart(product: vec4<f32>) -> vec4<f32> {
+    return bitcast<vec4<f32>>(bitcast<vec4<u32>>(product) ^ vec4<u32>(shape.zero));
+}
+
+// `d * (own + both * other)`, plus what came before.
+fn sent(before: Quarters, d: Chunk, own: f32, both: f32, other: Quarters) -> Quarters {
+    return Quarters(
+        before.q0 + apart(d[0] * (own + both * other.q0)), before.q1 + apart(d[1] * (own + both * other.q1)),
+        before.q2 + apart(d[2] * (own + both * other.q2)), before.q3 + apart(d[3] * (own + both * other.q3)));
+}
+
+// The gates in places from `begin` to `end` of a level.
+fn trail_adjoints(model: u32, begin: u32, end: u32, base: u32, slots: u32, sums: u32, first: bool) {
+    var place = begin;
+    while place < end {
+        var a = inputs(edges[edge_index(model, place)].seldom.x * LANES + base);
+        var d_a = Quarters();
+        var goes_on = true;
+        while goes_on {
+            let edge = edge_index(model, place);
+            let often = edges[edge].often;
+            var end_slot = often.z + 1u;
+            if (often.w & SINGLE) == 0u { end_slot = edges[edge].seldom.z; }
+            let c = coefficients[model * shape.gates + (often.w & GATE)];
+            let b = inputs(often.x * LANES + base);
+            let d = sum_slots(vec2<u32>(often.z, end_slot), slots);
+            put(often.y * LANES + slots, sent(d_a, d, c.y, c.w, b));
+            d_a = sent(Quarters(), d, c.z, c.w, a);
+            var sum = moments(d[0], a.q0, b.q0);
+            sum += moments(d[1], a.q1, b.q1);
+            sum += moments(d[2], a.q2, b.q2);
+            sum += moments(d[3], a.q3, b.q3);
+            add_moments(sums + place, sum, first);
+            a = b;
+            place++;
+            goes_on = often.w < ENDS;
+        }
+        put(edges[edge_index(model, place - 1u)].seldom.y * LANES + slots, d_a);
+    }
+}
