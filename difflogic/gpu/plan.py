@@ -18,6 +18,7 @@ from difflogic.gpu.spans import Span, spans
 from difflogic.gpu.trails import Trails
 from difflogic.gpu.trees import Wiring
 from difflogic.layout import Layout
+from difflogic.memory import physical_memory
 from difflogic.rules import ENTRIES as RULE_ENTRIES
 from difflogic.shape import Shape
 
@@ -36,7 +37,9 @@ MAX_SCRATCH_GROUPS = 256
 SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
-"""Without a limit from the user, nodes are kept where a plan then needs no more than this."""
+"""Without a limit from the user, nodes are kept where a plan then needs no more than this..."""
+KEEP_SHARE = 8
+"""...or, on software, whose memory is the machine's, than this fraction of it."""
 STATES_BYTES = 1_000_000_000
 """Without a limit from the user, every state is kept where a plan then needs no more than this."""
 HARDWARE_WORK = 1 << 30
@@ -129,6 +132,8 @@ class Plan:
     most_work: int = HARDWARE_WORK
     """Gate evaluations of one dispatch at most."""
     supply: Supply = Supply()
+    keep_bytes: int = KEEP_BYTES
+    """What a plan that keeps nodes may need where the user sets no limit."""
 
     @property
     def models(self) -> int:
@@ -368,7 +373,7 @@ class Plan:
             return max_memory
         if not self.training:
             return math.inf
-        return KEEP_BYTES if self.schedule.keep else STATES_BYTES
+        return self.keep_bytes if self.schedule.keep else STATES_BYTES
 
     def total_bytes(self) -> int:
         """Device memory in storage buffers."""
@@ -461,7 +466,16 @@ def make_plan(
     work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
     for candidate in _candidates(adapter, schedule, training, shape.steps):
         plan = Plan(
-            tuple(wirings), shape, candidate, probes, hard_batch, training, asynchronous, work, supply or Supply()
+            tuple(wirings),
+            shape,
+            candidate,
+            probes,
+            hard_batch,
+            training,
+            asynchronous,
+            work,
+            supply or Supply(),
+            _keepable(adapter),
         )
         plan = _within_loops(plan) if adapter.limits_loops else plan
         try:
@@ -483,6 +497,11 @@ def make_plan(
             f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
         )
     return smallest
+
+
+def _keepable(adapter: Adapter) -> int:
+    """Bytes that a plan that keeps nodes may need, where the user does not say."""
+    return max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE) if adapter.software else KEEP_BYTES
 
 
 def _candidates(adapter: Adapter, schedule: Schedule | None, training: bool, steps: int) -> list[Schedule]:

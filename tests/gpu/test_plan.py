@@ -12,6 +12,7 @@ import pytest
 from difflogic import presets
 from difflogic.circuit import Circuit
 from difflogic.errors import LimitError
+from difflogic.gpu import plan as planning
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel, plan_for
@@ -186,6 +187,18 @@ def test_nodes_are_kept_while_memory_allows(adapter: Adapter, device: Device) ->
     assert not again.schedule.keep
     assert again.total_bytes() < kept.total_bytes()
     assert plan(adapter, device.limits, max_memory=kept.total_bytes()) == kept
+
+
+@pytest.mark.parametrize(("memory", "kept"), [(64 << 30, True), (8 << 30, False), (None, False)])
+def test_software_keeps_nodes_by_the_machines_memory(
+    adapter: Adapter, hardware: Adapter, device: Device, monkeypatch: pytest.MonkeyPatch, memory: int | None, kept: bool
+) -> None:
+    """Some 2 GB of nodes; how much memory a card has, nobody tells."""
+    monkeypatch.setattr(planning, "physical_memory", lambda: memory)
+    circuit = Circuit.initial(presets.checkerboard().model, 23)
+    shape = Shape.of(circuit, (2, 64, 64, 8), 20)
+    assert plan(adapter, device.limits, shape, flat_layout(circuit)).schedule.keep == kept
+    assert not plan(hardware, device.limits, shape, flat_layout(circuit)).schedule.keep
 
 
 def test_too_little_memory_names_the_least(adapter: Adapter, device: Device) -> None:
