@@ -356,7 +356,8 @@ class TrainConfig:
         default="float32",
         metadata=told(
             "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits (multiples "
-            "of 1/65535), which takes half the memory where they are kept",
+            "of 1/65535), which takes half the memory where they are kept; a gradient that is a small difference of "
+            "large sums can change by some thousandths of its layer's largest",
             one_of(PRECISIONS),
         ),
     )
