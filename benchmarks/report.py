@@ -99,6 +99,8 @@ def _growth() -> str:
                 ", ".join(f"{point['device_mb']:.0f} MB" for point in points if point.get("device_mb")),
             ]
             rows.append(cells)
+        if all(line["engine"].partition(":")[0] != "gpu" or line["software"] for line in lines):
+            rows.append([what, "gpu on hardware", OPEN, "", "", ""])
     headers = ["checkerboard", "engine", "machine", "train step", "growth for 4 times the work", "device memory"]
     return table(headers, rows)
 

@@ -21,12 +21,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_was_not_measured_is_open() -> None:
     tables = [block.splitlines()[2:] for block in report.section().split("\n\n") if block.lstrip().startswith("|")]
-    cases, rivals, whole, simulator = tables
+    cases, growth, rivals, whole, simulator = tables
     assert [row.split(" | ")[0].strip("| ") for row in cases] == list(report.SECTIONS), "a GPU for each case"
     assert ["a processor" in row for row in rivals] == [True, False]
     assert all(report.OPEN in row for table in tables for row in table)
-    assert all("hardware" in row for row in (*cases, *rivals[1:], *whole, *simulator))
-    assert (len(whole), len(simulator)) == (1, 1)
+    assert all("hardware" in row for row in (*cases, *growth, *rivals[1:], *whole, *simulator))
+    assert (len(growth), len(whole), len(simulator)) == (4, 1, 1)
 
 
 def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,6 +42,15 @@ def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(rows) == 2
     assert "reference (NumPy)" in rows[0]
     assert report.OPEN in rows[1]
+
+
+def test_growth_is_shown_as_ratios() -> None:
+    device = {"engine": "gpu", "software": True, "adapter": "Soft (1)", "driver": "2.0", "device_mb": 139.4}
+    machine = {"machine": {"processor": "P", "cores": 2}}
+    times = {"batch/2": 100.0, "batch/8": 410.0, "batch/32": 12300.0}
+    store.append("bench", [{**device, **machine, "case": case, "median_ms": each} for case, each in times.items()])
+    row = "| batch 2, 8, 32 | gpu on software: Soft, 2.0 | P, 2 cores | 100 ms, 410 ms, 12 s | 4.10, 30.00 |"
+    assert row in report.section()
 
 
 def test_rivals_are_shown_with_their_ratio() -> None:
