@@ -25,10 +25,10 @@ from difflogic.errors import DifflogicError, UsageError
 from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
 from difflogic.train import restarts, tasks
-from difflogic.train.growth import open_growing
 from difflogic.train.journal import Row
 from difflogic.train.placement import open_engine
 from difflogic.train.population_summary import wilson_interval
+from difflogic.train.settle import open_training
 from difflogic.train.start import fresh
 from difflogic.train.summary import active_gates, undecided_gates
 
@@ -187,7 +187,7 @@ class Outcome:
 def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outcome:
     """Train until the probes say stop, it stalls, or the epochs are used up; all attempts together have `budget`."""
     member = fresh(config, None).members[0]
-    model, judge, rows = open_growing(engine, [member.job], [member.state]), Judge(engine, config), []
+    model, judge, rows = open_training(engine, [member.job], [member.state]), Judge(engine, config), []
     while True:
         model.train(min(interval, config.train.epochs - len(rows)))
         rows += [Row.of(metrics, 0.0) for metrics in model.drain_all()[0]]
@@ -221,7 +221,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         **result,
         "success": bool(outcome.chosen and is_right(own, result)),
         **_of_state(outcome.state),
-        "soft_loss": outcome.rows[-1].soft_loss,
+        "soft_loss": outcome.rows[-1].to_dict()["soft_loss"],
         "train": dataclasses.asdict(config.train),
         "engine": engine.info.engine,
         "seconds": round(time.monotonic() - began, 1),

@@ -3,7 +3,8 @@
 Arrays: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `epoch`, `skipped`, `best` int64 `[]`
 (`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`; where there is a sample
-pool, `pool` uint8 `[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit.
+pool, `pool` uint8 `[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit; once the circuit is
+settled, `costs` uint32 `[J, loss_channels, P*H*W]` (`difflogic.settling`).
 A population's file has these arrays with a leading axis M, and `seeds` uint32 `[M]`, `leader` int64 `[]`.
 Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's
 with the first seed), and the checksums of `difflogic.sealed`.
@@ -134,6 +135,8 @@ def _to_arrays(checkpoint: Checkpoint) -> sealed.Arrays:
     arrays["elapsed_s"] = np.array(checkpoint.elapsed_s, dtype=np.float64)
     if state.pool is not None:
         arrays["pool"] = np.packbits(state.pool.reshape(len(state.pool), -1), axis=1)
+    if state.costs is not None:
+        arrays["costs"] = state.costs
     return arrays
 
 
@@ -187,6 +190,7 @@ def _member(arrays: sealed.Arrays, config: Config, shapes: Circuit) -> Checkpoin
             epoch=int(arrays["epoch"]),
             skipped=int(arrays["skipped"]),
             pool=_pool(arrays["pool"], config) if config.train.pool else None,
+            costs=arrays.get("costs"),
         ),
         best=None if best < 0 else best,
         elapsed_s=float(arrays["elapsed_s"]),

@@ -324,6 +324,13 @@ class TrainConfig:
     )
     growth_sides: tuple[int, ...] = field(default=(), metadata=told("Rows and columns of each smaller grid"))
     growth_steps: tuple[int, ...] = field(default=(), metadata=told("CA steps on each smaller grid"))
+    settle_from: int = field(
+        default=0,
+        metadata=told(
+            "Epochs until the hard circuit is searched, gate by gate, in place of gradient steps; 0: it never is", EPOCH
+        ),
+    )
+    """What an epoch of it does: `difflogic.settling`."""
     fire_rate: float = field(
         default=1.0,
         metadata=told("Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE),
@@ -442,6 +449,10 @@ class Config:
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
 
+        require(
+            not self.train.settle_from or not (self.train.pool or self.task.damage_steps),
+            "A search judges fresh starts that nothing damages: set settle_from to 0, or leave out pool and damage.",
+        )
         self._check_growth()
 
     def _check_growth(self) -> None:

@@ -70,6 +70,8 @@ class TrainState:
     """Epochs whose gradient was not finite; they changed nothing but the keys and the counters."""
     pool: npt.NDArray[np.uint8] | None = None
     """`[pool, H, W, C]`, 0 or 1: the sample pool; None where every epoch starts afresh."""
+    costs: npt.NDArray[np.uint32] | None = None
+    """`[J, loss_channels, P*H*W]`: what each wrong value costs, once the circuit is settled (`difflogic.settling`)."""
 
     @classmethod
     def initial(cls, job: Job) -> TrainState:
@@ -156,6 +158,7 @@ class EpochMetrics:
     epoch: int
     """1 for the first."""
     soft_loss: float
+    """NaN where it was not computed: see `difflogic.settling`."""
     skipped: bool = False
     """True where the gradient was not finite and the step was not taken."""
 

@@ -2,7 +2,8 @@
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on smaller grids, for the lizard one that leads everywhere
-(`difflogic.all_round`), and stochastic hardening (`difflogic.hardening`), spread over the epochs that a run has.
+(`difflogic.all_round`) and a search at the end (`difflogic.settling`), and stochastic hardening
+(`difflogic.hardening`), spread over the epochs that a run has.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Recipe:
     falls: tuple[float, float] | None = None
     """Between which the learning rate does, to `lr_end` of `train`."""
     all_round: bool = False
+    settles: float | None = None
+    """From when on the hard circuit is searched."""
 
     def applied(self, config: Config) -> Config:
         begin, end = _epochs(self.grows, config)
@@ -42,6 +45,8 @@ class Recipe:
             growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
         if self.falls is not None:
             growth["lr_from"], growth["lr_to"] = _epochs(self.falls, config)
+        if self.settles is not None:
+            growth["settle_from"] = max(1, round(self.settles * config.train.epochs))
         model = {"wiring_per_kernel": True, "all_round": self.all_round}
         return config.with_(model=model, train={"initial_logit": 6.0, **self.train, **growth})
 
@@ -74,6 +79,7 @@ ROBUST = {
         {"initial_logit": 9.0, "epsilon": 1e-10, "weight_decay": 0.005, "lr_end": 0.3333},
         falls=(0.5714, 0.8),
         all_round=True,
+        settles=0.5714,
     ),
     "colored-g": Recipe(0.8, (0.13, 0.66)),
 }

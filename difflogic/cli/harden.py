@@ -49,7 +49,7 @@ def command(run: Path, **options: Any) -> int:
         epochs = options["epochs"] or max(1, round(SHARE_OF_EPOCHS * train.epochs))
         growth = {"hardening": 1.0, "harden_from": 0, "harden_to": max(1, round(GROWS_FOR * epochs))}
         interval = options["eval_interval"] or min(10, train.eval_interval)
-        grown = {"growth_until": (), "growth_sides": (), "growth_steps": ()}
+        grown = {"growth_until": (), "growth_sides": (), "growth_steps": (), "settle_from": 0}
         pace = {"lr": LR * train.lr, "lr_end": 1.0, "epochs": epochs, **grown}
         return config.with_(train={**growth, **pace, "eval_interval": interval})
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from difflogic.cpu.atomics import fetch_add, wait_for
 from difflogic.cpu.compiled import inner, piece
-from difflogic.cpu.hard_program import TRUE, hard_program
+from difflogic.cpu.hard_program import TRUE, hard_program, hard_words
 from difflogic.cpu.program import Array, Program
 from difflogic.cpu.schedule import DONE, TAKEN
 from difflogic.cpu.tables import DAMAGED, JUDGED
@@ -37,6 +37,8 @@ class HardBuffers(NamedTuple):
     """uint64 `[J, loss_channels, columns]`: the judged states, before they are damaged."""
     nodes: Array
     """uint64 `[threads, N * WORDS]`: scratch."""
+    gate_words: Array
+    """int64 `[G, 4]`: each gate's coefficients, as `hard_program` takes them."""
     aliases: Array
     """int64 `[N]`: scratch, as are the next two."""
     rows: Array
@@ -64,10 +66,17 @@ def run_hard(thread: int, steps: int, program: Program, logits: Array, buffers: 
         if round_ > 0:
             hard_forward(program, round_ - 1, item, buffers, buffers.nodes[thread])
         elif item == 0:
-            buffers.gates[0] = hard_program(
-                program, logits, buffers.aliases, buffers.rows, buffers.forms, buffers.patch_rows, buffers.code
-            )
+            hard_words(logits, buffers.gate_words)
+            simplify(program, buffers)
         fetch_add(counters, DONE, 1)
+
+
+@inner
+def simplify(program: Program, buffers: HardBuffers) -> None:
+    """The gates to compute, of those in `gate_words`."""
+    buffers.gates[0] = hard_program(
+        program, buffers.gate_words, buffers.aliases, buffers.rows, buffers.forms, buffers.patch_rows, buffers.code
+    )
 
 
 @inner

@@ -1,8 +1,9 @@
 """A hard circuit, simplified: what is constant, passed on or never read costs nothing.
 
-A gate is the soft form over bits: `c0 ^ ca&a ^ cb&b ^ cab&a&b`, its coefficients taken modulo 2. Inputs that
-are known are put in; a gate that then is a constant or one of its inputs is not computed, and neither
-is one that no output depends on. All of this is exact.
+A gate is the soft form over bits: `c0 ^ ca&a ^ cb&b ^ cab&a&b`, its coefficients taken modulo 2, each a word with a bit
+for every sample: one gate may be different ones in different samples (see `settle`). Inputs that are known are put in;
+a gate that then is a constant or one of its inputs is not computed, and neither is one that no output depends on. All
+of this is exact.
 """
 
 from __future__ import annotations
@@ -17,27 +18,36 @@ from difflogic.cpu.vectors import TILE, WORDS
 
 BITS = (gates.TABLE & 1).astype(np.int64)
 """int64 `[16, 4]`: `c0, ca, cb, cab` of each gate modulo 2."""
+ALL = -1
+"""A word of ones."""
 FALSE, TRUE = -1, -2
 """In place of a node: a constant."""
 
 
 @inner
+def hard_words(logits: Array, words: Array) -> None:
+    """`words [G, 4]` of the argmax gates of `logits [16*G]`, the same in every sample."""
+    for gate in range(len(words)):
+        words[gate] = -BITS[logits[gate * KINDS : (gate + 1) * KINDS].argmax()]
+
+
+@inner
 def hard_program(
-    program: Program, logits: Array, aliases: Array, rows: Array, forms: Array, patch_rows: Array, code: Array
+    program: Program, words: Array, aliases: Array, rows: Array, forms: Array, patch_rows: Array, code: Array
 ) -> int:
     """The gates to compute, in order: their number.
 
-    `code [I, 6]`, int64: rows of a and b by their first word, and `c0, ca, cb, cab`; gate `i` has row
-    `patches + i`. `patch_rows [9*C + 1]`: the patch nodes that are read, each in the row of its place here, and
-    their number at the end. `aliases`, `rows [N]`, `forms [I, 4]`: scratch; afterwards `rows` holds every
-    needed node's row, and `aliases` which node, or constant, a node is equal to.
+    `words [G, 4]`, int64: of each gate `c0, ca, cb, cab`. `code [I, 6]`, int64: rows of a and b by their first word,
+    and `c0, ca, cb, cab`; gate `i` has row `patches + i`. `patch_rows [9*C + 1]`: the patch nodes that are read, each
+    in the row of its place here, and their number at the end. `aliases`, `rows [N]`, `forms [I, 4]`: scratch;
+    afterwards `rows` holds every needed node's row, and `aliases` which node, or constant, a node is equal to.
     """
     for node in range(program.patch_nodes):
         aliases[node] = node
-    for gate in range(logits.size // KINDS):
-        kind = int(logits[gate * KINDS : (gate + 1) * KINDS].argmax())
+    for gate in range(len(words)):
         for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
-            aliases[program.patch_nodes + instance] = _simplify(program, instance, kind, aliases, forms[instance])
+            node = program.patch_nodes + instance
+            aliases[node] = _simplify(program, instance, words[gate], aliases, forms[instance])
     _mark(program, aliases, forms, rows)
     patches = 0
     for node in range(program.patch_nodes):
@@ -52,30 +62,30 @@ def hard_program(
         if rows[node] and aliases[node] == node:
             code[count, 0] = _row(program, instance, 0, aliases, rows)
             code[count, 1] = _row(program, instance, 1, aliases, rows)
-            code[count, 2:] = -forms[instance]  # all bits of a word
+            code[count, 2:] = forms[instance]
             rows[node] = (patches + count) * WORDS
             count += 1
     return count
 
 
 @inner
-def _simplify(program: Program, instance: int, kind: int, aliases: Array, form: Array) -> int:
+def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
     """The node or constant that an instance is equal to, itself where it must be computed; `form` is its form."""
     a = aliases[program.records[RECORD * instance + A] // TILE]
     b = aliases[program.records[RECORD * instance + B] // TILE]
-    c0, ca, cb, cab = BITS[kind]
+    c0, ca, cb, cab = words[0], words[1], words[2], words[3]
     if a < 0:
-        value = a == TRUE
+        value = -int(a == TRUE)
         c0, ca, cb, cab = c0 ^ (ca & value), 0, cb ^ (cab & value), 0
     if b < 0:
-        value = b == TRUE
+        value = -int(b == TRUE)
         c0, ca, cb, cab = c0 ^ (cb & value), ca ^ (cab & value), 0, 0
     if a == b:
         ca, cb, cab = ca ^ cb ^ cab, 0, 0
     form[0], form[1], form[2], form[3] = c0, ca, cb, cab
-    if cab == 0 and ca + cb == 0:
+    if cab == 0 and ca == 0 and cb == 0 and (c0 == 0 or c0 == ALL):
         return TRUE if c0 else FALSE
-    if cab == 0 and c0 == 0 and ca + cb == 1:
+    if cab == 0 and c0 == 0 and (ca == 0 or cb == 0) and ca ^ cb == ALL:
         return int(a if ca else b)
     return program.patch_nodes + instance
 

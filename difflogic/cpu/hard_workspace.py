@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflogic import bits
+from difflogic import bits, gates
 from difflogic.circuit import Circuit
 from difflogic.cpu import hard_forward
 from difflogic.cpu.hard_forward import HardBuffers
@@ -44,6 +44,7 @@ class HardWorkspace:
             kept=aligned(len(shape.damage_steps), columns, dtype=np.uint64),
             judged=aligned(len(shape.judged_steps), shape.loss_channels, columns, dtype=np.uint64),
             nodes=aligned(self.threads, program.nodes * WORDS, dtype=np.uint64),
+            gate_words=np.zeros((circuit.gates, len(gates.TABLE[0])), dtype=np.int64),
             aliases=np.zeros(program.nodes, dtype=np.int64),
             rows=np.zeros(program.nodes, dtype=np.int64),
             forms=np.zeros((instances, 4), dtype=np.int64),

@@ -22,12 +22,13 @@ from difflogic.train import folder as folders
 from difflogic.train import manifest, pictures, results, start
 from difflogic.train.contest import ContestModel
 from difflogic.train.folder import RunFolder
-from difflogic.train.growth import GrowingModel, open_growing
+from difflogic.train.growth import GrowingModel
 from difflogic.train.journal import Row
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.population_summary import summarise_population
 from difflogic.train.session import GiveUp, Session
+from difflogic.train.settle import SettlingModel, open_training
 from difflogic.train.signals import StopSignals
 from difflogic.train.start import Start
 from difflogic.train.summary import describe_engine, summarise
@@ -178,9 +179,9 @@ class Trainer:
     @contextmanager
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
         members = begin.members
-        model = open_growing(self.engine, [member.job for member in members], [member.state for member in members])
+        model = open_training(self.engine, [member.job for member in members], [member.state for member in members])
         session = Session(model, begin, observer)
-        if isinstance(model, ContestModel | GrowingModel):
+        if isinstance(model, ContestModel | GrowingModel | SettlingModel):
             model.decided = session.placed
         try:
             yield session

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from difflogic.engine import Engine, EngineInfo, MemoryLimited
+from difflogic.engine import Engine, EngineInfo, Job, MemoryLimited
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
+from difflogic.settling import Settler
 
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
 
@@ -146,6 +147,17 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
 
         trust.require(select_adapter(which, require_hardware))
     return GpuEngine.open(which, require_hardware)
+
+
+def open_settler(job: Job) -> Settler:
+    """The search over hard circuits, whatever engine trains: they all find the same."""
+    try:
+        from difflogic.cpu.settle import CpuSettler
+    except ImportError:  # as `auto` does
+        from difflogic.reference.settle import ReferenceSettler
+
+        return ReferenceSettler(job)
+    return CpuSettler(job)
 
 
 def hardware_gpus() -> list[int]:

@@ -59,6 +59,8 @@ def is_stalled(rows: Sequence[Row], left: int, epochs: int, config: Config) -> b
     `epochs` are those of all attempts, `left` those that were left to this one when it began; `config` is the run's.
     """
     done, look = len(rows), first_look(config, epochs)
+    if config.train.settle_from and done >= config.train.settle_from:
+        return False  # a search has no soft loss, and needs what is left
     if done < look or left <= 2 * look or left - done < look:
         return False
     if done >= (LATEST_GROWN if config.train.growth_until else LATEST) * epochs or not math.isfinite(

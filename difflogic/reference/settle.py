@@ -1,0 +1,89 @@
+"""Search over the hard circuit: an epoch of settling, one candidate after another. See `difflogic.settling`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import gates
+from difflogic.engine import Job
+from difflogic.layout import Layout, flat_layout
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.settling import CANDIDATES, HOW_FAR, KIND, SIDES, WHERE, Array, Words
+
+
+class ReferenceSettler:
+    """Implements `difflogic.settling.Settler`."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._layout = job, flat_layout(job.circuit)
+
+    def settle(self, kinds: Array, costs: Words, words: Words, rises: bool) -> None:
+        wrong = self.wrong(kinds)
+        for drawn in words:
+            if not wrong.any():
+                return
+            changed, new = candidates(self._job, self._layout, kinds, drawn)
+            tried = np.tile(kinds, (CANDIDATES, 1))
+            tried[np.arange(CANDIDATES), changed] = new
+            found = [self.wrong(each) for each in tried]
+            scores = np.array([costs[each].sum(dtype=np.int64) for each in found])
+            best = scores.min()
+            if best <= costs[wrong].sum(dtype=np.int64):
+                ties = np.flatnonzero(scores == best)
+                candidate = ties[drawn[0, WHERE] % len(ties)]
+                kinds[:], wrong = tried[candidate], found[candidate]
+        if rises:
+            costs[wrong] += 1
+
+    def wrong(self, kinds: Array) -> npt.NDArray[np.bool_]:
+        job, task = self._job, self._job.config.task
+        circuit = job.circuit.with_logits(np.eye(gates.GATE_COUNT, dtype=np.float32)[kinds])
+        starts = job.probes.astype(np.float32)
+        states = ReferenceEngine().rollout(circuit, starts, task.steps, "hard", job.probe_masks)
+        judged = states[list(task.judged_steps)][..., : task.loss_channels] != job.targets(job.probes)
+        wrong: npt.NDArray[np.bool_] = np.moveaxis(judged, -1, 1).reshape(len(judged), task.loss_channels, -1)
+        return wrong
+
+
+def candidates(job: Job, layout: Layout, kinds: Array, drawn: Words) -> tuple[Array, Array]:
+    """Of each candidate the gate and its new function, int64 `[CANDIDATES]`."""
+    read = live(layout, kinds)
+    walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
+    changed = np.array(
+        [
+            read[words[WHERE] % len(read)] if lane % 2 else walk.up(*map(int, words))
+            for lane, words in enumerate(drawn[1:], 1)
+        ]
+    )
+    steps = 1 + drawn[1:, KIND] % (gates.GATE_COUNT - 1)
+    return changed, (kinds[changed] + steps) % gates.GATE_COUNT
+
+
+def live(layout: Layout, kinds: Array) -> Array:
+    """The gates that an output depends on, if no input is known, ascending."""
+    depends = gates.TABLE[kinds] % 2
+    reads = np.stack([depends[:, 1] | depends[:, 3], depends[:, 2] | depends[:, 3]], axis=1).astype(np.bool_)
+    nodes = np.zeros(layout.nodes, dtype=np.bool_)
+    nodes[-layout.channels :] = True
+    for instance in range(layout.instances - 1, -1, -1):
+        if nodes[layout.patch_nodes + instance]:
+            nodes[layout.wires[instance, reads[layout.instance_gates[instance]]]] = True
+    return np.unique(layout.instance_gates[nodes[layout.patch_nodes :]]).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    layout: Layout
+    depth: int
+    outputs: int
+
+    def up(self, *words: int) -> int:
+        """The gate that a walk from an output ends at."""
+        instance = self.layout.instances - self.layout.channels + words[WHERE] % self.outputs
+        for step in range(words[HOW_FAR] % self.depth):
+            side = words[SIDES] >> (step % 32) & 1
+            instance = int(self.layout.wires[instance, side]) - self.layout.patch_nodes
+        return int(self.layout.instance_gates[instance])

@@ -1,0 +1,90 @@
+"""Settling: the last epochs of training search the hard circuit itself, with no gradient.
+
+What gradient descent leaves nearly right differs from a right circuit in a few gates. An epoch tries rounds of
+changes: in each, CANDIDATES circuits that differ from the present one in one gate's function are judged exactly, side
+by side in the bits of a word, and the best replaces it if it is not worse. Equals are taken too: circuits drift among
+those that are as good, as in Cartesian genetic programming, and so get where one further change helps. What stays
+wrong costs more with time (`costs`), until it is worth being mended at the price of values that are easier to mend,
+as clauses are in local search for satisfiability.
+Sources: Miller & Thomson, *Cartesian genetic programming* (2000); Morris, *The breakout method for escaping from local
+minima* (1993).
+
+All of it is whole numbers, drawn from the seed and the epoch: the same on every machine, and after a resume.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic import prng
+from difflogic.config import Config
+
+STREAM = 0x73657474
+"""`fold_in` data of settling ("sett"), in whose key the epoch is folded."""
+LANES = 64
+"""Circuits judged at once, a bit of a word each. The first is the present one."""
+CANDIDATES = LANES - 1
+ROUNDS = 16
+"""Between two rises of the costs, and in an epoch where the samples of one judgement are those of a train step."""
+DRAWN = 4
+"""Words drawn for each lane and round."""
+WHERE, HOW_FAR, KIND, SIDES = range(DRAWN)
+"""Which gate or output a candidate begins at, how many gates it goes up, the new function, and by which inputs.
+
+Odd lanes change any gate that an output depends on. Even ones go up from an output that is judged, as far as any
+number of layers of the update network but all of them. The present circuit's WHERE chooses among the best.
+"""
+
+Array = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint32]
+
+
+class Settler(Protocol):
+    """Settles circuits of one job."""
+
+    def settle(self, kinds: Array, costs: Words, words: Words, rises: bool) -> None:
+        """An epoch with the draws `words [rounds, LANES, DRAWN]`: `kinds [G]` change, and where it `rises`, `costs`.
+
+        `costs` is uint32 `[J, loss_channels, P*H*W]`. Nothing changes where no value is wrong.
+        """
+
+    def wrong(self, kinds: Array) -> npt.NDArray[np.bool_]:
+        """Which values of the probes are wrong with the gates `kinds [G]`: bool `[J, loss_channels, P*H*W]`."""
+
+
+def rounds(config: Config, probes: int) -> int:
+    """Rounds of an epoch: fewer where more samples are judged than a train step has, so that it takes no longer."""
+    return max(1, ROUNDS * config.train.batch // probes)
+
+
+def costs_rise(epoch: int, rounds: int) -> bool:
+    """Whether they do after this epoch, counted from 1: after every ROUNDS rounds."""
+    return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
+
+
+def draw(seed: int, epoch: int, rounds: int) -> Words:
+    """uint32 `[rounds, LANES, DRAWN]` of an epoch."""
+    key = prng.fold_in(prng.fold_in(prng.key_from_seed(seed), STREAM), epoch)
+    return prng.random_bits(key, rounds * LANES * DRAWN).reshape(rounds, LANES, DRAWN)
+
+
+def fresh_costs(config: Config, probes: int) -> Words:
+    """uint32 `[J, loss_channels, probes*H*W]`: what each wrong value costs, at first 1."""
+    task = config.task
+    shape = len(task.judged_steps), task.loss_channels, probes * task.height * task.width
+    return np.ones(shape, dtype=np.uint32)
+
+
+def chosen(logits: npt.NDArray[np.float32], kinds: Array) -> npt.NDArray[np.float32]:
+    """`logits [G, 16]` where the functions `kinds [G]` have changed places with the largest of their gates."""
+    changed = logits.copy()
+    best = logits.argmax(axis=1)
+    gates = np.flatnonzero(kinds != best)
+    new, old = kinds[gates], best[gates]
+    changed[gates, new], changed[gates, old] = logits[gates, old], logits[gates, new]
+    tied = gates[changed[gates].argmax(axis=1) != new]  # another is as large, and comes first
+    changed[tied, kinds[tied]] = np.nextafter(changed[tied, kinds[tied]], np.float32(np.inf))
+    return changed

@@ -1,0 +1,95 @@
+"""Settling: the search over the hard circuit, and its twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from difflogic import settling
+from difflogic.circuit import Circuit
+from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.cpu.settle import CpuSettler
+from difflogic.engine import Job
+from difflogic.reference.settle import ReferenceSettler
+from difflogic.settling import Settler
+from difflogic.train import tasks
+from tests.random_circuits import circuits
+from tests.tasks import task_job
+
+ROUNDS = 3
+CASES = {
+    "boards and a rule, torus": 1.0,
+    "noise and a rule": 0.6,
+    "a seed": 1.0,
+    "nothing": 0.6,
+    "a picture to a picture": 1.0,
+    "several losses": 0.6,
+}
+"""Tasks, and the fire rate of each."""
+
+
+def job_of(circuit: Circuit, height: int, width: int) -> Job:
+    """A board of any size for any circuit."""
+    config = Config(
+        name="any",
+        model=ModelConfig(
+            circuit.channels,
+            circuit.kernels,
+            _network(9, *(layer.shape[1] for layer in circuit.perceive)),
+            _network(
+                circuit.channels * (1 + circuit.kernels * circuit.perceive[-1].shape[1]),
+                *(layer.shape[0] for layer in circuit.update),
+            ),
+            circuit.periodic,
+        ),
+        task=TaskConfig(target="checkerboard", height=height, width=width, steps=2),
+        train=TrainConfig(epochs=1, batch=1, probes=2),
+    )
+    return tasks.make_job(config, circuit)
+
+
+def _network(*widths: int) -> NetworkConfig:
+    return NetworkConfig(widths, ("random",) * (len(widths) - 1))
+
+
+def settled(settler: Settler, job: Job, kinds: np.ndarray, epochs: int = 1) -> tuple[list[int], list[int]]:
+    """Gates and costs afterwards."""
+    kinds, costs = kinds.copy(), settling.fresh_costs(job.config, len(job.probes))
+    for epoch in range(1, epochs + 1):
+        settler.settle(kinds, costs, settling.draw(job.config.seed, epoch, ROUNDS), rises=epoch % 2 == 1)
+    return kinds.tolist(), costs.ravel().tolist()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_find_the_same(name: str) -> None:
+    job = task_job(name, fire_rate=CASES[name], probes=2)
+    kinds = np.random.default_rng(3).integers(0, 16, job.circuit.gates)
+    ours, twin = CpuSettler(job), ReferenceSettler(job)
+    np.testing.assert_array_equal(ours.wrong(kinds), twin.wrong(kinds))
+    found = settled(ours, job, kinds, epochs=2)
+    assert found == settled(twin, job, kinds, epochs=2)
+    assert found[0] != kinds.tolist()
+    assert max(found[1]) == 2
+
+
+@settings(max_examples=15)
+@given(circuits(), st.integers(3, 6), st.integers(3, 6), st.randoms(use_true_random=False))
+def test_both_find_the_same_of_any_circuit(circuit: Circuit, height: int, width: int, random: object) -> None:
+    job = job_of(circuit, height, width)
+    kinds = circuit.flat_logits().argmax(axis=1)
+    assert settled(CpuSettler(job), job, kinds) == settled(ReferenceSettler(job), job, kinds)
+
+
+def test_no_round_makes_it_worse_and_a_small_task_is_solved() -> None:
+    """One cell's neighbours are to become a picture in one step, by a circuit that passes A on."""
+    job = task_job("a seed", probes=1, batch=1)
+    settler, counts = CpuSettler(job), []
+    kinds = job.circuit.flat_logits().argmax(axis=1)
+    costs = settling.fresh_costs(job.config, 1)
+    for epoch in range(1, 41):
+        counts.append(int(settler.wrong(kinds).sum()))
+        settler.settle(kinds, costs, settling.draw(1, epoch, 8), rises=False)
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < counts[0]

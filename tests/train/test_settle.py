@@ -1,0 +1,132 @@
+"""Training whose last epochs search the hard circuit."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic import checkpoint, presets, settling
+from difflogic.config import Config
+from difflogic.engine import Engine
+from difflogic.errors import ConfigError
+from difflogic.train import restarts, start, tasks
+from difflogic.train.loop import Trainer
+from difflogic.train.placement import open_engine
+from difflogic.train.settle import open_training
+from tests.tasks import task_config
+from tests.train.test_contest import LONG, Listener, paced_pair
+from tests.train.tiny import assert_same_run, tiny_config
+
+
+@pytest.fixture
+def config() -> Config:
+    return tiny_config(settle_from=4, fire_rate=0.7, batch=1)
+
+
+def test_it_trains_until_the_epoch_and_then_searches(config: Config, engine: Engine, tmp_path: Path) -> None:
+    run = Trainer(config, engine).run(out=tmp_path / "run")
+    first = Trainer(config, engine).run(epochs=4)
+    assert [math.isnan(row.soft_loss) for row in run.metrics] == 4 * [False] + 8 * [True]
+    state, before = run.state, first.state
+    assert (state.epoch, state.optimizer.step) == (12, 4)
+    for name in ("data_key", "train_key"):
+        np.testing.assert_array_equal(getattr(state, name), getattr(before, name))
+    np.testing.assert_array_equal(state.optimizer.mu, before.optimizer.mu)
+    np.testing.assert_array_equal(np.sort(state.logits, axis=1), np.sort(before.logits, axis=1))
+    assert (state.logits != before.logits).any()
+    assert state.costs is not None
+    assert state.costs.max() > 1
+
+
+def test_every_engine_finds_the_same(config: Config, engine: Engine) -> None:
+    """From the same logits, which they train to different ones."""
+    still = config.with_(train={"lr": 0.0, "weight_decay": 0.0})
+    ours, reference = (Trainer(still, each).run() for each in (engine, open_engine("reference")))
+    assert ours.state.logits.tobytes() == reference.state.logits.tobytes()
+    assert [row.hard_loss for row in ours.metrics] == [row.hard_loss for row in reference.metrics]
+
+
+def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> None:
+    member = start.fresh(config, None).members[0]
+    model = open_training(engine, [member.job], [member.state])
+    model.train(7)
+    (judged,), (state,) = model.evaluate_all(), model.to_cpu_all()
+    other = engine.open_model(tasks.make_job(config, member.circuit), state)
+    assert (judged.hard_loss, judged.wrong_probes) == (other.evaluate().hard_loss, other.evaluate().wrong_probes)
+    assert (judged.train_hard_loss, judged.values) == (judged.hard_loss, other.evaluate().values)
+    assert [row.epoch for row in model.drain_all()[0]] == list(range(1, 8))
+
+
+@pytest.mark.parametrize("population", [1, 2])
+def test_a_run_resumed_within_the_search_is_the_run_that_never_stopped(
+    config: Config, engine: Engine, population: int, tmp_path: Path
+) -> None:
+    whole, parts = (tmp_path / name for name in ("whole", "parts"))
+    one = Trainer(config, engine).run(out=whole, population=population)
+    Trainer(config, engine).run(epochs=3, out=parts, population=population)
+    for epochs in (4, 7, 12):
+        other = Trainer(config, engine).run(epochs=epochs, resume=parts)
+    for ours, theirs in zip(one.members, other.members, strict=True):
+        assert ours.state.logits.tobytes() == theirs.state.logits.tobytes()
+        assert ours.state.costs is not None
+        assert theirs.state.costs is not None
+        assert ours.state.costs.tobytes() == theirs.state.costs.tobytes()
+    if population == 1:
+        assert_same_run(whole, parts)
+    assert checkpoint.load(parts).state.costs is not None
+
+
+def test_it_solves_what_gradients_left() -> None:
+    """Of a circuit that passes everything on; and then it leaves it alone."""
+    task = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "start": "seed", "height": 4, "width": 4}
+    config = presets.get("checkerboard-small").with_(
+        task={**task, "steps": 3},
+        train={"epochs": 200, "batch": 1, "lr": 0.0, "weight_decay": 0.0, "settle_from": 1, "eval_interval": 1},
+    )
+    run = Trainer(config, open_engine("cpu")).run(stop_when_solved=1)
+    assert run.metrics[0].hard_loss
+    assert run.solved
+    solved = run.state
+    still = open_training(open_engine("cpu"), [tasks.make_job(config, run.circuit)], [solved])
+    still.train(3)
+    assert still.to_cpu_all()[0].logits.tobytes() == solved.logits.tobytes()
+
+
+def test_engines_compete_for_the_gradients() -> None:
+    contest, gpu, cpu, decisions = paced_pair(1.0, 0.5)
+    listener = Listener()
+    Trainer(tiny_config(settle_from=98, **LONG), contest).run(observer=listener)
+    assert [*gpu.epochs, *cpu.epochs] == list(range(1, 99))
+    assert len(decisions) == len(listener.heard) == 1
+
+
+def test_a_search_is_not_given_up(config: Config) -> None:
+    run = Trainer(config, open_engine("cpu")).run()
+    epochs = 10 * config.train.epochs
+    assert not restarts.is_stalled(run.metrics, epochs, epochs, config.with_(train={"epochs": epochs}))
+
+
+def test_a_function_is_chosen_by_changing_places() -> None:
+    logits = np.array([[3, 1, 2, *13 * [0]], [5, *14 * [0], 5], [0, 7, *14 * [0]]], dtype=np.float32)
+    changed = settling.chosen(logits, np.array([2, 15, 1]))
+    assert changed.argmax(axis=1).tolist() == [2, 15, 1]
+    assert changed[0].tolist() == [2, 1, 3, *13 * [0]]
+    assert changed[1, 0] == 5
+    assert 5 < changed[1, 15] < 5.00001
+    assert changed[2].tolist() == logits[2].tolist()
+
+
+def test_costs_rise_every_sixteen_rounds() -> None:
+    assert all(settling.costs_rise(epoch, 16) for epoch in range(1, 9))
+    assert [epoch for epoch in range(1, 25) if settling.costs_rise(epoch, 2)] == [8, 16, 24]
+    assert settling.rounds(presets.get("lizard"), 1) == 16
+    assert settling.rounds(presets.get("checkerboard"), 32) == 1
+
+
+@pytest.mark.parametrize("name", ["a pool", "damage"])
+def test_what_cannot_be_searched_is_one_sentence(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"^A search judges fresh starts that nothing damages: set settle_from to 0"):
+        task_config(name, settle_from=1)
