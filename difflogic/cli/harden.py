@@ -26,6 +26,7 @@ LR = 0.5
 @engine_options
 @policy_option
 @click.option("--epochs", type=int, help="Epochs to settle it in [a quarter of the run's].")
+@click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
 @click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [10].")
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
 @click.option("--out", type=training.FOLDER, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
@@ -38,8 +39,13 @@ def command(run: Path, **options: Any) -> int:
     are evaluated as their most probable gate grows to all of them, at half the learning rate that RUN began with. It
     ends at the first evaluation without a wrong value. RUN itself stays as it is.
 
+    With --search no logit is trained. The hard circuit's gates change their functions one at a time, and what makes
+    fewer values wrong, or no more, is kept: a run that is nearly right may so become right. Gates stay undecided.
+
     Example: difflogic harden runs/NAME
+    Example: difflogic harden runs/NAME --search --epochs 1000
     """
+    search = options.pop("search")
 
     def make() -> Config:
         from difflogic import checkpoint
@@ -47,10 +53,14 @@ def command(run: Path, **options: Any) -> int:
         config = checkpoint.load(run).config
         train = config.train
         epochs = options["epochs"] or max(1, round(SHARE_OF_EPOCHS * train.epochs))
-        growth = {"hardening": 1.0, "harden_from": 0, "harden_to": max(1, round(GROWS_FOR * epochs))}
+        if search:  # after one epoch that changes nothing
+            growth: dict[str, Any] = {"hardening": 0.0, "settle_from": 1}
+        else:
+            to = max(1, round(GROWS_FOR * epochs))
+            growth = {"hardening": 1.0, "harden_from": 0, "harden_to": to, "settle_from": 0}
         interval = options["eval_interval"] or min(10, train.eval_interval)
-        grown = {"growth_until": (), "growth_sides": (), "growth_steps": (), "settle_from": 0}
-        pace = {"lr": LR * train.lr, "lr_end": 1.0, "epochs": epochs, **grown}
+        grown = {"growth_until": (), "growth_sides": (), "growth_steps": ()}
+        pace = {"lr": 0.0 if search else LR * train.lr, "lr_end": 1.0, "epochs": epochs, **grown}
         return config.with_(train={**growth, **pace, "eval_interval": interval})
 
     unasked = dict.fromkeys(("resume", "recipe", "restarts", "population", "seed", "batch", "precision"))

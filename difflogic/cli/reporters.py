@@ -66,7 +66,8 @@ class Lines(Reporter):
         self.say("\n".join([preview.headline(config), *preview.plain(config)]))
 
     def logged(self, row: Row, accuracy: float) -> None:
-        self.say(f"Epoch {row.epoch:4}: soft_loss={row.soft_loss:.4f}, hard_acc={100 * accuracy:.2f}%")
+        soft = "no soft loss" if math.isnan(row.soft_loss) else f"soft_loss={row.soft_loss:.4f}"
+        self.say(f"Epoch {row.epoch:4}: {soft}, hard_acc={100 * accuracy:.2f}%")
 
     def compared(self, standing: Standing) -> None:
         best, median = standing.soft_losses

@@ -6,7 +6,8 @@ probes, `accuracy` its share of right ones (0 to 1), `best` the lowest `hard_los
 counts the gates none of whose sixteen is as likely as 90 %. These six are filled at evaluation epochs
 only and judge the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
 read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in
-CSV `nan`. A population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
+CSV `nan`, as is that of an epoch that searched (`difflogic.settling`), whose batch are the probes. A
+population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
 """
 
 from __future__ import annotations

@@ -44,7 +44,9 @@ def summarise(
         f"Epochs:          {state.epoch} of {config.train.epochs}, {state.skipped} skipped (gradient not finite)"
     )
     if rows:
-        lines.append(f"Soft loss:       {rows[-1].soft_loss:.4f}")
+        searched = 0 < config.train.settle_from < state.epoch
+        soft = "none, the last epochs were a search" if searched else f"{rows[-1].soft_loss:.4f}"
+        lines.append(f"Soft loss:       {soft}")
     judged = last_evaluated(rows)
     if judged is not None and judged.accuracy is not None:
         lines.append(

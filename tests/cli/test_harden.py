@@ -36,6 +36,19 @@ def test_it_starts_where_the_best_of_the_run_ended(difflogic: Call) -> None:
 
 
 @pytest.mark.usefixtures("trained")
+def test_it_searches_with_no_gradient(difflogic: Call) -> None:
+    code, out, errors = difflogic("harden", "run", *CPU, "--search", "--epochs", 20, "--out", "found")
+    assert (code, errors) == (0, "")
+    assert "no soft loss, hard_acc=" in out
+    assert "Soft loss:       none, the last epochs were a search" in out
+    before, after = checkpoint.load(Path("run")), checkpoint.load(Path("found"))
+    assert np.array_equal(np.sort(before.state.logits, axis=1), np.sort(after.state.logits, axis=1))
+    assert after.best is not None
+    assert before.best is not None
+    assert after.best < before.best
+
+
+@pytest.mark.usefixtures("trained")
 def test_it_takes_a_quarter_of_the_epochs(difflogic: Call) -> None:
     assert difflogic("harden", "run", *CPU, "--out", "hard").code == 0
     assert checkpoint.load(Path("hard")).config.train.epochs == 3

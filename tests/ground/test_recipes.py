@@ -47,6 +47,14 @@ def test_the_learning_rate_falls_in_the_epochs_that_a_run_has() -> None:
     assert falls == [(True, 2000, 2800), (True, 400, 560), (True, 1, 2)]
 
 
+def test_the_lizard_is_searched_at_the_end_of_the_epochs_that_a_run_has() -> None:
+    searched = [
+        recipes.applied("robust", presets.get("lizard").with_(train={"epochs": epochs})).train.settle_from
+        for epochs in (3500, 700, 1)
+    ]
+    assert searched == [2000, 400, 1]
+
+
 def test_a_board_grows_in_the_epochs_that_a_run_has() -> None:
     """Not in so few that a grid would have none."""
     until = [
