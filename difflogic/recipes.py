@@ -76,7 +76,7 @@ ROBUST = {
     "lizard": Recipe(
         0.8,
         (0.2286, 0.8),
-        {"initial_logit": 9.0, "epsilon": 1e-10, "weight_decay": 0.005, "lr_end": 0.3333},
+        {"initial_logit": 9.0, "epsilon": 1e-9, "weight_decay": 0.005, "lr_end": 0.3333},
         falls=(0.5714, 0.8),
         all_round=True,
         settles=0.5714,

@@ -33,6 +33,9 @@ SLOW = 0.625
 """The soft loss of a cell that is still above this share of its first value on a grid is of no promise."""
 SMALL = 0.03
 """A soft loss below this share of its first value is as good as learned, and hardening may raise it again."""
+UNLIKE = 0.025
+"""Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
+mends."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over."""
 
@@ -47,6 +50,18 @@ def seed_of(seed: int, attempt: int) -> int:
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
+def attempt_of(config: Config, number: int, left: int) -> Config:
+    """The configuration of an attempt, counted from 0, that has `left` epochs: the run's, cut short.
+
+    Where training ends with a search, its whole schedule shrinks instead, so that there is time for that.
+    """
+    train, own = config.train, {"epochs": left}
+    if train.settle_from:
+        shrunk = ("harden_from", "harden_to", "lr_from", "lr_to", "settle_from")
+        own |= {name: math.ceil(getattr(train, name) * left / train.epochs) for name in shrunk}
+    return config.with_(seed=seed_of(config.seed, number), train=own)
+
+
 def first_look(config: Config, epochs: int) -> int:
     """Epochs before which nothing stalls: those on the smallest grid, where it grows."""
     until = config.train.growth_until
@@ -57,12 +72,13 @@ def is_stalled(rows: Sequence[Row], left: int, epochs: int, config: Config) -> b
     """True where an attempt is of no promise or late, and another attempt could still be of use.
 
     `epochs` are those of all attempts, `left` those that were left to this one when it began; `config` is the run's.
+    One that ends with a search is judged at the first look alone: what is left later is for that.
     """
     done, look = len(rows), first_look(config, epochs)
-    if config.train.settle_from and done >= config.train.settle_from:
-        return False  # a search has no soft loss, and needs what is left
     if done < look or left <= 2 * look or left - done < look:
         return False
+    if config.train.settle_from:
+        return not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
     if done >= (LATEST_GROWN if config.train.growth_until else LATEST) * epochs or not math.isfinite(
         _mean(rows[-MEAN_OF:])
     ):
@@ -78,6 +94,12 @@ def _is_slow(rows: Sequence[Row], config: Config, look: int) -> bool:
         judged.append(len(rows))
     first = _mean(rows[:MEAN_OF]) / growth.cells(config, 1)
     return any(_mean(rows[epoch - MEAN_OF : epoch]) / growth.cells(config, epoch) > SLOW * first for epoch in judged)
+
+
+def _values(config: Config) -> int:
+    """How many values the soft loss is a sum over."""
+    task = config.task
+    return config.train.batch * task.height * task.width * task.loss_channels * len(task.judged_steps)
 
 
 def _is_flat(rows: Sequence[Row], epochs: int) -> bool:
@@ -142,7 +164,7 @@ def train(
                 f"Attempt {number} stalled at epoch {runs[-1].state.epoch}: it begins again with other wiring, "
                 f"{left} epochs are left."
             )
-        own = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
+        own = attempt_of(config, number, left)
         folder = None if out is None else out / f"attempt-{number + 1}"
         last = number == restarts
         runs.append(attempt(own, folder, None if last else _hopeless(left, budget // population, config)))

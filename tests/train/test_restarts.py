@@ -21,6 +21,7 @@ from difflogic.train.session import GiveUp
 
 EPOCHS = 500
 PLAIN = presets.checkerboard()
+SEARCHED = PLAIN.with_(train={"hardening": 0.8, "harden_from": 101, "harden_to": 400, "settle_from": 400})
 GROWING = PLAIN.with_(train={"growth_until": [60, 100], "growth_sides": [8, 12], "growth_steps": [9, 14]})
 
 
@@ -68,6 +69,31 @@ def test_the_loss_of_a_cell_must_have_fallen_on_every_grid(losses: list[float], 
 @pytest.mark.parametrize(("epochs", "stalled"), [(249, False), (250, True)])
 def test_what_has_grown_and_is_late_is_given_up(epochs: int, stalled: bool) -> None:
     assert restarts.is_stalled(rows(*falling(epochs, 0.98)), EPOCHS, EPOCHS, GROWING) == stalled
+
+
+@pytest.mark.parametrize(
+    ("losses", "stalled"),
+    [
+        ([12.7] * 100, False),
+        ([12.9] * 100, True),
+        ([12.9] * 99, False),  # too early to say
+        ([64] * 90 + [12.7] * 10 + [64] * 250, False),  # later losses do not matter
+        ([12.7] * 99 + [math.nan], True),
+    ],
+)
+def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bool) -> None:
+    """By 512 values, of 2 samples of 16x16 cells."""
+    assert restarts.is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
+
+
+def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
+    alone = restarts.attempt_of(SEARCHED, 1, 250)
+    assert alone.seed == restarts.seed_of(SEARCHED.seed, 1)
+    train = alone.train
+    assert (train.epochs, train.harden_from, train.harden_to, train.settle_from) == (250, 51, 200, 200)
+    assert restarts.attempt_of(SEARCHED, 0, EPOCHS) == SEARCHED
+    cut = restarts.attempt_of(GROWING, 2, 250)
+    assert cut == GROWING.with_(seed=restarts.seed_of(GROWING.seed, 2), train={"epochs": 250})
 
 
 def test_what_is_late_or_not_finite_is_given_up() -> None:
