@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from difflogic import settling
 from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, PopulationModel, TrainState
+from difflogic.errors import CheckpointError
 from difflogic.train.contest import ContestModel, Decision
 from difflogic.train.growth import GrowingModel, open_growing
 from difflogic.train.placement import open_settler
 
 
 def open_training(engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState]) -> PopulationModel:
-    """The jobs on an engine, growing and settling as they say. Raises DeviceErrors."""
+    """The jobs on an engine, growing and settling as they say. Raises DeviceErrors, and CheckpointError."""
     if jobs[0].config.train.settle_from:
         return SettlingModel(engine, jobs, states)
     return open_growing(engine, jobs, states)
@@ -95,7 +96,13 @@ class _Search:
         self._job, self._waiting = job, waiting
         self._settler = open_settler(job)
         self._rounds = settling.rounds(job.config, len(job.probes))
-        costs = settling.fresh_costs(job.config, len(job.probes)) if state.costs is None else state.costs
+        fresh = settling.fresh_costs(job.config, len(job.probes))
+        costs = fresh if state.costs is None else state.costs
+        if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code looks no further
+            raise CheckpointError(
+                f"The checkpoint's costs must be {fresh.dtype} {list(fresh.shape)}, as its configuration says, "
+                f"got {costs.dtype} {list(costs.shape)}: use another checkpoint."
+            )
         self.state = replace(state, costs=costs)
 
     def train(self, epochs: int) -> None:

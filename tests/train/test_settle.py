@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from difflogic import checkpoint, presets, settling
 from difflogic.config import Config
 from difflogic.engine import Engine
-from difflogic.errors import ConfigError
+from difflogic.errors import CheckpointError, ConfigError
 from difflogic.train import restarts, start, tasks
 from difflogic.train.loop import Trainer
 from difflogic.train.placement import open_engine
@@ -130,3 +131,11 @@ def test_costs_rise_every_sixteen_rounds() -> None:
 def test_what_cannot_be_searched_is_one_sentence(name: str) -> None:
     with pytest.raises(ConfigError, match=r"^A search judges fresh starts that nothing damages: set settle_from to 0"):
         task_config(name, settle_from=1)
+
+
+def test_costs_of_another_size_are_refused(config: Config, engine: Engine) -> None:
+    """Which compiled code would read past the end of."""
+    member = start.fresh(config, None).members[0]
+    state = replace(member.state, epoch=5, costs=np.ones((1, 1, 2), dtype=np.uint32))
+    with pytest.raises(CheckpointError, match=r"costs must be uint32 \[1, 1, \d+\], as .*, got uint32 \[1, 1, 2\]"):
+        open_training(engine, [member.job], [state])
