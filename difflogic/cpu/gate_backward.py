@@ -45,20 +45,19 @@ def gate_backward(
     nodes: Array,
     slots: Array,
     d_patches: Array,
-    partials: Array,
+    moments: Array,
     losses: Array,
 ) -> None:
     """`d_patches[(at+1) % 2]` of all tiles becomes this tile's part of `d_patches[at % 2]`, both `[9*C * stride]`.
 
-    `partials [tiles, 4*G]` gets the moments `(sum d, sum d*a, sum d*b, sum d*a*b)` of the tile's cells added;
-    the last step, with which the pass begins, clears them first and takes its adjoint from the loss. On the way
-    a damaged cell's adjoint ends, and that of an earlier loss joins; see `Buffers` for `judged` and `kept`.
+    `moments [4*G]` gets `(sum d, sum d*a, sum d*b, sum d*a*b)` of the tile's cells added; the last step, with which
+    the pass begins, takes its adjoint from the loss. On the way a damaged cell's adjoint ends, and that of an earlier
+    loss joins; see `Buffers` for `judged` and `kept`.
     """
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for slot in range(program.accumulators):
         store(slots, slot * TILE, zeros())
     if at == grid.steps - 1:
-        partials[tile] = 0
         slots[program.outputs * TILE : (program.outputs + program.channels) * TILE] = 0
         stride = states.shape[1] // program.channels
         losses[tile] = loss(program, grid, tile, states[grid.steps], stride, grid.guard, targets, slots)
@@ -71,7 +70,7 @@ def gate_backward(
             losses[tile] += loss(program, grid, tile, judged[place], targets.shape[1], 0, targets, slots)
     if masks.size:
         _hold_back(program, tile, masks[at], slots)
-    _gates_backward(program, coefficients, nodes, slots, partials[tile])
+    _gates_backward(program, coefficients, nodes, slots, moments)
     stride = d_patches.shape[1] // program.patch_nodes
     for node in range(program.patch_nodes):
         store(d_patches[at % 2], node * stride + grid.guard + tile * TILE, load(slots, node * TILE))

@@ -15,12 +15,12 @@ def gradients(
 ) -> bool:
     """Gates `first` to `last`: `d_w = TABLE @ moments`, `d_logits = w * (d_w - sum(w * d_w))`, `w = probs`.
 
-    `partials [tiles, 4*G]` are summed tile after tile into `moments [4*G]`. True where every gradient is finite.
+    `partials [blocks, 4*G]` are summed block after block into `moments [4*G]`. True where every gradient is finite.
     """
     moments[4 * first : 4 * last] = 0
-    for tile in range(len(partials)):
+    for block in range(len(partials)):
         for index in range(4 * first, 4 * last):
-            moments[index] += partials[tile, index]
+            moments[index] += partials[block, index]
     c0, ca = load_kinds(table, 0), load_kinds(table, KINDS)
     cb, cab = load_kinds(table, 2 * KINDS), load_kinds(table, 3 * KINDS)
     zero = subtract(c0, c0)

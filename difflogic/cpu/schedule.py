@@ -1,6 +1,6 @@
 """A whole train step, or the parts of it that a call wants, by any number of threads.
 
-The work is a list of *phases*, in each of which every tile (or share of the gates) is one item:
+The work is a list of *phases*, in each of which every block of tiles (or share of the gates) is one item:
 
     prepare | forward step 0 .. T-1 | backward step T-1 .. 0 | gradients | commit | adamw
 
@@ -90,11 +90,11 @@ class Buffers(NamedTuple):
     d_patches: Array
     """float32 `[2, 9*C * stride]`: two steps in turn."""
     partials: Array
-    """float32 `[tiles, 4*G]`: moments."""
+    """float32 `[blocks, 4*G]`: moments."""
     losses: Array
     """float64 `[tiles]`."""
     finite: Array
-    """bool `[tiles]`: of a share of the gates, whether every gradient is finite."""
+    """bool `[blocks]`: of a share of the gates, whether every gradient is finite."""
     control: Array
     """uint32 `[8]`: see `difflogic.control`."""
     fire_rate: np.float32
@@ -120,7 +120,7 @@ def run(
 def _work(
     thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
-    items, each = grid.tiles, len(phases)
+    items, each = grid.blocks, len(phases)
     total = len(history) * each * items
     while True:
         ticket = fetch_add(counters, TAKEN, 1)
@@ -137,29 +137,34 @@ def _work(
 def _item(
     thread: int, kind: int, at: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array
 ) -> None:
+    first, last = _share(grid.tiles, item, grid.blocks)
     if kind == FORWARD:
-        gate_forward(
-            program, grid, at, item, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
-        )
-        leave(program, grid, at + 1, item, buffers.states, buffers.judged, buffers.kept)
+        for tile in range(first, last):
+            gate_forward(
+                program, grid, at, tile, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
+            )
+            leave(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept)
     elif kind == BACKWARD:
-        gate_backward(
-            program,
-            grid,
-            at,
-            item,
-            buffers.coefficients,
-            buffers.masks,
-            buffers.states,
-            buffers.targets,
-            buffers.judged,
-            buffers.kept,
-            buffers.nodes[thread],
-            buffers.slots[thread],
-            buffers.d_patches,
-            buffers.partials,
-            buffers.losses,
-        )
+        if at == grid.steps - 1:  # with which the pass begins
+            buffers.partials[item] = 0
+        for tile in range(first, last):
+            gate_backward(
+                program,
+                grid,
+                at,
+                tile,
+                buffers.coefficients,
+                buffers.masks,
+                buffers.states,
+                buffers.targets,
+                buffers.judged,
+                buffers.kept,
+                buffers.nodes[thread],
+                buffers.slots[thread],
+                buffers.d_patches,
+                buffers.partials[item],
+                buffers.losses,
+            )
     elif kind < FORWARD:
         _prepare(thread, kind, item, program, grid, buffers)
     else:
@@ -170,11 +175,13 @@ def _item(
 def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     if kind == TARGET:
         nodes = buffers.nodes[thread]
-        rule_target(grid, item, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets)
+        for tile in range(*_share(grid.tiles, item, grid.blocks)):
+            rule_target(grid, tile, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets)
     elif kind == DAMAGE:
-        leave(program, grid, 0, item, buffers.states, buffers.judged, buffers.kept)
+        for tile in range(*_share(grid.tiles, item, grid.blocks)):
+            leave(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept)
     else:
-        first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
+        first, last = _share(buffers.logits.size // KINDS, item, grid.blocks)
         coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
         if kind == DRAW:
             _draw(item, program, grid, buffers)
@@ -185,26 +192,26 @@ def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     """This epoch's hardened gates, start grids, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
     if buffers.pool.size:
-        first, last = _share(grid.batch, item, grid.tiles)
+        first, last = _share(grid.batch, item, grid.blocks)
         draw_pool(grid, channels, first, last, control, buffers.pool, buffers.places, start)
         start = buffers.fresh
-    seed_grid(grid, buffers.start, channels, item, grid.tiles, control, buffers.same, start)
+    seed_grid(grid, buffers.start, channels, item, grid.blocks, control, buffers.same, start)
     _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
     if buffers.hardening.peak:
         gates = buffers.logits.size // KINDS
-        first, last = _share(gates, item, grid.tiles)
+        first, last = _share(gates, item, grid.blocks)
         share = growing_share(buffers.hardening, control[c.EPOCH])
         harden(first, last, gates, share, key0, key1, buffers.table, buffers.logits, buffers.coefficients)
     if buffers.masks.size:
-        fire_mask(grid, item, grid.tiles, buffers.fire_rate, key0, key1, buffers.masks)
-    for index in range(item, len(buffers.kept), grid.tiles):
+        fire_mask(grid, item, grid.blocks, buffers.fire_rate, key0, key1, buffers.masks)
+    for index in range(item, len(buffers.kept), grid.blocks):
         draw_corners(grid, index, key0, key1, buffers.corners)
         write_kept(grid, index, buffers.damage_side, buffers.corners, buffers.kept)
 
 
 @inner
 def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array) -> None:
-    first, last = _share(buffers.logits.size // KINDS, item, grid.tiles)
+    first, last = _share(buffers.logits.size // KINDS, item, grid.blocks)
     if kind == GRADIENTS:
         buffers.finite[item] = gradients(
             first, last, buffers.table, buffers.partials, buffers.probs, buffers.moments, buffers.gradients
@@ -230,7 +237,7 @@ def _rank(program: Program, grid: Grid, buffers: Buffers) -> None:
 
 @inner
 def _write_back(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
-    first, end = _share(grid.batch, item, grid.tiles)
+    first, end = _share(grid.batch, item, grid.blocks)
     last, fresh = buffers.states[grid.steps], buffers.fresh
     write_back(grid, program.channels, first, end, last, fresh, buffers.worst, buffers.places, buffers.pool)
 

@@ -17,6 +17,9 @@ from difflogic.wiring import PATCH
 
 Array = npt.NDArray[Any]
 
+MAX_BLOCKS = 64
+"""More moments would not stay in a processor's cache, where every CA step adds to all of them."""
+
 
 class Grid(NamedTuple):
     """One batch of grids. A row of cells has a guard before it, so that shifted reads stay inside."""
@@ -27,6 +30,8 @@ class Grid(NamedTuple):
     cells_per_grid: int
     cells: int
     tiles: int
+    blocks: int
+    """Of consecutive tiles, whose moments are one sum: as many as tiles where these are few."""
     steps: int
     loss_channels: int
     guard: int
@@ -66,6 +71,7 @@ def make_grid(shape: Shape) -> Grid:
         cells_per_grid=shape.cells_per_grid,
         cells=shape.cells,
         tiles=tiles,
+        blocks=min(tiles, MAX_BLOCKS),
         steps=shape.steps,
         loss_channels=shape.loss_channels,
         guard=-(-(shape.width + 1) * 4 // LINE) * LINE // 4,

@@ -36,7 +36,7 @@ class Workspace:
         """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules."""
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape)
-        self.threads = min(threads, self.grid.tiles)
+        self.threads = min(threads, self.grid.blocks)
         self.buffers = self._buffers(circuit.gates, Optimizer.of(hyper or Hyper()), asynchronous, job)
         self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
@@ -72,9 +72,9 @@ class Workspace:
             nodes=aligned(self.threads, program.nodes * TILE),
             slots=aligned(self.threads, (program.slots + channels) * TILE),
             d_patches=aligned(2, program.patch_nodes * grid.stride),
-            partials=aligned(grid.tiles, 4 * gates),
+            partials=aligned(grid.blocks, 4 * gates),
             losses=aligned(grid.tiles, dtype=np.float64),
-            finite=aligned(grid.tiles, dtype=np.bool_),
+            finite=aligned(grid.blocks, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
             fire_rate=np.float32(1 if train is None else train.fire_rate),
             start=_start_kind(job),

@@ -61,6 +61,12 @@ def test_threads_change_no_bit(engine: CpuEngine, job: Job, threads: int) -> Non
     assert_same(train(CpuEngine(threads), job, start(job), 30), expected)
 
 
+def test_threads_change_no_bit_where_tiles_share_a_block(engine: CpuEngine) -> None:
+    job = make_job(batch=3, grid=(27, 27), steps=2, probes=1)
+    expected = train(engine, job, start(job), 3)
+    assert_same(train(CpuEngine(1), job, start(job), 3), expected)
+
+
 def test_metrics_come_once_in_order(engine: CpuEngine) -> None:
     model = engine.open_model(make_job(), start(make_job()))
     model.train(3)

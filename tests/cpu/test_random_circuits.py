@@ -24,6 +24,7 @@ OWN_CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "narrower than a tile, periodic": (drawn(23, channels=2, periodic=True), (3, 20, 3), 3, 1, True),
     "wider than a tile": (drawn(24, channels=1), (2, 3, 70), 2, 1, False),
     "wider than a tile, periodic": (drawn(25, channels=1, periodic=True), (2, 3, 70), 2, 1, False),
+    "more tiles than blocks, shared unevenly": (drawn(27, channels=1, kernels=1), (3, 27, 27), 2, 1, True),
     "more than 64 samples": (drawn(26, channels=1, kernels=1), (130, 3, 3), 2, 1, False),
 }
 
