@@ -71,14 +71,15 @@ def first_look(config: Config, epochs: int) -> int:
 def is_stalled(rows: Sequence[Row], left: int, epochs: int, config: Config) -> bool:
     """True where an attempt is of no promise or late, and another attempt could still be of use.
 
-    `epochs` are those of all attempts, `left` those that were left to this one when it began; `config` is the run's.
-    One that ends with a search is judged at the first look alone: what is left later is for that.
+    `epochs` are those of all attempts, `left` those that were left to this one when it began; `config` is its own.
+    One that ends with a search is judged at the first look alone, unless it searches by then: a search has no soft
+    loss, and needs what is left.
     """
     done, look = len(rows), first_look(config, epochs)
     if done < look or left <= 2 * look or left - done < look:
         return False
     if config.train.settle_from:
-        return not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
+        return config.train.settle_from >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
     if done >= (LATEST_GROWN if config.train.growth_until else LATEST) * epochs or not math.isfinite(
         _mean(rows[-MEAN_OF:])
     ):
@@ -167,7 +168,7 @@ def train(
         own = attempt_of(config, number, left)
         folder = None if out is None else out / f"attempt-{number + 1}"
         last = number == restarts
-        runs.append(attempt(own, folder, None if last else _hopeless(left, budget // population, config)))
+        runs.append(attempt(own, folder, None if last else _hopeless(own, budget // population)))
         if out is not None:
             _write(out, config, runs)
         if runs[-1].solved or runs[-1].interrupted is not None or runs[-1].state.epoch == left:
@@ -175,9 +176,9 @@ def train(
     return Attempts(tuple(runs))
 
 
-def _hopeless(left: int, epochs: int, config: Config) -> Callable[[Sequence[Member]], bool]:
+def _hopeless(config: Config, epochs: int) -> Callable[[Sequence[Member]], bool]:
     """Whether all members are stalled."""
-    return lambda members: all(is_stalled(member.metrics, left, epochs, config) for member in members)
+    return lambda members: all(is_stalled(member.metrics, config.train.epochs, epochs, config) for member in members)
 
 
 def _write(out: Path, config: Config, runs: Sequence[Run]) -> None:
