@@ -25,15 +25,15 @@ fn put(slot: u32, d: Quarters) {
 }
 
 // A product that no compiler joins with the sum that it goes into: with trails or without, the bits are the same.
-fn apart(product: vec4<f32>) -> vec4<f32> {
+fn unfused(product: vec4<f32>) -> vec4<f32> {
     return bitcast<vec4<f32>>(bitcast<vec4<u32>>(product) ^ vec4<u32>(shape.zero));
 }
 
 // `d * (own + both * other)`, plus what came before.
 fn sent(before: Quarters, d: Chunk, own: f32, both: f32, other: Quarters) -> Quarters {
     return Quarters(
-        before.q0 + apart(d[0] * (own + both * other.q0)), before.q1 + apart(d[1] * (own + both * other.q1)),
-        before.q2 + apart(d[2] * (own + both * other.q2)), before.q3 + apart(d[3] * (own + both * other.q3)));
+        before.q0 + unfused(d[0] * (own + both * other.q0)), before.q1 + unfused(d[1] * (own + both * other.q1)),
+        before.q2 + unfused(d[2] * (own + both * other.q2)), before.q3 + unfused(d[3] * (own + both * other.q3)));
 }
 
 // The gates in places from `begin` to `end` of a level.
