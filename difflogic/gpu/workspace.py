@@ -304,12 +304,13 @@ class Workspace:
         return Dispatch(kernel, pipeline, group, x, y)
 
     def under(self, schedule: Schedule) -> Workspace:
-        """The same memory under another schedule, of as many lanes: dispatches with other pipelines."""
+        """The same memory under another schedule, with as many lanes and gates in the same order: other pipelines."""
         ours = self.plan.schedule
         assert (schedule.lanes, schedule.memory) == (ours.lanes, ours.memory)
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
         other.plan = replace(self.plan, schedule=schedule)
+        assert other.plan.follows_trails == self.plan.follows_trails
         return other
 
     # use ----------------------------------------------------------------------------------------------
