@@ -362,9 +362,9 @@ class TrainConfig:
     precision: str = field(
         default="float32",
         metadata=told(
-            "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits (multiples "
-            "of 1/65535), which takes half the memory where they are kept; a gradient that is a small difference of "
-            "large sums can change by some thousandths of its layer's largest",
+            "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits within the "
+            "least and the largest of 16 cells, which takes 9/16 of the memory where they are kept; gradients change "
+            "by less than 1/2000 of their layer's largest, but for layers whose gradients have all but vanished",
             one_of(PRECISIONS),
         ),
     )

@@ -25,7 +25,7 @@ class Shape:
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
     half: bool = False
-    """Whether the backward pass sees the values of nodes in 16 bits, rounded to multiples of 1/65535."""
+    """Whether the backward pass sees the values of nodes in 16 bits: see `difflogic/reference/half.py`."""
 
     @property
     def judged_steps(self) -> tuple[int, ...]:

@@ -8,7 +8,7 @@
 // Twin: difflogic/reference/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
-//     nodes, LANES], numbers or 16 bits, or, where nodes are computed again, the state [chunks, C, 16] that they
+//     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state [chunks, C, 16] that they
 //     follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes), LANES] of slots and such
 //     nodes, scratch; partials [blocks, instances], by place.
 #import common/shape.wgsl
@@ -33,6 +33,7 @@ struct Edge {
 
 #import common/d_states.wgsl
 #import common/step.wgsl
+#import common/half.wgsl
 
 fn edge_index(model: u32, item: u32) -> u32 {
     return model * (shape.instances + shape.patch_nodes) + item;
@@ -65,16 +66,21 @@ fn state_value(index: u32) -> f32 {
     return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
 
-fn keep_half(node: u32, quarter: u32, value: vec4<f32>) {}
+// Values that were computed again become what the forward pass would have kept.
+fn halve(chunk: u32, base: u32, thread: u32) {
+    for (var node = worker(thread) * LANES; node < shape.nodes * LANES; node += workers() * LANES) {
+        let half = encode(values[base + node], real_cells(chunk));
+        for (var j = 0u; j < 4u; j++) { values[base + node][j] = decode(half.codes[j], half.range); }
+    }
+    chunk_barrier();
+}
 
 fn input(node: u32, quarter: u32) -> vec4<f32> {
-    if KEEP == 0u {
-        if HALF == 1u { return unpack_half(pack_half(values[node][quarter])); }
-        return values[node][quarter];
-    }
+    if KEEP == 0u { return values[node][quarter]; }
     if HALF == 0u { return bitcast<vec4<f32>>(kept[node][quarter]); }
-    let words = kept[node / 2u][node % 2u * 2u + quarter / 2u];
-    return unpack_half(select(words.xy, words.zw, quarter % 2u == 1u));
+    let codes = kept[node / 2u][node % 2u * 2u + quarter / 2u];
+    let range = code_words() + node;
+    return decode(select(codes.xy, codes.zw, quarter % 2u == 1u), kept[range / 16u][range / 4u % 4u][range % 4u]);
 }
 
 #import common/slots.wgsl
@@ -103,7 +109,10 @@ fn main(
             let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
             let cell = chunk * CELLS_PER_CHUNK;
             let first = part == 0u && at.step + 1u == shape.steps;
-            if KEEP == 0u { evaluate(model, chunk, base, thread); }
+            if KEEP == 0u {
+                evaluate(model, chunk, base, thread);
+                if HALF == 1u { halve(chunk, base, thread); }
+            }
             for (var item = worker(thread); item < shape.channels * 4u; item += workers()) {
                 values[outputs + item / 4u * LANES][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
             }

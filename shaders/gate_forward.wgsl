@@ -6,7 +6,8 @@
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
 //     state, next_state [chunks, C, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
-//     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] in 16 bits.
+//     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes, and
+//     then their ranges.
 #import common/shape.wgsl
 #import common/masks.wgsl
 
@@ -18,9 +19,10 @@
 @group(0) @binding(5) var<storage, read> state: array<f32>;
 @group(0) @binding(6) var<storage, read_write> next_state: array<f32>;
 @group(0) @binding(7) var<storage, read_write> values: array<Chunk>;
-@group(0) @binding(8) var<storage, read_write> kept: array<HalfChunk>;
+@group(0) @binding(8) var<storage, read_write> kept: array<u32>;
 
 #import common/step.wgsl
+#import common/half.wgsl
 
 // Forward every instance is in its own place.
 fn wire(model: u32, place: u32) -> vec2<u32> {
@@ -39,8 +41,16 @@ fn state_value(index: u32) -> f32 {
     return state[index];
 }
 
-fn keep_half(node: u32, quarter: u32, value: vec4<f32>) {
-    kept[node][quarter] = pack_half(value);
+// From the chunk's values, and to where they are kept.
+fn keep_half(chunk: u32, base: u32, to: u32, thread: u32) {
+    for (var node = worker(thread) * LANES; node < shape.nodes * LANES; node += workers() * LANES) {
+        let half = encode(values[base + node], real_cells(chunk));
+        for (var j = 0u; j < 4u; j++) {
+            kept[(to + node) * 8u + 2u * j] = half.codes[j].x;
+            kept[(to + node) * 8u + 2u * j + 1u] = half.codes[j].y;
+        }
+        kept[code_words() + to + node] = half.range;
+    }
 }
 
 @compute @workgroup_size(WG)
@@ -57,6 +67,7 @@ fn main(
         let base = first_place(select(workgroup.x, task, KEEP == 1u && HALF == 0u) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
+        if KEEP == 1u && HALF == 1u { keep_half(chunk, base, first_place(task * shape.nodes, lane), thread); }
         for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
             let channel = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;

@@ -66,8 +66,8 @@ def precision_option(function: Function) -> Function:
     return click.option(
         "--precision",
         type=click.Choice(["float32", "f16-storage"]),
-        help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in half the memory "
-        "[float32].",
+        help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in 9/16 of the "
+        "memory [float32].",
     )(function)
 
 

@@ -107,7 +107,8 @@ def _share(items: int, workers: int) -> int:
 def _forward(plan: Plan, kernel: str) -> int:
     """A chunk in gate_forward or hard_forward."""
     workers = plan.schedule.workers(kernel)
-    return _evaluate(plan, workers) + loop(_share(plan.layout.channels * 16, workers))
+    codes = kernel == "gate_forward" and plan.schedule.keep and plan.shape.half
+    return _evaluate(plan, workers) + loop(_share(plan.layout.channels * 16, workers)) + codes * _codes(plan, workers)
 
 
 def _evaluate(plan: Plan, workers: int) -> int:
@@ -120,7 +121,13 @@ def _evaluate(plan: Plan, workers: int) -> int:
 
 def _again(plan: Plan) -> int:
     """What gate_backward computes again where no nodes are kept."""
-    return 0 if plan.schedule.keep else _evaluate(plan, plan.schedule.workers("gate_backward"))
+    workers = plan.schedule.workers("gate_backward")
+    return 0 if plan.schedule.keep else _evaluate(plan, workers) + plan.shape.half * (_codes(plan, workers) + 1)
+
+
+def _codes(plan: Plan, workers: int) -> int:
+    """All nodes of a chunk to 16 bits."""
+    return loop(_share(plan.nodes, workers), 3 * loop(4))
 
 
 def _backward(plan: Plan, trails: Trails) -> int:

@@ -24,8 +24,8 @@ from difflogic.shape import Shape
 
 CHUNK = 16
 """Cells that one invocation treats at once."""
-HALF_BYTES = 2 * CHUNK
-"""Bytes of a chunk's values of one node in 16 bits."""
+HALF_BYTES = 2 * CHUNK + 4
+"""Bytes of a chunk's values of one node in 16 bits: codes, and a word for their range."""
 MAX_BLOCKS = 512
 """Partial sums per instance at most; above that, blocks grow."""
 MAX_LEVELS = 256
@@ -310,9 +310,11 @@ class Plan:
             "scratch": self._scratch_chunks() * chunk_bytes,
         }
         if self.schedule.keep:
-            sizes["kept"] = each * self.chunks * self.nodes * (HALF_BYTES if shape.half else chunk_bytes)
+            kept = each * self.chunks * self.nodes
+            # in whole chunks, as which the backward pass reads either
+            sizes["kept"] = _round_up(kept * HALF_BYTES, chunk_bytes) if shape.half else kept * chunk_bytes
         if not (self.schedule.keep and shape.half):
-            sizes["nothing"] = HALF_BYTES
+            sizes["nothing"] = 4
         if self.training:
             sizes |= {
                 "edges": each * (layout.instances + layout.patch_nodes) * 32,

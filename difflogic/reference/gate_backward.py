@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.layout import Layout
-from difflogic.reference.gate_forward import SIXTEEN_BITS, fires
+from difflogic.reference.gate_forward import fires
 from difflogic.reference.grid import gather_rows, sum_rows
 from difflogic.shape import Shape
 from difflogic.wiring import CENTRE, PATCH
@@ -31,8 +31,8 @@ def gate_backward(
     """`d_next [3*C, cells]`, what step `at+1` left, leads to `d_rows` of step `at`; `partials [I, 4]` is added to.
 
     For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
-    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `kept [N, cells]` are the step's nodes, perhaps in 16
-    bits, `values [slot_count, cells]` holds what instances send to the nodes they read.
+    `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `kept [N, cells]` are the step's nodes,
+    `values [slot_count, cells]` holds what instances send to the nodes they read.
     """
     d_state = gather_rows(shape, d_next)
     idle = None if masks is None else ~fires(shape, masks, at)
@@ -41,7 +41,7 @@ def gate_backward(
         span = slice(level.first_instance, level.first_instance + level.count)
         if level is not layout.levels[-1]:
             d_level = sum_slots(values, layout.fanout[layout.patch_nodes + span.start : layout.patch_nodes + span.stop])
-        a, b = (_widened(kept[layout.wires[span, side]]) for side in (0, 1))
+        a, b = (kept[layout.wires[span, side]] for side in (0, 1))
         _, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
         values[layout.slots[span, 0]] = d_level * (ca + cab * b)
         values[layout.slots[span, 1]] = d_level * (cb + cab * a)
@@ -51,10 +51,6 @@ def gate_backward(
     if idle is not None:
         d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
     d_rows[:] = sum_rows(shape, d_patches)
-
-
-def _widened(kept: Array) -> Array:
-    return kept / SIXTEEN_BITS if kept.dtype == np.uint16 else kept
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:

@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from difflogic.layout import Layout
 from difflogic.reference.grid import write_patches
+from difflogic.reference.half import decode, encode
 from difflogic.shape import Shape
 
 Array = npt.NDArray[Any]
-
-SIXTEEN_BITS = np.float32(65535)
-"""What 1 is in 16 bits."""
 
 
 def gate_forward(
@@ -30,7 +28,7 @@ def gate_forward(
 ) -> None:
     """`state -> next_state [C, cells]`, leaving every node's value in `values [N, cells]`.
 
-    `kept [N, cells]`, uint16, gets the same rounded, for the backward pass.
+    `kept [N, cells]` gets the same as 16 bits have it, for the backward pass.
     A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
     """
     write_patches(shape, state, values)
@@ -42,7 +40,7 @@ def gate_forward(
     new = values[-shape.channels :]
     next_state[:] = new if masks is None else np.where(fires(shape, masks, at), new, state)
     if kept is not None:
-        kept[:] = np.floor(np.clip(values, 0, 1) * SIXTEEN_BITS + values.dtype.type(0.5))
+        kept[:] = decode(*encode(values))
 
 
 def fires(shape: Shape, masks: Array, at: int) -> Array:

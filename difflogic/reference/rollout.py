@@ -62,13 +62,13 @@ def _soft_rollout(
 ) -> tuple[Array, Array]:
     """The states, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
 
-    `nodes [T, N, cells]` keeps every step's values, in 16 bits where it is uint16.
+    `nodes [T, N, cells]` gets every step's values as the backward pass sees them.
     """
     shape, layout = course.shape, course.layout
     states = np.empty((shape.steps + 1, *start.shape), dtype=start.dtype)
     states[0] = start
     d_judged = np.empty((len(shape.judged_steps) - 1, shape.loss_channels, shape.cells), dtype=start.dtype)
-    as_is = nodes is not None and nodes.dtype == start.dtype
+    as_is = nodes is not None and not shape.half
     scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
@@ -115,7 +115,7 @@ def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, 
 def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     shape, layout, dtype = course.shape, course.layout, start.dtype
     coefficients = _coefficients(logits)[0] if course.hardened is None else course.hardened
-    nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=np.uint16 if shape.half else dtype)
+    nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
     states, d_judged = _soft_rollout(course, coefficients, start, nodes, targets, loss_partials)
     d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns

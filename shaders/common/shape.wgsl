@@ -7,7 +7,6 @@
 
 alias Chunk = array<vec4<f32>, 4>;
 alias WordChunk = array<vec4<u32>, 4>;
-alias HalfChunk = array<vec2<u32>, 4>;  // two values of 16 bits to a word
 
 struct Shape {
     batch: u32, height: u32, width: u32, channels: u32,

@@ -1,6 +1,6 @@
 // The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/gate_forward.py
 // Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`, `gate_at(model, place, level)`,
-// `instance_at(model, place)`, `state_value(index)` and `keep_half(node, quarter, value)`.
+// `instance_at(model, place)` and `state_value(index)`.
 #import common/grid.wgsl
 #import common/states.wgsl
 #import common/tile.wgsl
@@ -8,17 +8,8 @@
 
 // 1: the forward pass keeps every node's value for the backward pass. 0: that computes them again.
 override KEEP: u32 = 1u;
-// 1: the backward pass sees node values in half as many bits, and so they are kept: as multiples of 1/65535, since
-// they lie between 0 and 1, where a 16-bit float knows 11 bits of them.
+// 1: the backward pass sees node values in 16 bits, and so they are kept.
 override HALF: u32 = 0u;
-
-fn pack_half(value: vec4<f32>) -> vec2<u32> {
-    return vec2<u32>(pack2x16unorm(value.xy), pack2x16unorm(value.zw));
-}
-
-fn unpack_half(words: vec2<u32>) -> vec4<f32> {
-    return vec4<f32>(unpack2x16unorm(words.x), unpack2x16unorm(words.y));
-}
 
 fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> f32 {
     if cell >= shape.cells { return 0.0; }
@@ -57,23 +48,16 @@ fn tree_value(t: Tree, c: array<vec4<f32>, 7>, quarter: u32) -> vec4<f32> {
 
 fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     let cell = chunk * CELLS_PER_CHUNK;
-    let to_keep = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
     for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-        let value = patch_values(model, cell + item % 4u * 4u, item / 4u);
-        values[base + item / 4u * LANES][item % 4u] = value;
-        if KEEP == 1u && HALF == 1u { keep_half(to_keep + item / 4u * LANES, item % 4u, value); }
+        values[base + item / 4u * LANES][item % 4u] = patch_values(model, cell + item % 4u * 4u, item / 4u);
     }
     chunk_barrier();
     if TREES == 1u {
         for (var tree = worker(thread); tree < trees(); tree += workers()) {
             let gates = tree_at(model, tree, base);
             let c = tree_coefficients(model, gates);
-            let node = shape.patch_nodes + tree;
-            for (var j = 0u; j < 4u; j++) {
-                let value = tree_value(gates, c, j);
-                values[base + node * LANES][j] = value;
-                if KEEP == 1u && HALF == 1u { keep_half(to_keep + node * LANES, j, value); }
-            }
+            let node = base + (shape.patch_nodes + tree) * LANES;
+            for (var j = 0u; j < 4u; j++) { values[node][j] = tree_value(gates, c, j); }
         }
         chunk_barrier();
     }
@@ -85,12 +69,8 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
             let c = coefficients[model * shape.gates + gate_at(model, place, level)];
             let a = from_nodes.x;
             let b = from_nodes.y;
-            let node = node_of(instance_at(model, place)) * LANES;
-            for (var j = 0u; j < 4u; j++) {
-                let value = gate(c, values[a][j], values[b][j]);
-                values[base + node][j] = value;
-                if KEEP == 1u && HALF == 1u { keep_half(to_keep + node, j, value); }
-            }
+            let node = base + node_of(instance_at(model, place)) * LANES;
+            for (var j = 0u; j < 4u; j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
         }
         chunk_barrier();
     }

@@ -19,6 +19,7 @@ from difflogic.gpu.trees import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.hardening import NO_HARDENING, Hardening
 from difflogic.layout import flat_layout
+from difflogic.reference.half import decode, encode
 from difflogic.shape import Hyper, Shape
 
 _SOME = (*SOFTWARE[:2], Schedule(16, 4), HARDWARE[0], HARDWARE[-1])
@@ -90,18 +91,33 @@ class Rig:
 
     def put_kept(self, step: int, nodes: np.ndarray) -> None:
         """What the forward pass kept of a step, `[M, nodes, cells]`."""
+        parts = [nodes]
+        if self.shape.half:
+            codes, ranges = zip(*map(encode, nodes), strict=True)
+            parts = [np.stack(codes), np.stack(ranges).repeat(16, axis=-1)[..., : self.shape.cells]]
+        placed = [self._tiled(part) for part in parts]
+        if self.shape.half:
+            placed[1] = placed[1][..., :1]
+        self.put(self.work.several["kept"][step], np.concatenate([part.reshape(-1).view(np.uint32) for part in placed]))
+
+    def _tiled(self, nodes: np.ndarray) -> np.ndarray:
+        """`[M, nodes, cells]` as it lies on the device, `[M, tiles, nodes, lanes, 16]`."""
         chunked = to_chunks(nodes.swapaxes(-1, -2), self.plan.chunks)  # [M, chunks, nodes, 16]
-        lanes = self.schedule.lanes
-        tiled = chunked.reshape(len(nodes), -1, lanes, *chunked.shape[2:])
-        self.put(self.work.several["kept"][step], tiled.swapaxes(2, 3))
+        tiled = chunked.reshape(len(nodes), -1, self.schedule.lanes, *chunked.shape[2:])
+        return np.ascontiguousarray(tiled.swapaxes(2, 3))
 
     def get_kept(self, step: int) -> np.ndarray:
-        """The same, uint16 where it is kept in 16 bits."""
-        lanes, dtype = self.schedule.lanes, np.uint16 if self.shape.half else np.float32
-        words = 16 * np.dtype(dtype).itemsize // 4
-        got = self.get(self.work.several["kept"][step], self.plan.chunks // lanes, self.plan.nodes, lanes, words)
-        chunked = np.ascontiguousarray(got.swapaxes(2, 3)).reshape(len(got), self.plan.chunks, self.plan.nodes, words)
-        return from_chunks(chunked.view(dtype), self.shape.cells).swapaxes(-1, -2)
+        """The same, as the backward pass sees it."""
+        plan, lanes = self.plan, self.schedule.lanes
+        words = np.frombuffer(self.device.queue.read_buffer(self.work.several["kept"][step]), dtype=np.uint32)
+        count = plan.models * plan.chunks * plan.nodes
+        values = words[: 16 * count].view(np.float32)
+        if self.shape.half:
+            codes, ranges = words[: 8 * count].view(np.uint16), words[8 * count : 9 * count]
+            values = decode(codes.reshape(-1, 16), ranges.reshape(-1, 1))
+        tiled = values.reshape(plan.models, -1, plan.nodes, lanes, 16).swapaxes(2, 3)
+        chunked = np.ascontiguousarray(tiled).reshape(plan.models, plan.chunks, plan.nodes, 16)
+        return from_chunks(chunked, self.shape.cells).swapaxes(-1, -2)
 
     def nodes_of(self, model: int, values: np.ndarray) -> np.ndarray:
         """Of all `[N, cells]` the values that a kernel writes down."""

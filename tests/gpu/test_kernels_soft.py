@@ -13,8 +13,9 @@ from difflogic.gpu.plan import Schedule
 from difflogic.layout import flat_layout
 from difflogic.reference.coefficients import coefficients
 from difflogic.reference.gate_backward import gate_backward
-from difflogic.reference.gate_forward import SIXTEEN_BITS, gate_forward
+from difflogic.reference.gate_forward import gate_forward
 from difflogic.reference.gradients import gradients
+from difflogic.reference.half import decode, encode
 from difflogic.reference.loss import loss
 from difflogic.shape import Shape
 from tests import tolerances
@@ -114,16 +115,14 @@ def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Sched
         assert r.plan.trees is trees
     for m in range(M):
         values, after = np.empty((r.layouts[m].nodes, shape.cells), dtype=np.float32), np.empty_like(start[m])
-        kept = np.empty(values.shape, dtype=np.uint16) if half else None
+        kept = np.empty_like(values) if half else None
         masked = None if masks is None else masks[m]
         gate_forward(shape, at, r.layouts[m], coefficients_of(drawn[m]), masked, start[m], after, values, kept)
         if kept is None:
             np.testing.assert_array_equal(nodes[m][: 9 * shape.channels], values[: 9 * shape.channels])
             np.testing.assert_allclose(nodes[m], r.nodes_of(m, values), **CLOSE)
         else:
-            np.testing.assert_allclose(
-                nodes[m].astype(int), r.nodes_of(m, kept), rtol=0, atol=tolerances.SIXTEEN_BITS_ATOL
-            )
+            np.testing.assert_allclose(nodes[m], r.nodes_of(m, kept), rtol=0, atol=tolerances.SIXTEEN_BITS_ATOL)
         np.testing.assert_allclose(got[m], after, **CLOSE)
 
 
@@ -160,12 +159,11 @@ def backward_inputs(
     shape, layout = r.shape, r.layouts[0]
     inputs = {
         "coefficients": np.stack([coefficients_of(circuit) for circuit in drawn]),
-        "nodes": uniform(rng, M, layout.nodes, shape.cells),
+        "kept": uniform(rng, M, layout.nodes, shape.cells),
         "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.window) - np.float32(0.5),
         "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
     }
-    if shape.half:
-        inputs["nodes"] = np.floor(inputs["nodes"] * SIXTEEN_BITS) / SIXTEEN_BITS
+    inputs["nodes"] = np.stack([decode(*encode(each)) for each in inputs["kept"]]) if shape.half else inputs["kept"]
     for nodes, coefs, layout, wiring in zip(
         inputs["nodes"], inputs["coefficients"], r.layouts, r.plan.wirings, strict=True
     ):
@@ -194,8 +192,7 @@ def test_gate_backward(
         layout = r.layouts[0]
         given = backward_inputs(r, drawn, rng, masks)
         nodes = given["nodes"]
-        written = np.stack([r.nodes_of(m, nodes[m]) for m in range(M)])
-        r.put_kept(at, np.rint(written * SIXTEEN_BITS).astype(np.uint16) if half else written)
+        r.put_kept(at, np.stack([r.nodes_of(m, given["kept"][m]) for m in range(M)]))
         r.put_d_rows(at + 1, given["d_next"])
         r.run(*r.work.backward_step(at))
         windows = r.get_d_rows(at)

@@ -1,4 +1,4 @@
-"""Nodes kept in 16 bits: half the bytes, nearly the same gradients, and the same ones whatever is kept."""
+"""Nodes kept in 16 bits: 9/16 of the bytes, nearly the same gradients, and the same ones whatever is kept."""
 
 from __future__ import annotations
 
@@ -58,6 +58,17 @@ def test_gradients_of_the_checkerboard_lose_little(device: Device) -> None:
     assert_share(got, expected, tolerances.HALF_GRADIENT_SHARE)
 
 
+def test_gradients_lose_little_where_they_are_hardest_to_keep(device: Device) -> None:
+    """While the checkerboard is learned: states are nearly alike, and gradients small differences of large sums."""
+    config = presets.checkerboard()
+    job = make_real_job(config, Circuit.initial(config.model, config.seed))
+    learner = CpuEngine().open_model(job, TrainState.initial(job))
+    learner.train(125)
+    state = learner.to_cpu()
+    half = make_real_job(config.with_(train=HALF), job.circuit)
+    assert_share(gradients(device, half, state), gradients(device, job, state), tolerances.HALF_GRADIENT_SHARE)
+
+
 def test_what_is_kept_changes_nothing(device: Device) -> None:
     """Nodes that are computed again are rounded as the kept ones are."""
     job = make_job(steps=5, **HALF)
@@ -79,11 +90,11 @@ def test_an_epoch_is_the_references(device: Device) -> None:
     model.close()
 
 
-def test_what_is_kept_is_half_as_large(device: Device) -> None:
+def test_what_is_kept_is_nearly_half_as_large(device: Device) -> None:
     exact, half = (plan_for(device, [make_job(**options)]) for options in ({}, HALF))
     assert exact.schedule.keep
     assert half.schedule.keep
-    assert 2 * half.buffer_bytes()["kept"] == exact.buffer_bytes()["kept"]
+    assert 36 * exact.buffer_bytes()["kept"] <= 64 * half.buffer_bytes()["kept"] < 37 * exact.buffer_bytes()["kept"]
 
 
 def test_the_cpu_engine_refuses() -> None:
