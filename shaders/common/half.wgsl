@@ -35,12 +35,13 @@ fn encode(values: Chunk, count: u32) -> Half {
     }
     let least = floor(min(min(low.x, low.y), min(low.z, low.w)));
     let largest = max(ceil(max(max(high.x, high.y), max(high.z, high.w))), least + 1.0);
+    let scale = 0.5 / (largest - least);
     var codes: array<vec2<u32>, 4>;
     for (var j = 0u; j < 4u; j++) {
         let units = clamp(clamp(values[j], vec4<f32>(), vec4<f32>(1.0)) * 65536.0, vec4<f32>(least), vec4<f32>(largest));
         let up = units - least;
         let down = largest - units;
-        let steps = vec4<u32>(sqrt(min(up, down) / (2.0 * (largest - least))) * 65535.0 + 0.5);
+        let steps = vec4<u32>(sqrt(min(up, down) * scale) * 65535.0 + 0.5);
         let each = select(TOP - steps, steps, up <= down);
         codes[j] = each.xz | (each.yw << vec2<u32>(16u));
     }
