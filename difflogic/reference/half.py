@@ -33,7 +33,9 @@ def encode(values: Array) -> tuple[Codes, Units]:
     least = np.floor(units.min(-1, keepdims=True)).clip(max=65535)
     largest = np.maximum(np.ceil(units.max(-1, keepdims=True)), least + 1)
     up, down = units - least, largest - units
-    steps = np.floor(np.sqrt(np.minimum(up, down) * (values.dtype.type(0.5) / (largest - least))) * 65535 + values.dtype.type(0.5))
+    steps = np.floor(
+        np.sqrt(np.minimum(up, down) * (values.dtype.type(0.5) / (largest - least))) * 65535 + values.dtype.type(0.5)
+    )
     codes = np.where(up <= down, steps, 65535 - steps).astype(np.uint16)
     ranges = least.astype(np.uint32) | (largest - 1).astype(np.uint32) << np.uint32(16)
     return codes.reshape(padded.shape)[:, :count], ranges[..., 0]
