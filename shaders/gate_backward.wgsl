@@ -66,15 +66,6 @@ fn state_value(index: u32) -> f32 {
     return bitcast<f32>(kept[index / CELLS_PER_CHUNK][index / 4u % 4u][index % 4u]);
 }
 
-// Values that were computed again become what the forward pass would have kept.
-fn halve(chunk: u32, base: u32, thread: u32) {
-    for (var node = worker(thread) * LANES; node < shape.nodes * LANES; node += workers() * LANES) {
-        let half = encode(values[base + node], real_cells(chunk));
-        for (var j = 0u; j < 4u; j++) { values[base + node][j] = decode(half.codes[j], half.range); }
-    }
-    chunk_barrier();
-}
-
 fn input(node: u32, quarter: u32) -> vec4<f32> {
     if KEEP == 0u { return values[node][quarter]; }
     if HALF == 0u { return bitcast<vec4<f32>>(kept[node][quarter]); }
@@ -126,7 +117,8 @@ fn main(
                 chunk_barrier();
             }
             if TREES == 1u {
-                for (var tree = worker(thread); tree < trees(); tree += workers()) {
+                let each = trees_in_a_row();
+                for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
                     tree_adjoints(model, tree, base, slots, sums, first);
                 }
                 chunk_barrier();

@@ -54,18 +54,26 @@ fn gate_words(model: u32, id: u32) -> vec4<u32> {
     return truth_words(gate_ids[model * shape.gates + id]);
 }
 
-fn evaluate_tree(model: u32, tree: u32, base: u32) {
-    let t = tree_at(model, tree, base);
+fn evaluate_trees(model: u32, tree: u32, base: u32) {
+    let t = tree_at(model, tree);
     let f = array<vec4<u32>, 7>(
         gate_words(model, t.left.x), gate_words(model, t.left.y), gate_words(model, t.right.x),
         gate_words(model, t.right.y), gate_words(model, t.below.x), gate_words(model, t.below.y),
         gate_words(model, t.root));
-    let out = base + (shape.patch_nodes + tree) * LANES;
-    for (var j = 0u; j < 4u; j++) {
-        let b = hard_nodes[t.centre][j];
-        let left = gate(f[4], gate(f[0], hard_nodes[t.a[0]][j], b), gate(f[1], hard_nodes[t.a[1]][j], b));
-        let right = gate(f[5], gate(f[2], hard_nodes[t.a[2]][j], b), gate(f[3], hard_nodes[t.a[3]][j], b));
-        hard_nodes[out][j] = gate(f[6], left, right);
+    for (var one = tree; one < tree + trees_in_a_row(); one++) {
+        let channel = one % shape.channels;
+        let centre = patch_at(channel, CENTRE, base);
+        let a0 = patch_at(channel, t.a[0], base);
+        let a1 = patch_at(channel, t.a[1], base);
+        let a2 = patch_at(channel, t.a[2], base);
+        let a3 = patch_at(channel, t.a[3], base);
+        let out = base + (shape.patch_nodes + one) * LANES;
+        for (var j = 0u; j < 4u; j++) {
+            let b = hard_nodes[centre][j];
+            let left = gate(f[4], gate(f[0], hard_nodes[a0][j], b), gate(f[1], hard_nodes[a1][j], b));
+            let right = gate(f[5], gate(f[2], hard_nodes[a2][j], b), gate(f[3], hard_nodes[a3][j], b));
+            hard_nodes[out][j] = gate(f[6], left, right);
+        }
     }
 }
 
@@ -86,7 +94,10 @@ fn main(
         }
         chunk_barrier();
         if TREES == 1u {
-            for (var tree = worker(thread); tree < trees(); tree += workers()) { evaluate_tree(model, tree, base); }
+            let each = trees_in_a_row();
+            for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
+                evaluate_trees(model, tree, base);
+            }
             chunk_barrier();
         }
         for (var l = shape.tree_levels; l < shape.levels; l++) {

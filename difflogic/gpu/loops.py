@@ -114,7 +114,8 @@ def _forward(plan: Plan, kernel: str) -> int:
 def _evaluate(plan: Plan, workers: int) -> int:
     """All nodes of a chunk: patches, trees, then level after level."""
     layout, after = plan.layout, plan.wirings[0].tree_levels
-    trees = loop(_share(layout.levels[after - 1].count, workers), loop(4)) if after else 0
+    row = layout.channels if workers == 1 else 1
+    trees = loop(_share(layout.levels[after - 1].count // row, workers), loop(row, loop(4))) if after else 0
     levels = sum(1 + loop(_share(level.count, workers), loop(4)) for level in layout.levels[after:]) + 1
     return loop(_share(layout.patch_nodes * 4, workers), loop(4)) + trees + levels
 
@@ -147,7 +148,7 @@ def _backward(plan: Plan, trails: Trails) -> int:
         else:
             total += 2 + _worst(slots + 6, workers)
     if after:
-        total += 1 + _worst(2 + 4 * (instances[: layout.levels[after - 1].count] + 2), workers)
+        total += 1 + _worst(4 + 4 * (instances[: layout.levels[after - 1].count] + 2), workers)
     rows = patches.reshape(-1, 3).sum(axis=1) + 3 + 1 + loop(16)
     rows[1::3] += loop(4, d_states)
     return total + 1 + _worst(rows, workers)

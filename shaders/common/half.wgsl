@@ -1,7 +1,7 @@
 // Node values in 16 bits, for the backward pass: 16 cells of a node share a range, and a value's code counts from the
 // end of it that is nearer, in steps that grow with the distance. Twin: difflogic/reference/half.py
 // In a buffer, all codes come first, two to a word and eight words to a chunk; a word for each range follows.
-// Needs `shape`.
+// Needs `shape`, `values`.
 
 const TOP = 65535u;
 
@@ -58,4 +58,13 @@ fn decode(codes: vec2<u32>, range: u32) -> vec4<f32> {
     let width = largest - least;
     let way = width * (square >> vec4<u32>(16u)) + ((width * (square & vec4<u32>(TOP))) >> vec4<u32>(16u));
     return vec4<f32>(select((largest << 15u) - way, (least << 15u) + way, each == steps)) * 0x1p-31;
+}
+
+// Values that were computed again become what the forward pass would have kept.
+fn halve(chunk: u32, base: u32, thread: u32) {
+    for (var node = worker(thread) * LANES; node < shape.nodes * LANES; node += workers() * LANES) {
+        let half = encode(values[base + node], real_cells(chunk));
+        for (var j = 0u; j < 4u; j++) { values[base + node][j] = decode(half.codes[j], half.range); }
+    }
+    chunk_barrier();
 }

@@ -39,10 +39,10 @@ fn tree_coefficients(model: u32, t: Tree) -> array<vec4<f32>, 7> {
 }
 
 // A root's value in four cells.
-fn tree_value(t: Tree, c: array<vec4<f32>, 7>, quarter: u32) -> vec4<f32> {
-    let b = values[t.centre][quarter];
-    let left = gate(c[4], gate(c[0], values[t.a[0]][quarter], b), gate(c[1], values[t.a[1]][quarter], b));
-    let right = gate(c[5], gate(c[2], values[t.a[2]][quarter], b), gate(c[3], values[t.a[3]][quarter], b));
+fn tree_value(a: array<u32, 4>, centre: u32, c: array<vec4<f32>, 7>, quarter: u32) -> vec4<f32> {
+    let b = values[centre][quarter];
+    let left = gate(c[4], gate(c[0], values[a[0]][quarter], b), gate(c[1], values[a[1]][quarter], b));
+    let right = gate(c[5], gate(c[2], values[a[2]][quarter], b), gate(c[3], values[a[3]][quarter], b));
     return gate(c[6], left, right);
 }
 
@@ -53,11 +53,19 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     }
     chunk_barrier();
     if TREES == 1u {
-        for (var tree = worker(thread); tree < trees(); tree += workers()) {
-            let gates = tree_at(model, tree, base);
-            let c = tree_coefficients(model, gates);
-            let node = base + (shape.patch_nodes + tree) * LANES;
-            for (var j = 0u; j < 4u; j++) { values[node][j] = tree_value(gates, c, j); }
+        let each = trees_in_a_row();
+        for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
+            let t = tree_at(model, tree);
+            let c = tree_coefficients(model, t);
+            for (var one = tree; one < tree + each; one++) {
+                let channel = one % shape.channels;
+                let centre = patch_at(channel, CENTRE, base);
+                let a = array<u32, 4>(
+                    patch_at(channel, t.a[0], base), patch_at(channel, t.a[1], base),
+                    patch_at(channel, t.a[2], base), patch_at(channel, t.a[3], base));
+                let node = base + (shape.patch_nodes + one) * LANES;
+                for (var j = 0u; j < 4u; j++) { values[node][j] = tree_value(a, centre, c, j); }
+            }
         }
         chunk_barrier();
     }

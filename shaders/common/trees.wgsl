@@ -6,15 +6,13 @@
 // 1: perception begins with trees, which are computed before all other levels.
 override TREES: u32 = 0u;
 
-// The gates of a tree, and where the patch values lie that its leaves read.
+// The gates of a tree, and which cells of the patch its leaves read: the same for every channel.
 struct Tree {
-    channel: u32,
     root: u32,
     below: vec2<u32>,  // the gates that the root reads
     left: vec2<u32>,   // those that they read: the leaves
     right: vec2<u32>,
     a: array<u32, 4>,  // what the leaves read besides the cell itself
-    centre: u32,
 }
 
 fn trees() -> u32 {
@@ -27,19 +25,26 @@ fn in_tree(level: u32, id: u32, channel: u32) -> u32 {
     return row.x + (id - row.z) * row.w + channel;
 }
 
-// Trees are numbered by root, and for each root by channel; `base`: where the patch begins.
-fn tree_at(model: u32, tree: u32, base: u32) -> Tree {
-    let channel = tree % shape.channels;
+// Trees are numbered by root, and for each root by channel. An invocation that has a chunk to itself takes all of a root
+// in a row: what they share it loads once.
+fn trees_in_a_row() -> u32 {
+    return select(1u, shape.channels, workers() == 1u);
+}
+
+fn tree_at(model: u32, tree: u32) -> Tree {
     let root = shape.level_table[2].z + tree / shape.channels;
-    let below = wire(model, in_tree(2u, root, channel));
-    let left = wire(model, in_tree(1u, below.x, channel));
-    let right = wire(model, in_tree(1u, below.y, channel));
+    let below = wire(model, in_tree(2u, root, 0u));
+    let left = wire(model, in_tree(1u, below.x, 0u));
+    let right = wire(model, in_tree(1u, below.y, 0u));
     let a = array<u32, 4>(
-        wire(model, in_tree(0u, left.x, channel)).x * LANES + base,
-        wire(model, in_tree(0u, left.y, channel)).x * LANES + base,
-        wire(model, in_tree(0u, right.x, channel)).x * LANES + base,
-        wire(model, in_tree(0u, right.y, channel)).x * LANES + base);
-    return Tree(channel, root, below, left, right, a, (channel * PATCH + CENTRE) * LANES + base);
+        wire(model, in_tree(0u, left.x, 0u)).x, wire(model, in_tree(0u, left.y, 0u)).x,
+        wire(model, in_tree(0u, right.x, 0u)).x, wire(model, in_tree(0u, right.y, 0u)).x);
+    return Tree(root, below, left, right, a);
+}
+
+// Where a channel's value of a cell of the patch lies; `base`: where the patch begins.
+fn patch_at(channel: u32, f: u32, base: u32) -> u32 {
+    return (channel * PATCH + f) * LANES + base;
 }
 
 // The node of an instance that has one.
