@@ -38,6 +38,8 @@ class Bench:
 
 def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> list[Bench]:
     """The engines asked for, or all that can be opened. Raises as `placement.place` does for one asked for."""
+    if require_hardware:
+        selectors = selectors or ("gpu",)
     if selectors:
         return [_bench(name, placement.open_engine(name, require_hardware)) for name in dict.fromkeys(selectors)]
     opened = []

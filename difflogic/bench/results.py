@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from difflogic import files
 from difflogic.errors import UsageError
 
 FORMAT = 2
@@ -47,15 +49,19 @@ class Results:
         return json.dumps(self.data, indent=1, allow_nan=False) + "\n"
 
     def save(self, path: Path) -> None:
-        """Write the file; the folder must exist."""
-        path.write_text(self.to_json(), encoding="utf-8")
+        """Write the file, whole or not at all; the folder must exist. What is no file, say a pipe, is written to."""
+        data = self.to_json().encode()
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            files.write_atomically(path, data)
 
     @classmethod
     def load(cls, path: Path) -> Results:
         """Raises UsageError where it is not a results file of this version."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"{path} cannot be read as a results file of difflogic bench: {error}.") from error
         if not isinstance(data, dict) or "format" not in data:
             raise UsageError(f"{path} is not a results file of difflogic bench: it has no format.")
@@ -66,4 +72,29 @@ class Results:
         missing = {"machine", "engines", "cases", "skipped"} - set(data)
         if missing:
             raise UsageError(f"{path} is not a complete results file: {', '.join(sorted(missing))} missing.")
+        if wrong := _damage(data):
+            raise UsageError(f"{path} is damaged: {wrong}. Measure it again.")
         return cls(data)
+
+
+TIMES = ("median_ms", "min_ms", "max_ms", "gate_evaluations")
+"""What a comparison reads of each case: positive numbers."""
+
+
+def _damage(data: dict[str, Any]) -> str | None:
+    """What no results file says, in words; None where all that a comparison reads is there."""
+    engines, cases = data["engines"], data["cases"]
+    if not (isinstance(data["machine"], dict) and isinstance(engines, dict) and isinstance(cases, list)):
+        return "the machine, the engines or the cases are none"
+    for index, line in enumerate(cases):
+        if not (isinstance(line, dict) and isinstance(line.get("case"), str)):
+            return f"its case {index} has no name"
+        if not (isinstance(line.get("engine"), str) and isinstance(engines.get(line["engine"]), dict)):
+            return f"the engine of {line['case']} is not described"
+        if bad := [name for name in TIMES if not _is_positive(line.get(name))]:
+            return f"{', '.join(bad)} of {line['case']} should be a positive number"
+    return None
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf

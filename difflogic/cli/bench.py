@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import json_option
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.bench.compare import Ratio
     from difflogic.bench.results import Line, Results
 
 FILE = click.Path(path_type=Path, dir_okay=False)
+PICTURES = (".png", ".svg", ".pdf")
 FAILED = 1
 
 
@@ -101,6 +103,7 @@ def _measure(
     from difflogic.bench.engines import open_benches
 
     selected = cases.select(patterns, quick)
+    _check_places(out, picture)
     effort = runner.QUICK if quick else runner.Effort()
     effort = replace(effort, rounds=rounds or effort.rounds)
     say = (lambda text: None) if as_json else _progress
@@ -111,6 +114,15 @@ def _measure(
     if picture:
         scaling.draw(results, picture)
     return results
+
+
+def _check_places(out: Path | None, picture: Path | None) -> None:
+    """Before minutes are spent. Raises UsageError where a file could not be written in the end."""
+    for path in (out, picture):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise UsageError(f"There is no folder {path.absolute().parent} to write {path.name} to: make it first.")
+    if picture is not None and picture.suffix.lower() not in PICTURES:
+        raise UsageError(f"--picture draws {', '.join(PICTURES)}: {picture} is named as none of them.")
 
 
 def _progress(text: str) -> None:

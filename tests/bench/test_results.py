@@ -47,6 +47,52 @@ def test_what_is_no_results_file(text: str, sentence: str, tmp_path: Path) -> No
     assert str(caught.value).startswith(f"{path} {sentence}")
 
 
+def test_a_saved_file_is_whole_or_absent(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results.save(tmp_path / "a.json")
+    monkeypatch.setattr("os.write", _full)
+    with pytest.raises(OSError, match="full"):
+        changed(results, "cases", to=[]).save(tmp_path / "a.json")
+    assert Results.load(tmp_path / "a.json").data == results.data
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_what_is_no_file_is_written_to(results: Results) -> None:
+    results.save(Path("/dev/null"))
+    assert not Path("/dev/null").is_file()
+
+
+def _full(*_: object) -> int:
+    raise OSError("the disk is full")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        (("cases",), 5, "the machine, the engines or the cases are none"),
+        (("machine",), [], "the machine, the engines or the cases are none"),
+        (("cases", 1), {}, "its case 1 has no name"),
+        (("engines",), {}, "the engine of train/a is not described"),
+        (("cases", 0, "median_ms"), "x", "median_ms of train/a should be a positive number"),
+        (("cases", 0, "max_ms"), 0, "max_ms of train/a should be a positive number"),
+        (("cases", 0, "gate_evaluations"), None, "gate_evaluations of train/a should be a positive number"),
+    ],
+)
+def test_a_damaged_file(
+    path: tuple[str | int, ...], value: object, sentence: str, results: Results, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.json"
+    changed(results, *path, to=value).save(file)
+    with pytest.raises(UsageError) as caught:
+        Results.load(file)
+    assert str(caught.value) == f"{file} is damaged: {sentence}. Measure it again."
+
+
+def test_a_file_that_is_nothing_but_brackets(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="cannot be read"):
+        Results.load(tmp_path / "a.json")
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         Results.load(tmp_path / "none.json")

@@ -13,6 +13,7 @@ from difflogic.bench import cases
 from difflogic.bench.results import Results
 from difflogic.cli import table
 from difflogic.cli.main import main
+from difflogic.errors import NoAdapterError
 from tests.bench.made_up import TINY, line, make_results
 from tests.train.tiny import tiny_config
 
@@ -72,6 +73,35 @@ def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("Error: No case 'no/such': expected one of train/tiny")
     assert main(["bench", "--engine", "abacus"]) == 2
     assert "Unknown engine 'abacus'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "sentence"),
+    [
+        ("--out", "none/a.json", "There is no folder "),
+        ("--picture", "none/a.png", "There is no folder "),
+        ("--picture", "a.txt", "--picture draws .png, .svg, .pdf: "),
+    ],
+)
+def test_nothing_is_measured_that_could_not_be_written(
+    option: str, file: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *QUICKLY, option, str(tmp_path / file)]) == 2
+    assert capsys.readouterr().err.startswith(f"Error: {sentence}")
+
+
+def test_required_hardware_is_required_of_the_default_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = []
+
+    def refuse(name: str, require_hardware: bool = False) -> None:
+        opened.append((name, require_hardware))
+        raise NoAdapterError("no hardware")
+
+    monkeypatch.setattr("difflogic.train.placement.open_engine", refuse)
+    assert main(["bench", "--quick", "--require-hardware"]) == 1
+    assert opened == [("gpu", True)]
 
 
 def test_a_wrong_engine_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
