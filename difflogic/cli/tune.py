@@ -10,6 +10,7 @@ import click
 
 from difflogic.cli import target
 from difflogic.cli.options import json_option
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.train.tuning import Outcome
@@ -37,9 +38,13 @@ def command(adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **op
     from difflogic.train import trust
     from difflogic.train.tuning import Tuner, sizes_of
 
+    if reset and dry_run:
+        raise UsageError("--reset forgets what was stored, and --dry-run changes nothing: give one of them.")
     chosen = select_adapter(adapter)
     if reset:
-        click.echo(f"Forgot {tuned.reset(chosen)} result(s) of {chosen.name}.")
+        forgotten = tuned.reset(chosen)
+        report = json.dumps({"adapter": chosen.name, "forgotten": forgotten})
+        click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}.")
         return
     config = target.work(options)
     trust.require(chosen)

@@ -125,7 +125,7 @@ class GpuEngine:
         if most_at_once(self.device, jobs) < len(jobs):
             return None  # nothing was tuned for work that does not fit
         plan = plan_for(self.device, jobs)
-        stored = tuned.lookup(self.device.adapter, plan)
+        stored = tuned.lookup(self.device.adapter, self.device.limits, plan)
         if stored is None or stored.schedule.memory != plan.schedule.memory:
             return None  # another memory plan was tuned than the one that memory allows now
         allowed = max(plan.total_bytes(), plan.affordable(self.device.max_memory))

@@ -8,8 +8,10 @@ A schedule holds for one adapter, driver, set of shaders and shape of work. An e
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.plan import Plan, Schedule
 from difflogic.gpu.shaders import shader_hash
@@ -37,12 +39,16 @@ def key_of(adapter: Adapter, plan: Plan) -> str:
     return kept_key(adapter.name, adapter.backend, adapter.driver, shader_hash(), work)
 
 
-def lookup(adapter: Adapter, plan: Plan) -> Tuned | None:
-    """The stored result for this work; None, with a sentence, where it is no schedule."""
+def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | None:
+    """The stored result for this work; None, with a sentence, where it is no schedule, or none for these limits."""
     entry = TUNING.read().get(key_of(adapter, plan))
     try:
-        return None if entry is None else _tuned(entry)
-    except (ValueError, TypeError, KeyError) as error:
+        if entry is None:
+            return None
+        found = _tuned(entry)
+        dataclasses.replace(plan, schedule=found.schedule).check(limits, adapter.limits_loops)
+        return found
+    except (LimitError, ValueError, TypeError, KeyError) as error:
         tell(f"The entry of {adapter.name} in {TUNING.path} cannot be used ({error}) and is ignored.")
         return None
 
@@ -61,7 +67,7 @@ def _tuned(entry: Entry) -> Tuned:
     schedule = Schedule(**entry["schedule"])
     for field in dataclasses.fields(schedule):
         number = getattr(schedule, field.name)
-        if not isinstance(number, int) or not 0 <= number <= 1024:
+        if isinstance(number, bool) != (field.name == "keep") or not isinstance(number, int) or not 0 <= number <= 1024:
             raise ValueError(f"{field.name} is {number!r}")
     if not schedule.is_sound():
         raise ValueError(f"no schedule: {schedule}")

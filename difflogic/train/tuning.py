@@ -77,7 +77,7 @@ class Tuner:
     def run(self, dry_run: bool = False) -> Outcome:
         """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""
         default = self.plan.schedule
-        known = tuned.lookup(self.device.adapter, self.plan)
+        known = tuned.lookup(self.device.adapter, self.device.limits, self.plan)
         if known is not None or dry_run:
             return Outcome(default, known, 0)
         self._verify_against_reference()

@@ -168,18 +168,29 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
     cache.parent.mkdir(parents=True)
     cache.write_text(content)
     plan = Tuner(device, config, lambda _: None).plan
-    assert tuned.lookup(device.adapter, plan) is None
+    assert tuned.lookup(device.adapter, device.limits, plan) is None
     assert f"difflogic: The file {cache} cannot be used" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("schedule", [{"wg": 9}, {"wg": 9, "lanes": 2}, {"wg": "8", "lanes": 8}, {"lanes": 0, "wg": 8}])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        {"wg": 9},
+        {"wg": 9, "lanes": 2},
+        {"wg": "8", "lanes": 8},
+        {"lanes": 0, "wg": 8},
+        {"lanes": True, "wg": True},
+        {"lanes": 8, "wg": 8, "keep": 7},
+        {"lanes": 1, "wg": 1024},  # sound, but for another device
+    ],
+)
 def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
     schedule: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = Tuner(device, config, lambda _: None).plan
     entry = {"adapter": device.adapter.name, "schedule": schedule, "default_ms": 1, "tuned_ms": 1}
     tuned.TUNING.write(tuned.key_of(device.adapter, plan), entry)
-    assert tuned.lookup(device.adapter, plan) is None
+    assert tuned.lookup(device.adapter, device.limits, plan) is None
     assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
 
@@ -208,5 +219,9 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert "times as fast as the default" in capsys.readouterr().out
     assert main(["tune", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"] == 0
+    assert main(["tune", "--reset", "--dry-run"]) == 2
+    assert "--reset forgets what was stored, and --dry-run changes nothing" in capsys.readouterr().err
     assert main(["tune", "--reset"]) == 0
     assert capsys.readouterr().out.startswith("Forgot 1 result(s) of ")
+    assert main(["tune", "--reset", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["forgotten"] == 0
