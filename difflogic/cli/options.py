@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -86,7 +87,7 @@ def megabytes(text: str) -> int:
         value = float(text)
     except ValueError:
         value = 0
-    if not value > 0:
+    if not 0 < value < math.inf:
         raise click.BadParameter(f"{text!r} is not a positive number of MB.")
     return round(value * 1e6)
 

@@ -100,6 +100,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--population", "0"], "population must be a whole number of at least 1, got 0."),
         (["--batch", "0"], "batch must be a whole number of at least 1, got 0."),
         (["--max-memory", "none"], "'none' is not a positive number of MB."),
+        (["--max-memory", "inf"], "'inf' is not a positive number of MB."),
     ],
 )
 def test_bad_input(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
