@@ -16,15 +16,26 @@ from difflogic.engine import PopulationModel, TrainingModel
 PHASES = {
     "prepare": "start",
     "seed_grid": "start",
+    "seed_boards": "start",
+    "same_start": "start",
+    "draw_pool": "start",
+    "rule_target": "start",
+    "draw_corners": "start",
     "fire_mask": "start",
     "harden": "start",
     "coefficients": "forward",
     "gate_forward": "forward",
+    "damage": "forward",
+    "judge": "loss",
     "loss": "loss",
     "gate_backward": "backward",
+    "d_damage": "backward",
+    "d_judge": "backward",
     "gradients": "gradients",
     "commit": "update",
     "adamw": "update",
+    "sample_losses": "pool",
+    "write_back": "pool",
 }
 """The phase of a train step that each kernel belongs to."""
 

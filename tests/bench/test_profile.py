@@ -8,12 +8,13 @@ import json
 import numpy as np
 import pytest
 
-from difflogic.bench.profile import UNKNOWN, Part, Profile, can_profile, profile
+from difflogic.bench.profile import PHASES, UNKNOWN, Part, Profile, can_profile, profile
 from difflogic.circuit import Circuit
 from difflogic.engine import TrainingModel, TrainState
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.kernels import KERNELS as KERNELS_ON_GPU
 from difflogic.train.placement import open_engine
 from difflogic.train.tasks import make_job
 from tests.train.tiny import tiny_config
@@ -50,6 +51,11 @@ def test_parts(name: str) -> None:
     data = json.loads(json.dumps(found.to_dict()))
     assert data["dispatches"] == sum(counts.values())
     model.close()
+
+
+def test_every_kernel_of_training_has_a_phase() -> None:
+    judging = {"pack", "hard_damage", "hard_forward", "hard_loss"}
+    assert set(KERNELS_ON_GPU) - set(PHASES) == judging
 
 
 def test_a_profiled_step_trains(name: str) -> None:
