@@ -113,8 +113,10 @@ def _rivals() -> str:
             ratio = "" if line["ratio_to_ours"] is None else f"{line['ratio_to_ours']:.1f}"
             cells = [RIVALS[line["contender"]], line["device"], machine(line)]
             rows.append([*cells, milliseconds(line["median_ms"]), ratio, f"{line['peak_mb']} MB"])
-        if not here:
-            rows.append(["all", "a processor" if place == "cpu" else "a hardware GPU", OPEN, "", "", ""])
+        measured = {line["contender"] for line in here}
+        missing = [words for name, words in RIVALS.items() if name not in measured] if measured else ["all"]
+        where = "a processor" if place == "cpu" else "a hardware GPU"
+        rows += [[words, where, OPEN, "", "", ""] for words in missing]
     return table(["contender", "on", "machine", "time", "ours is so many times as fast", "memory"], rows)
 
 
@@ -172,7 +174,7 @@ A `train` step is start grids, all CA steps forward and backward, and AdamW; `ju
 batch and of 32 probe grids after every step; `hard` is that evaluation alone. Medians of rounds in turns:
 
 {_steps()}
-As the work grows; one step of the largest, with a batch of 1 and every state kept, no more:
+As the work grows; one step of the largest, with a batch of 1 and every second state kept, no more:
 
 {_growth()}
 The same train step with the hard loss of its batch, beside others on the same machine in the same run:

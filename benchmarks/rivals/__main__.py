@@ -128,7 +128,11 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.names) - set(CONTENDERS):
         parser.error(f"unknown: {', '.join(unknown)}; expected {', '.join(CONTENDERS)}")
+    if options.rounds < 1:
+        parser.error(f"--rounds takes at least 1, got {options.rounds}")
     lines = run(options.names or list(CONTENDERS), "gpu" if options.gpu else "cpu", options.rounds)
+    if not lines:
+        raise SystemExit("Nothing could be measured.")
     ours = next((line["median_ms"] for line in lines if line["contender"] == "difflogic"), None)
     for line in lines:
         line["ratio_to_ours"] = None if ours is None else round(line["median_ms"] / ours, 2)

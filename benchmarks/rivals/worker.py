@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from benchmarks.rivals.problem import Problem, complaint
 from difflogic.bench.memory import own_peak_bytes
+from difflogic.errors import DeviceError
 
 CONTENDERS = {
     "difflogic": "train step and hard evaluation of the batch and 32 probes",
@@ -38,7 +39,7 @@ class Ours:
     def __init__(self, problem: Problem, on_gpu: bool) -> None:
         from difflogic.train.placement import open_engine
 
-        engine = open_engine("gpu" if on_gpu else "cpu")
+        engine = open_engine("gpu" if on_gpu else "cpu", require_hardware=on_gpu)
         self.model = engine.open_model(problem.job, problem.state)
         self.device = f"{self.model.info.adapter}, {self.model.info.driver}"
 
@@ -73,11 +74,19 @@ def open_verified(name: str, on_gpu: bool, expected: list[float]) -> tuple[Conte
 
 def _training(name: str, problem: Problem, on_gpu: bool) -> Any:
     if name == "torch_compiled":
+        import torch
+
         from benchmarks.rivals import torch_compiled
 
+        if on_gpu and not torch.cuda.is_available():
+            raise ImportError("torch finds no GPU")
         return torch_compiled.Training(problem, on_gpu)
+    import jax
+
     from benchmarks.rivals import jax_plain, jax_training, jax_tuned
 
+    if on_gpu and jax.default_backend() == "cpu":
+        raise ImportError("jax finds no GPU: it takes jax[cuda12]")
     return jax_training.Training({"jax_plain": jax_plain, "jax_tuned": jax_tuned}[name], problem)
 
 
@@ -92,6 +101,9 @@ def main() -> None:
         contender, wrong = open_verified(name, place == "gpu", [float(loss) for loss in expected])
     except ImportError as error:
         _say(failed=f"not installed: {error}")
+        return
+    except DeviceError as error:
+        _say(failed=str(error))
         return
     if wrong:
         _say(failed=wrong)

@@ -56,6 +56,11 @@ class Contender:
         return once * self.per_round
 
     @property
+    def once(self) -> bool:
+        """Whether the first step is all that is timed."""
+        return self.case.once and self.model.info.software
+
+    @property
     def held(self) -> TrainingModel | PopulationModel:
         """What the engine opened."""
         return self.model.held if isinstance(self.model, Together) else self.model
@@ -135,7 +140,7 @@ def _verified(
     if complaint := verify.complaint(case, losses, expected):
         raise WrongResultError(complaint)
     contender = Contender(case, name, model, losses[0], first_s)
-    if case.once:
+    if contender.once:
         contender.seconds.append(first_s)
     if before is not None and peak is not None:
         contender.peak = peak - before

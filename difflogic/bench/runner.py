@@ -55,7 +55,7 @@ def measure(
             if case.heat == heat:
                 say(f"{case.name}: {case.unit}")
                 contenders += _open(case, benches, skipped)
-        _take_turns([each for each in contenders if not each.case.once], effort)
+        _take_turns([each for each in contenders if not each.once], effort)
         for each in contenders:
             bench = next(bench for bench in benches if bench.name == each.name)
             lines.append(_line(each, bench))
@@ -109,11 +109,11 @@ def _line(each: Contender, bench: Bench) -> Line:
         "gate_evaluations": case.evaluations,
         "gate_evaluations_per_s": case.evaluations / (1e-3 * median),
         "peak_mb": None if each.peak is None else each.peak / 1e6,
-        **({} if case.once else _transfers(each)),
+        **({} if each.once else _transfers(each)),
     }
     if case.kind == "train":
         line |= _train_figures(each, bench, 1e-3 * median)
-    profile = each.take_apart() if case.kind == "train" and not case.once else None
+    profile = each.take_apart() if case.kind == "train" and not each.once else None
     return line | (_profile_figures(profile, each, bench, 1e-3 * median) if profile else {})
 
 

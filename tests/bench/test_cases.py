@@ -18,8 +18,9 @@ def test_names_are_unique() -> None:
 
 
 def test_what_takes_minutes_is_asked_for_by_name() -> None:
-    assert {case.name for case in all_cases()} - set(names()) == {"huge/1024"}
+    assert {case.name for case in all_cases()} - set(names()) == {"huge/1024", "population/64"}
     assert names("huge") == ["huge/1024"]
+    assert names("*") == [case.name for case in all_cases()]
 
 
 def test_what_is_compared_takes_turns() -> None:

@@ -58,6 +58,8 @@ def test_rivals_are_shown_with_their_ratio() -> None:
     line = {"contender": "jax_plain", "place": "cpu", "device": "cpu", "median_ms": 850.0, "peak_mb": 1200, **machine}
     store.append("rivals", [{**line, "ratio_to_ours": 60.04}])
     assert "| JAX, plain | cpu | Processor 9, 2 cores | 850 ms | 60.0 | 1200 MB |" in report.section()
+    assert f"| JAX, tuned by hand | a processor | {report.OPEN} |" in report.section()
+    assert f"| all | a processor | {report.OPEN} |" not in report.section()
 
 
 def test_hardware_closes_its_row() -> None:

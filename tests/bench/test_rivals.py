@@ -10,7 +10,9 @@ import pytest
 
 from benchmarks.rivals.problem import FIRST_HARD_LOSS, FIRST_SOFT_LOSS, Problem, complaint
 from benchmarks.rivals.worker import open_verified
+from difflogic.errors import NoAdapterError
 from difflogic.reference.model import ReferenceModel
+from difflogic.train.placement import hardware_gpus
 from tests.parity import SMALL_MODELS, SmallModel, small_model
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -81,3 +83,9 @@ def test_our_own_contender_passes_the_same_verification() -> None:
     assert wrong is None
     _, wrong = open_verified("difflogic", on_gpu=False, expected=[FIRST_SOFT_LOSS, 200.0])
     assert wrong is not None
+
+
+@pytest.mark.skipif(bool(hardware_gpus()), reason="there is a hardware GPU")
+def test_software_is_no_gpu_to_measure_rivals_on() -> None:
+    with pytest.raises(NoAdapterError):
+        open_verified("difflogic", on_gpu=True, expected=[FIRST_SOFT_LOSS, 228.9217])

@@ -61,6 +61,14 @@ def test_a_step_of_minutes_is_timed_once(benches: list[Bench]) -> None:
     assert "profile" not in line
 
 
+def test_hardware_is_given_its_rounds(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    contender = open_contender(replace(TINY[0], once=True), "gpu", benches[0].engine)
+    for software in (True, False):
+        monkeypatch.setattr(contender.model, "info", replace(contender.model.info, software=software))
+        assert contender.once is software
+    contender.model.close()
+
+
 def test_lines_are_plain_and_finite(measured: Results) -> None:
     json.loads(measured.to_json())
     for line in measured.cases:

@@ -44,8 +44,8 @@ def test_evaluations_of_a_repetition(kind) -> None:
     assert case.evaluations == 3 * (soft + hard)
 
 
-@pytest.mark.parametrize("group", ["grid", "batch", "population"])
-def test_curves_grow_by_four(group: str) -> None:
+@pytest.mark.parametrize(("group", "points"), [("grid", 3), ("batch", 3), ("population", 4)])
+def test_curves_grow_by_four(group: str, points: int) -> None:
     work = [case.evaluations for case in all_cases() if case.group == group]
-    assert len(work) == 3
+    assert len(work) == points
     assert all(new == 4 * old for old, new in itertools.pairwise(work))

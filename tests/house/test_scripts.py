@@ -35,3 +35,22 @@ def test_bash_parses(script):
 def test_shellcheck_finds_nothing():
     result = subprocess.run(["shellcheck", "-x", *SCRIPTS], cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout
+
+
+def test_one_command_measures_every_row_of_a_card(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    shutil.copy(CHECKOUT / "bin/bench", tmp_path / "bin/bench")
+    for name, text in {"bin/setup": "", ".venv/bin/python": 'echo "$@" >>told\n'}.items():
+        (tmp_path / name).write_text(f"#!/usr/bin/env bash\n{text}")
+        (tmp_path / name).chmod(0o755)
+    subprocess.run([tmp_path / "bin/bench", "--gpu"], check=True)
+    measure, keep, *others = (tmp_path / "told").read_text().splitlines()
+    assert measure.startswith("-m difflogic.cli.main bench --out ")
+    assert measure.endswith(" --engine gpu --require-hardware --case *")
+    assert keep.startswith("-m benchmarks.keep ")
+    assert others == [
+        "-m benchmarks.checkerboard --engine gpu --save",
+        "-m benchmarks.rivals --gpu --save",
+        "-m benchmarks.simulate --gpu --save",
+    ]
