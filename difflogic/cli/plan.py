@@ -76,15 +76,12 @@ def _plans(device: Device, config: Config, population: int) -> tuple[int, list[t
 
     Raises LimitError where nothing that may be allocated holds the work.
     """
-    from difflogic.gpu.model import most_at_once, plan_for
+    from difflogic.gpu.model import plan_in_groups
     from difflogic.gpu.plan import spacings_of
     from difflogic.train.population import configs
 
     jobs = [_sizes(member) for member in configs(config, population)]
-    fitting = most_at_once(device, jobs)
-    together = fitting in (0, population) or device.max_memory is not None  # else plan_for says what is wrong
-    groups = 1 if together else -(-population // fitting)
-    chosen = plan_for(device, jobs[: -(-population // groups)])
+    groups, chosen = plan_in_groups(device, jobs)
     memories = [(True, 1), *((False, spacing) for spacing in spacings_of(config.task.steps))]
     plans = [replace(chosen, schedule=chosen.schedule.with_memory(*memory)) for memory in memories]
     return groups, [(plan, plan.schedule == chosen.schedule) for plan in plans]

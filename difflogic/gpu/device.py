@@ -30,7 +30,7 @@ class Device:
         self.queue = self.handle.queue
         self.ledger = TransferLedger()
         self.max_memory: int | None = None
-        """Bytes of storage buffers that one plan may take; None: what is fair, see `plan.KEEP_BYTES`."""
+        """Bytes of storage buffers that one piece of work may take; None: what is fair, see `plan.KEEP_BYTES`."""
         self._pipelines: dict[tuple[str, Schedule, bool, bool], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}

@@ -24,7 +24,7 @@ from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.groups import GpuGroups
-from difflogic.gpu.model import GpuModel, corner_words, most_at_once, plan_for
+from difflogic.gpu.model import GpuModel, corner_words, most_at_once, plan_for, plan_in_groups
 from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
 from difflogic.gpu.trees import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -115,9 +115,9 @@ class GpuEngine:
 
     def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel | GpuGroups:
         schedule = self._schedule or self._tuned(jobs)
-        fitting = most_at_once(self.device, jobs, schedule)
-        if 0 < fitting < len(jobs) and self.device.max_memory is None:
-            return GpuGroups.from_cpu(self.device, jobs, states, fitting, schedule)
+        groups, _ = plan_in_groups(self.device, jobs, schedule)
+        if groups > 1:
+            return GpuGroups.from_cpu(self.device, jobs, states, groups, schedule)
         return GpuModel.from_cpu(self.device, jobs, states, schedule)
 
     def _tuned(self, jobs: Sequence[Job]) -> Schedule | None:

@@ -21,15 +21,14 @@ class GpuGroups:
 
     @classmethod
     def from_cpu(
-        cls, device: Device, jobs: Sequence[Job], states: Sequence[TrainState], size: int, schedule: Schedule | None
+        cls, device: Device, jobs: Sequence[Job], states: Sequence[TrainState], count: int, schedule: Schedule | None
     ) -> GpuGroups:
-        """Groups of at most `size` models, as even as can be. Raises LimitError where memory runs out."""
-        count = -(-len(jobs) // size)
+        """So many groups, as even as can be. Raises LimitError where memory runs out."""
         ends = [len(jobs) * group // count for group in range(count + 1)]
         with ExitStack() as opened:
             groups = []
             for first, last in itertools.pairwise(ends):
-                groups.append(GpuModel.from_cpu(device, jobs[first:last], states[first:last], schedule))
+                groups.append(GpuModel.from_cpu(device, jobs[first:last], states[first:last], schedule, count))
                 opened.callback(groups[-1].close)
             opened.pop_all()
         return cls(groups)

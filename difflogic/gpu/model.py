@@ -24,6 +24,7 @@ from difflogic.gpu.trees import Wiring, wired
 from difflogic.gpu.workspace import Workspace, to_chunks
 from difflogic.hardening import Hardening
 from difflogic.layout import flat_layout
+from difflogic.memory import physical_memory
 from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
@@ -64,10 +65,15 @@ class GpuModel:
 
     @classmethod
     def from_cpu(
-        cls, device: Device, jobs: Sequence[Job], states: Sequence[TrainState], schedule: Schedule | None = None
+        cls,
+        device: Device,
+        jobs: Sequence[Job],
+        states: Sequence[TrainState],
+        schedule: Schedule | None = None,
+        groups: int = 1,
     ) -> GpuModel:
-        """Models on the device, ready to train. Raises LimitError where they do not fit."""
-        plan = plan_for(device, jobs, schedule)
+        """Models on the device, ready to train. Raises LimitError where they do not fit. `groups`: see `plan_for`."""
+        plan = plan_for(device, jobs, schedule, groups)
         try:
             model = cls(device, jobs, plan)
         except LimitError as error:
@@ -257,34 +263,77 @@ class GpuModel:
             staging.destroy()
 
 
-def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> Plan:
-    """The plan of these jobs, all of one shape, on a device.
+def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None, groups: int = 1) -> Plan:
+    """The plan of these jobs, all of one shape, on a device; `groups`: so many such plans share its memory.
 
     Raises LimitError where none fits; it says how many models would.
     """
     wirings = wired([flat_layout(job.circuit) for job in jobs])
     try:
-        return _plan(device, jobs[0], wirings, schedule)
+        return _plan(device, jobs[0], wirings, schedule, device.max_memory, groups)
     except LimitError as error:
-        fitting = _most(device, jobs[0], wirings, schedule)
-        if not fitting:
-            raise
+        raise _refusal(error, _most(device, jobs[0], wirings, schedule, device.max_memory), len(jobs)) from error
+
+
+def plan_in_groups(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> tuple[int, Plan]:
+    """In how many groups, one after another, these jobs are trained, as few as can be; and the largest one's plan.
+
+    Raises LimitError where all groups together do not fit; it says how many models would.
+    """
+    wirings = wired([flat_layout(job.circuit) for job in jobs])
+    bound = _most(device, jobs[0], wirings, schedule, None)
+    groups = -(-len(jobs) // bound) if bound else 1
+    size = -(-len(jobs) // groups)
+    try:
+        plan = _plan(device, jobs[0], wirings[:size], schedule, device.max_memory, groups)
+    except LimitError as error:
+        raise _refusal(error, _most(device, jobs[0], wirings, schedule, device.max_memory), len(jobs)) from error
+    memory = physical_memory() if device.adapter.software and device.max_memory is None else None
+    needed = groups * plan.total_bytes()
+    if memory is not None and needed > memory and len(jobs) > 1:
         raise LimitError(
-            f"{error} Of the {len(jobs)} models asked for, {fitting} fit at once: use --population {fitting}."
-        ) from error
+            f"A population of {len(jobs)} needs {needed / 1e9:.1f} GB on {device.adapter.name}, but this machine has "
+            f"{memory / 1e9:.1f} GB of memory: at most {memory * len(jobs) // needed} such models fit."
+        )
+    return groups, plan
 
 
 def most_at_once(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> int:
-    """How many of these jobs, from the first on, fit into the same dispatches: 0 where not even one does."""
-    return _most(device, jobs[0], wired([flat_layout(job.circuit) for job in jobs]), schedule)
+    """How many of these jobs, from the first on, fit into the same dispatches, however much memory that takes.
+
+    0 where not even one does.
+    """
+    return _most(device, jobs[0], wired([flat_layout(job.circuit) for job in jobs]), schedule, None)
 
 
-def _most(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None) -> int:
-    sizes = range(1, len(wirings) + 1)
-    return bisect_left(sizes, True, key=lambda count: _refused(device, job, wirings[:count], schedule))
+def _refusal(error: LimitError, fitting: int, asked: int) -> LimitError:
+    """What was refused, and how many models would not be."""
+    if not fitting:
+        return error
+    return LimitError(f"{error} Of the {asked} models asked for, {fitting} fit at once: use --population {fitting}.")
 
 
-def _plan(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None) -> Plan:
+def _most(
+    device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None, max_memory: int | None
+) -> int:
+    def refused(count: int) -> bool:
+        try:
+            _plan(device, job, wirings[:count], schedule, max_memory)
+        except LimitError:
+            return True
+        return False
+
+    return bisect_left(range(1, len(wirings) + 1), True, key=refused)
+
+
+def _plan(
+    device: Device,
+    job: Job,
+    wirings: Sequence[Wiring],
+    schedule: Schedule | None,
+    max_memory: int | None,
+    groups: int = 1,
+) -> Plan:
     task, train = job.config.task, job.config.train
     return make_plan(
         device.adapter,
@@ -294,18 +343,11 @@ def _plan(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedul
         probes=len(job.probes),
         hard_batch=train.batch,
         schedule=schedule,
-        max_memory=device.max_memory,
+        max_memory=max_memory,
         asynchronous=train.asynchronous,
         supply=Supply(task.start, job.rule is not None, train.pool, train.pool_reset),
+        groups=groups,
     )
-
-
-def _refused(device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None) -> bool:
-    try:
-        _plan(device, job, wirings, schedule)
-    except LimitError:
-        return True
-    return False
 
 
 def _train_state(logits: Array, mu: Array, nu: Array, words: Array, pool: npt.NDArray[np.uint8] | None) -> TrainState:

@@ -457,10 +457,12 @@ def make_plan(
     max_memory: int | None = None,
     asynchronous: bool = True,
     supply: Supply | None = None,
+    groups: int = 1,
 ) -> Plan:
     """The first schedule of the adapter's kind that the device can run within `max_memory` bytes.
 
-    Without a limit from the user, the first that needs a fair amount, else the one that needs least.
+    Without a limit from the user, the first that needs a fair amount, else the one that needs least. `groups`: so many
+    such plans share the memory.
     Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
     """
     failure: LimitError | None = None
@@ -477,7 +479,7 @@ def make_plan(
             asynchronous,
             work,
             supply or Supply(),
-            _keepable(adapter),
+            _keepable(adapter) // groups,
         )
         plan = _within_loops(plan) if adapter.limits_loops else plan
         try:
@@ -485,7 +487,7 @@ def make_plan(
         except LimitError as error:
             failure = error
             continue
-        if plan.total_bytes() <= plan.affordable(max_memory):
+        if plan.total_bytes() <= plan.affordable(None if max_memory is None else max_memory // groups):
             return plan
         if smallest is None or plan.total_bytes() < smallest.total_bytes():
             smallest = plan
@@ -493,9 +495,10 @@ def make_plan(
         assert failure is not None
         raise failure
     if max_memory is not None:
-        needed = smallest.total_bytes()
+        needed = groups * smallest.total_bytes()
+        parts = f" in {groups} groups of models" if groups > 1 else ""
         raise LimitError(
-            f"The smallest plan needs {needed / 1e6:.1f} MB, but --max-memory allows {max_memory / 1e6:.1f} MB: "
+            f"The smallest plan needs {needed / 1e6:.1f} MB{parts}, but --max-memory allows {max_memory / 1e6:.1f} MB: "
             f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
         )
     return smallest

@@ -59,6 +59,10 @@ def test_a_population_past_one_binding_is_planned_in_groups(capsys: pytest.Captu
     assert row["chosen"]
     assert row["groups"] * row["models_per_group"] >= 64
     assert row["groups"] > 1
+    limited = planned(capsys, "--population", "64", "--max-memory", "600")[1]
+    assert limited == row, "a limit that all groups together keep changes nothing"
+    assert main(["plan", "--population", "64", "--max-memory", "100"]) == 1
+    assert "groups of models, but --max-memory allows 100.0 MB" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("preset", presets.PRESETS)

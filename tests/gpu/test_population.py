@@ -128,6 +128,35 @@ def test_a_memory_limit_is_not_evaded_by_groups(device: Device, monkeypatch: pyt
         GpuEngine(device).open_population(jobs, [start(job) for job in jobs])
 
 
+def test_groups_share_a_memory_limit(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = [make_job(seed) for seed in (*SEEDS, 26, 27)]
+    states = [start(job) for job in jobs]
+    two = plan_for(device, jobs[:2])
+    monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(two.buffer_bytes().values()))
+    least = 3 * two.total_bytes()  # recomputing needs larger buffers here than may be bound
+    monkeypatch.setattr(device, "max_memory", least)
+    together = GpuEngine(device).open_population(jobs, states)
+    assert isinstance(together, GpuGroups)
+    assert [group.plan.models for group in together.groups] == [1, 2, 2]
+    assert sum(group.plan.total_bytes() for group in together.groups) <= least
+    together.close()
+    monkeypatch.setattr(device, "max_memory", two.total_bytes())
+    with pytest.raises(
+        LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* 2 fit at once: use --population 2"
+    ):
+        GpuEngine(device).open_population(jobs, states)
+
+
+def test_a_population_past_the_memory_of_the_machine(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not device.adapter.software:
+        pytest.skip("a card has a memory of its own")
+    jobs = [make_job(seed) for seed in SEEDS]
+    needed = plan_for(device, jobs).total_bytes()
+    monkeypatch.setattr("difflogic.gpu.model.physical_memory", lambda: needed - 1)
+    with pytest.raises(LimitError, match=r"of 3 needs .* GB on .*: at most 2 such models fit\."):
+        GpuEngine(device).open_population(jobs, [start(job) for job in jobs])
+
+
 def test_models_at_different_epochs_are_refused(device: Device) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     states = [replace(start(job), epoch=epoch) for job, epoch in zip(jobs, (4, 4, 7), strict=True)]
