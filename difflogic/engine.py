@@ -280,6 +280,15 @@ class MemoryLimited(Protocol):
 
 
 @runtime_checkable
+class Weighed(Protocol):
+    """A model that knows what it takes."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the machine's memory, from when it is opened."""
+
+
+@runtime_checkable
 class PopulationEngine(Protocol):
     """An engine that trains several runs better together than one after another."""
 

@@ -133,6 +133,12 @@ class CpuModel:
         shape, pool = self.work.shape, self.work.buffers.pool
         return pool.reshape(-1, shape.height, shape.width, shape.channels).copy() if pool.size else None
 
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        held = (self.work.buffers, self.work.program, self.work.grid, self._hard.buffers, self._hard.program)
+        return sum(each.nbytes for arrays in held for each in arrays if isinstance(each, np.ndarray))
+
     def close(self) -> None:
         """Nothing outlives a call."""
 

@@ -15,9 +15,10 @@ from difflogic.engine import (
     PopulationModel,
     TrainingModel,
     TrainState,
+    Weighed,
 )
 from difflogic.errors import ConfigError, LimitError
-from difflogic.memory import physical_memory
+from difflogic.memory import physical_memory, resident_memory
 
 ARRAYS = 8
 """Arrays `[G, 16]` of float32 that a member takes at least: logits and moments in the engine and out of it."""
@@ -63,8 +64,23 @@ def open_models(engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState
         for job, state in zip(jobs, states, strict=True):
             models.append(engine.open_model(job, state))
             opened.callback(models[-1].close)
+            if len(models) == 1:
+                _check_room(models[0], len(jobs))
         opened.pop_all()
     return OneByOne(models)
+
+
+def _check_room(model: TrainingModel, count: int) -> None:
+    """Raises LimitError where so many models like this one do not fit beside the jobs, which are there by now."""
+    memory = physical_memory()
+    if memory is None or count == 1 or not isinstance(model, Weighed):
+        return
+    needed = count * model.nbytes + (resident_memory() or 0)
+    if needed > memory:
+        raise LimitError(
+            f"A population of {count} needs {needed / 1e9:.1f} GB on the {model.info.engine} engine, but this machine "
+            f"has {memory / 1e9:.1f} GB of memory: at most {memory * count // needed} such models fit."
+        )
 
 
 class OneByOne:

@@ -12,7 +12,7 @@ from difflogic import prng
 from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.cpu.engine import CpuEngine
-from difflogic.engine import Job, TrainState
+from difflogic.engine import Job, TrainState, Weighed
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.gpu.closeness import assert_first_step_close
@@ -32,6 +32,14 @@ def train(engine: CpuEngine, job: Job, state: TrainState, *calls: int) -> Outcom
     result = model.to_cpu(), model.drain(), model.evaluate()
     model.close()
     return result
+
+
+def test_a_model_weighs_at_least_what_it_trains(engine: CpuEngine, job: Job) -> None:
+    model = engine.open_model(job, midway(job))
+    assert isinstance(model, Weighed)
+    state = model.to_cpu()
+    assert model.nbytes > state.logits.nbytes + state.optimizer.mu.nbytes + state.optimizer.nu.nbytes
+    assert model.nbytes < 10 << 20
 
 
 def test_a_state_comes_back_as_it_went(engine: CpuEngine, job: Job) -> None:

@@ -17,11 +17,12 @@ from difflogic import checkpoint, netlist_json
 from difflogic.config import Config
 from difflogic.engine import Engine, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
+from difflogic.train import start
 from difflogic.train.journal import Row, read_rows
 from difflogic.train.loop import Run, Trainer
 from difflogic.train.member import Member
 from difflogic.train.observer import Beginning, Observer, Standing
-from difflogic.train.population import OneByOne
+from difflogic.train.population import OneByOne, open_models
 from difflogic.train.population_summary import wilson_interval
 from tests.train import processes
 from tests.train.scripted import Scripted
@@ -333,6 +334,24 @@ def test_a_population_beyond_memory_says_what_fits(config: Config, engine: Engin
     with pytest.raises(LimitError, match=r"needs at least \d+\.\d GB, but this machine has .* at most (\d+) such"):
         Trainer(config, engine).run(population=2**31, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_models_that_do_not_fit_are_refused_after_the_first(
+    config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Heavy(Scripted):
+        nbytes = 10**9
+
+    heavy = Heavy(engine, {})
+    monkeypatch.setattr("difflogic.train.population.physical_memory", lambda: 3 * 10**9)
+    with pytest.raises(
+        LimitError, match=r"of 4 needs 4\.\d GB on the .* has 3\.0 GB of memory: at most 2 such models fit"
+    ):
+        Trainer(config, heavy).run(population=4, out=tmp_path / "run")
+    assert heavy.closed
+    assert list(tmp_path.iterdir()) == []
+    members = start.fresh(config, None, 2).members
+    open_models(heavy, [member.job for member in members], [member.state for member in members]).close()
 
 
 def test_seeds_end(config: Config, engine: Engine) -> None:
