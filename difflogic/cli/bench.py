@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option
+from difflogic.cli.options import json_document_option
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ FAILED = 1
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds in which the engines take turns [7; quick 3].")
 @click.option("--out", type=FILE, metavar="FILE", help="Write a results file, for bench compare.")
 @click.option("--picture", type=FILE, metavar="FILE", help="Draw the scaling curves (PNG, SVG or PDF).")
-@json_option
+@json_document_option
 @click.pass_context
 def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: Any) -> int:
     """Measure the engines that are here, side by side in one run: each is verified first, then timed.
@@ -59,7 +59,7 @@ def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: A
 @command.command("compare")
 @click.argument("old", type=FILE)
 @click.argument("new", type=FILE)
-@json_option
+@json_document_option
 def compare_command(old: Path, new: Path, as_json: bool) -> int:
     """Compare two results files case by case, where they are of the same machine, adapters and drivers.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option
+from difflogic.cli.options import json_document_option
 
 if TYPE_CHECKING:
     from difflogic.gpu.adapter import Adapter
@@ -24,7 +24,7 @@ SHOWN_LIMITS = (
 
 @click.command("devices")
 @click.option("--all", "show_all", is_flag=True, help="Every limit and feature, not only those that matter here.")
-@json_option
+@json_document_option
 def command(show_all: bool, as_json: bool) -> None:
     """List the GPU adapters, hardware first: type, backend, driver, limits, features.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 import difflogic
-from difflogic.cli.options import json_option
+from difflogic.cli.options import json_document_option
 
 if TYPE_CHECKING:
     from difflogic.gpu.adapter import Adapter
@@ -22,7 +22,7 @@ FAILED = 1
 
 @click.command("doctor")
 @click.option("--adapter", metavar="INDEX|NAME", help="Test only this adapter (default: every one).")
-@json_option
+@json_document_option
 def command(adapter: str | None, as_json: bool) -> int:
     """Check the installation, and test each GPU adapter against the reference.
 

@@ -51,6 +51,11 @@ def json_option(function: Function) -> Function:
     return click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")(function)
 
 
+def json_document_option(function: Function) -> Function:
+    """`--json` of commands that print one document, over several lines."""
+    return click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")(function)
+
+
 def policy_option(function: Function) -> Function:
     """`--policy`, None where it is not given; `checked_policy` reads it."""
     return click.option(

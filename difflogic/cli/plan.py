@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli import target
-from difflogic.cli.options import grid_size, json_option, megabytes, precision_option
+from difflogic.cli.options import grid_size, json_document_option, megabytes, precision_option
 
 if TYPE_CHECKING:
     from difflogic.config import Config
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
 @precision_option
 @click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take.")
-@json_option
+@json_document_option
 def command(
     adapter: str | None,
     size: tuple[int, int] | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli import target
-from difflogic.cli.options import engine_options, engine_selector, json_option
+from difflogic.cli.options import engine_options, engine_selector, json_document_option
 
 if TYPE_CHECKING:
     from difflogic.bench.profile import Profile
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="The median of so many is shown."
 )
-@json_option
+@json_document_option
 def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, as_json: bool, **options: Any) -> int:
     """Show where the time of one train step goes: per kernel, per phase, and what the host does around it.
 

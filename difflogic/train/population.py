@@ -20,6 +20,7 @@ from difflogic.engine import (
 from difflogic.errors import ConfigError, LimitError
 from difflogic.memory import physical_memory, resident_memory
 
+FLOAT = 4
 ARRAYS = 8
 """Arrays `[G, 16]` of float32 that a member takes at least: logits and moments in the engine and out of it."""
 
@@ -41,7 +42,8 @@ def _check_memory(config: Config, population: int) -> None:
     """A bound that is quick to see. Engines have their own, and say so."""
     task, memory = config.task, physical_memory()
     grid = task.height * task.width * config.model.channels
-    each = ARRAYS * config.model.gates * 16 * 4 + (config.train.probes + config.train.pool) * grid
+    train = config.train
+    each = ARRAYS * config.model.gates * 16 * FLOAT + (train.probes + train.pool + FLOAT * train.batch) * grid
     if memory is None or each * population <= memory:
         return
     if each > memory:

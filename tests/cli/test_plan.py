@@ -120,4 +120,4 @@ def test_work_that_no_plan_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_grid_past_the_machines_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(population, "physical_memory", lambda: 10**9)
     assert main(["plan", "--size", "2000x2000"]) == 1
-    assert "One model needs at least 1.0 GB, but this machine has 1.0 GB of memory" in capsys.readouterr().err
+    assert "One model needs at least 1.3 GB, but this machine has 1.0 GB of memory" in capsys.readouterr().err

@@ -336,6 +336,14 @@ def test_a_population_beyond_memory_says_what_fits(config: Config, engine: Engin
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_batch_beyond_memory(config: Config, engine: Engine, tmp_path: Path) -> None:
+    with pytest.raises(
+        LimitError, match=r"One model needs at least \d+\.\d GB, but this machine has .* smaller grid, batch"
+    ):
+        Trainer(config.with_(train={"batch": 10**12}), engine).run(out=tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_models_that_do_not_fit_are_refused_after_the_first(
     config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
