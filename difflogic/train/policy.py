@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from difflogic.config import Config
 from difflogic.engine import Engine
-from difflogic.errors import DeviceError, NoAdapterError, UsageError
+from difflogic.errors import DeviceError, UsageError
 from difflogic.train import placement, placement_memory
 from difflogic.train.contest import Challenger, Contest, Decision
 from difflogic.train.placement import Placement
@@ -43,11 +43,11 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
 
 def _where_it_was(config: Config, population: int, require_hardware: bool) -> Placement | None:
     last = placement_memory.last(config, population)
-    if last is None or (require_hardware and last.engine != "gpu"):
+    if last is None or ((require_hardware or config.train.half) and last.engine != "gpu"):
         return None
     try:
         again = placement.place(last.selector, require_hardware, trusted=True)
-    except NoAdapterError:
+    except DeviceError:  # it is gone, or not to be trusted now
         return None
     return replace(again, selector="auto", reason="the last run of this shape was on it")
 

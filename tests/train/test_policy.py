@@ -146,6 +146,14 @@ def test_sticky_stays_where_the_last_run_was(gpu: list[EngineInfo], config: Conf
     assert place_run(config, 1, "sticky").reason == "auto found the hardware GPU Quick 9000"
 
 
+def test_sticky_goes_where_it_can(gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.keep_last(config, 1, CPU)
+    half = config.with_(train={"precision": "f16-storage"})
+    assert place_run(half, 1, "sticky").engine.info is HARDWARE
+    monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
+    assert place_run(config, 1, "sticky").engine.info is HARDWARE
+
+
 def test_required_hardware_is_not_measured_against_the_processor(gpu: list[EngineInfo], config: Config) -> None:
     assert place_run(config, 1, require_hardware=True).engine.info is HARDWARE
     with pytest.raises(UsageError, match="--policy cpu means the CPU engine, but --require-hardware was given too"):
