@@ -21,6 +21,9 @@ from difflogic.circuit import ArraysByNetwork, Circuit
 from difflogic.config import Config
 from difflogic.damage import Damage, draw_corners
 from difflogic.engine import Floats, Job, TrainState
+from difflogic.errors import LimitError
+from difflogic.layout import flat_layout
+from difflogic.memory import physical_memory
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.fire_mask import draw_masks
 from difflogic.shape import Shape
@@ -63,8 +66,12 @@ class Subject:
 
     @classmethod
     def of(cls, job: Job, state: TrainState) -> Subject:
-        """Start grids, fire masks and damage from the state's keys and pool, as training draws them."""
+        """Start grids, fire masks and damage from the state's keys and pool, as training draws them.
+
+        Raises LimitError for a batch whose gate values this machine cannot hold.
+        """
         task, train = job.config.task, job.config.train
+        _check_memory(job)
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
         grids = job.fresh(data_key, train.batch)
@@ -100,6 +107,18 @@ class Subject:
     def batch(self) -> Batch:
         task = self.config.task
         return Batch(self.x, self.y, task.steps, task.loss_channels, self.masks, task.loss_steps, self.damage)
+
+
+def _check_memory(job: Job) -> None:
+    """The reference keeps every gate's value of every step, in float64."""
+    task, memory = job.config.task, physical_memory()
+    each = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
+    batch = job.config.train.batch
+    if memory is not None and each * batch > memory:
+        raise LimitError(
+            f"The reference's gradients of a batch of {batch} need {each * batch / 1e9:.1f} GB, but this machine has "
+            f"{memory / 1e9:.1f} GB of memory: a batch of at most {memory // each} fits."
+        )
 
 
 Oracle = Callable[[Subject], ArraysByNetwork]

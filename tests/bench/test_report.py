@@ -21,12 +21,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_what_was_not_measured_is_open() -> None:
     tables = [block.splitlines()[2:] for block in report.section().split("\n\n") if block.lstrip().startswith("|")]
-    cases, growth, rivals, whole, simulator = tables
+    cases, growth, logging, rivals, whole, simulator = tables
     assert [row.split(" | ")[0].strip("| ") for row in cases] == list(report.SECTIONS), "a GPU for each case"
     assert ["a processor" in row for row in rivals] == [True, False]
     assert all(report.OPEN in row for table in tables for row in table)
-    assert all("hardware" in row for row in (*cases, *growth, *rivals[1:], *whole, *simulator))
-    assert (len(growth), len(whole), len(simulator)) == (4, 1, 1)
+    assert all("hardware" in row for row in (*cases, *growth, *logging, *rivals[1:], *whole, *simulator))
+    assert (len(growth), len(logging), len(whole), len(simulator)) == (4, 1, 1, 1)
 
 
 def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,13 +44,30 @@ def test_measured_cases_are_kept_and_shown(monkeypatch: pytest.MonkeyPatch) -> N
     assert report.OPEN in rows[1]
 
 
-def test_growth_is_shown_as_ratios() -> None:
+def lines(rounds: dict[str, list[float]], models: int = 1, date: str = "2026-01-01") -> list[store.Line]:
+    """One run of a software GPU: the times of each case by round."""
     device = {"engine": "gpu", "software": True, "adapter": "Soft (1)", "driver": "2.0", "device_mb": 139.4}
-    machine = {"machine": {"processor": "P", "cores": 2}}
-    times = {"batch/2": 100.0, "batch/8": 410.0, "batch/32": 12300.0}
-    store.append("bench", [{**device, **machine, "case": case, "median_ms": each} for case, each in times.items()])
-    row = "| batch 2, 8, 32 | gpu on software: Soft, 2.0 | P, 2 cores | 100 ms, 410 ms, 12 s | 4.10, 30.00 |"
-    assert row in report.section()
+    here = {"machine": {"processor": "P", "cores": 2}, "date": date, "commit": "c", "rounds": 3, "models": models}
+    here["gate_evaluations_per_s"] = 1e9
+    return [
+        {**device, **here, "case": case, "median_ms": sorted(ms)[1], "rounds_ms": ms} for case, ms in rounds.items()
+    ]
+
+
+def test_growth_is_the_median_of_ratios_round_by_round() -> None:
+    """The machine was twice as slow in some rounds, in all cases alike."""
+    store.append("bench", lines({"batch/2": [100, 100, 200], "batch/8": [410, 410, 820]}))
+    store.append("bench", lines({"batch/32": [1e4, 2e4, 3e4]}, date="2026-01-02"))
+    store.append("bench", lines({"population/1": [8, 9, 8], "population/4": [40, 39, 18]}, models=4))
+    software = "gpu on software: Soft, 2.0 | P, 2 cores"
+    shown = report.section()
+    assert f"| batch 2, 8, 32 | {software} | 100 ms, 410 ms, 20 s |  | 4.10, other runs |" in shown
+    assert f"| models 1, 4 | {software} | 8 ms, 39 ms | 9.75 ms | 4.33 |" in shown
+
+
+def test_what_logging_costs() -> None:
+    store.append("bench", lines({"train/checkerboard": [96, 48, 100], "logged/checkerboard": [100, 50, 200]}))
+    assert "| gpu on software: Soft, 2.0 | P, 2 cores | 96 % |" in report.section()
 
 
 def test_rivals_are_shown_with_their_ratio() -> None:

@@ -54,6 +54,13 @@ def test_without_a_run_it_is_the_start(call: Call, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith("tiny, before the first epoch: 54 gates, 3 steps, batch 2\n")
 
 
+def test_a_batch_beyond_memory(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-grad", str(run), "--engine", "cpu", "--batch", "2000000000"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("Error: The reference's gradients of a batch of 2000000000 need ")
+    assert " fits.\n" in error
+
+
 def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(subject: Subject) -> ArraysByNetwork:
         logits = subject.circuit.logits
