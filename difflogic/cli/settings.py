@@ -1,13 +1,29 @@
-"""`--set train.lr=0.06`: fields of a configuration by their path."""
+"""Fields of a configuration: `--set train.lr=0.06`, by their path, and options that are fields by another name."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from difflogic.errors import UsageError
 from difflogic.train.wanted import merged
+
+FIELDS = ("epochs", "batch", "eval_interval", "precision")
+"""Options that are fields of `train`; `seed` is one of the whole."""
+
+
+def asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields that a command's options ask for, at once, since some go only together: one by its own option counts.
+
+    Raises UsageError.
+    """
+    fields = parse(options.get("assignments", ()))
+    if options.get("seed") is not None:
+        fields["seed"] = options["seed"]
+    if isinstance(fields.setdefault("train", {}), dict):  # else it is refused where the configuration is built
+        fields["train"] |= {name: options[name] for name in FIELDS if options.get(name) is not None}
+    return fields
 
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:

@@ -102,8 +102,7 @@ def work(options: Mapping[str, Any]) -> Config:
         config = presets.get(preset)
     else:
         config = presets.checkerboard(options["small"])
-    config = applied(config, settings.parse(options["assignments"]))
-    return config if options["batch"] is None else config.with_(train={"batch": options["batch"]})
+    return applied(config, settings.asked(options))
 
 
 def configured(options: Mapping[str, Any]) -> tuple[Config, str]:
@@ -119,7 +118,7 @@ def configured(options: Mapping[str, Any]) -> tuple[Config, str]:
 
     file = options["config_file"]
     base = presets.get(options["preset"]) if file is None else Config.load(file)
-    fields = settings.parse(options["assignments"])
+    fields = settings.asked(options)
     colors = options["colors"]
     wishes = Wishes(
         **{name: options[name] for name in ("target", "rule", "rule_table", "start", "size", "threshold", "padding")},

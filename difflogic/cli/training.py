@@ -42,8 +42,6 @@ OF_RUN = (
     "as_json",
 )
 """Options that do not describe the run: a resumed one takes them too."""
-FIELDS = ("epochs", "batch", "eval_interval", "precision")
-"""Options that are fields of `train`."""
 WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"}
 """Options and arguments as users write them, where that is not their own name."""
 
@@ -166,18 +164,9 @@ def with_options(config: Config, options: dict[str, Any]) -> Config:
     from difflogic.cli import settings
     from difflogic.train.wanted import applied
 
-    config = _with_fields(config, options)
-    if options["recipe"] is None:
-        return config
-    asked = settings.parse(options.get("assignments", ()))
-    return _with_fields(applied(recipes.applied(options["recipe"], config), asked), options)
-
-
-def _with_fields(config: Config, options: dict[str, Any]) -> Config:
-    """With the options that are fields by another name."""
-    train = {name: options[name] for name in FIELDS if options[name] is not None}
-    seed = {} if options["seed"] is None else {"seed": options["seed"]}
-    return config.with_(train=train, **seed)
+    asked = settings.asked(options)
+    config = applied(config, asked)
+    return config if options["recipe"] is None else applied(recipes.applied(options["recipe"], config), asked)
 
 
 def _resumed_config(resume: Path, options: dict[str, Any]) -> Config:

@@ -50,6 +50,13 @@ def test_any_field_can_be_set(difflogic: Call) -> None:
     assert config_of("run") == expected
 
 
+def test_fields_that_go_only_together(difflogic: Call) -> None:
+    """A pool of 48 is none for the preset's batch."""
+    sets = ("--set", "train.pool=48", "--set", "train.batch=7")
+    assert difflogic("train", "tiny", *CPU, "--batch", 6, *sets, "--out", "run").code == 0
+    assert (config_of("run").train.batch, config_of("run").train.pool) == (6, 48)
+
+
 def test_a_field_deep_inside() -> None:
     changed = settings.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
     assert applied(tiny_config(), changed).model.update.connections[:2] == ("random", "unique")
