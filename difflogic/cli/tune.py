@@ -18,17 +18,24 @@ if TYPE_CHECKING:
 
 @click.command("tune")
 @target.work_options
+@click.option(
+    "--population",
+    type=int,
+    default=1,
+    metavar="M",
+    help="Tune for `train --population M` [1]: what is fastest for one model need not be so for several.",
+)
 @click.option("--adapter", metavar="INDEX|NAME", help="The adapter to tune (default: the first).")
 @click.option("--dry-run", is_flag=True, help="Say what would be measured, and measure nothing.")
 @click.option("--reset", is_flag=True, help="Forget what was stored for this adapter, and end.")
 @json_option
-def command(adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **options: Any) -> None:
+def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **options: Any) -> None:
     """Find the fastest workgroup sizes for training on an adapter.
 
     PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named. Every variant is
     verified before it is timed; a winner is kept only past 5 % gain, in the user's cache, for this adapter, driver and
-    shape of work. Training uses it from then on. The results of training do not depend on it. A second run measures
-    nothing.
+    shape of work, the number of models included. Training uses it from then on. The results of training do not depend
+    on it. A second run measures nothing.
 
     Example: difflogic tune lizard
     """
@@ -49,8 +56,8 @@ def command(adapter: str | None, dry_run: bool, reset: bool, as_json: bool, **op
     config = target.work(options)
     trust.require(chosen)
     say = (lambda _: None) if as_json else click.echo
-    tuner = Tuner(Device(chosen), config, say)
-    say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan)}")
+    tuner = Tuner(Device(chosen), config, say, population)
+    say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}")
     if dry_run:
         for lanes, sizes in tuner.candidates():
             say(f"would measure lanes {lanes:2}: workgroups of {', '.join(map(str, sizes))}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,8 @@ from difflogic.gpu import tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.groups import GpuGroups
-from difflogic.gpu.model import GpuModel, corner_words, most_at_once, plan_for, plan_in_groups
-from difflogic.gpu.plan import HARDWARE, SOFTWARE, Schedule, make_plan
+from difflogic.gpu.model import GpuModel, corner_words, plan_for, plan_in_groups
+from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule, make_plan
 from difflogic.gpu.trees import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.layout import flat_layout
@@ -111,25 +110,22 @@ class GpuEngine:
         return circuit.with_logits(logits), OptimizerState(mu, nu, step), {"soft_loss": loss, "skipped": skipped}
 
     def open_model(self, job: Job, state: TrainState) -> GpuModel:
-        return GpuModel.from_cpu(self.device, [job], [state], self._schedule or self._tuned([job]))
+        schedule = self._schedule or self._tuned(plan_for(self.device, [job]))
+        return GpuModel.from_cpu(self.device, [job], [state], schedule)
 
     def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel | GpuGroups:
-        schedule = self._schedule or self._tuned(jobs)
-        groups, _ = plan_in_groups(self.device, jobs, schedule)
+        groups, plan = plan_in_groups(self.device, jobs, self._schedule)
+        schedule = self._schedule or self._tuned(plan, groups)
         if groups > 1:
             return GpuGroups.from_cpu(self.device, jobs, states, groups, schedule)
         return GpuModel.from_cpu(self.device, jobs, states, schedule)
 
-    def _tuned(self, jobs: Sequence[Job]) -> Schedule | None:
-        """What `difflogic tune` stored for these jobs on this adapter."""
-        if most_at_once(self.device, jobs) < len(jobs):
-            return None  # nothing was tuned for work that does not fit
-        plan = plan_for(self.device, jobs)
+    def _tuned(self, plan: Plan, groups: int = 1) -> Schedule | None:
+        """What `difflogic tune` stored on this adapter for this work, which is that of the largest of some groups."""
         stored = tuned.lookup(self.device.adapter, self.device.limits, plan)
-        if stored is None or stored.schedule.memory != plan.schedule.memory:
-            return None  # another memory plan was tuned than the one that memory allows now
-        allowed = max(plan.total_bytes(), plan.affordable(self.device.max_memory))
-        return stored.schedule if replace(plan, schedule=stored.schedule).total_bytes() <= allowed else None
+        if stored is None or not plan.may_run(stored.schedule, self.device.max_memory, groups):
+            return None
+        return stored.schedule
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target uploaded."""

@@ -298,14 +298,6 @@ def plan_in_groups(device: Device, jobs: Sequence[Job], schedule: Schedule | Non
     return groups, plan
 
 
-def most_at_once(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> int:
-    """How many of these jobs, from the first on, fit into the same dispatches, however much memory that takes.
-
-    0 where not even one does.
-    """
-    return _most(device, jobs[0], wired([flat_layout(job.circuit) for job in jobs]), schedule, None)
-
-
 def _refusal(error: LimitError, fitting: int, asked: int) -> LimitError:
     """What was refused, and how many models would not be."""
     if not fitting:
@@ -316,6 +308,8 @@ def _refusal(error: LimitError, fitting: int, asked: int) -> LimitError:
 def _most(
     device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None, max_memory: int | None
 ) -> int:
+    """How many models, from the first on, fit into the same dispatches; 0 where not even one does."""
+
     def refused(count: int) -> bool:
         try:
             _plan(device, job, wirings[:count], schedule, max_memory)

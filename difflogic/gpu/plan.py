@@ -377,6 +377,13 @@ class Plan:
             return math.inf
         return self.keep_bytes if self.schedule.keep else STATES_BYTES
 
+    def may_run(self, schedule: Schedule, max_memory: int | None, groups: int = 1) -> bool:
+        """Whether this work may run under another schedule: in the same memory plan, within the memory of `groups`."""
+        if schedule.memory != self.schedule.memory:
+            return False
+        allowed = self.affordable(None if max_memory is None else max_memory // groups)
+        return replace(self, schedule=schedule).total_bytes() <= max(self.total_bytes(), allowed)
+
     def total_bytes(self) -> int:
         """Device memory in storage buffers."""
         counts = self.buffer_counts()

@@ -23,10 +23,11 @@ from difflogic.gpu import tuned
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.model import GpuModel, plan_in_groups
 from difflogic.gpu.plan import Plan, Schedule
 from difflogic.gpu.tuned import Tuned
 from difflogic.gpu.workspace import Workspace
+from difflogic.train.population import configs
 from difflogic.train.selftest import GRADIENT_TOLERANCE, example
 from difflogic.train.tasks import make_job
 
@@ -53,13 +54,16 @@ class Outcome:
 
 
 class Tuner:
-    """Tunes one device for the training of one configuration."""
+    """Tunes one device for the training of one configuration, or of a population: of its largest group.
 
-    def __init__(self, device: Device, config: Config, say: Say) -> None:
+    Models share every dispatch, so what is fastest for one need not be so for several: their number is in the key.
+    """
+
+    def __init__(self, device: Device, config: Config, say: Say, population: int = 1) -> None:
         self.device, self.say = device, say
-        self.circuit = Circuit.initial(config.model, config.seed)
-        self.job = make_job(config, self.circuit)
-        self.plan = plan_for(device, [self.job])
+        jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
+        self.groups, self.plan = plan_in_groups(device, jobs)
+        self.jobs = jobs[: self.plan.models]
         self._expected = self._answer(self.plan.schedule)
 
     def candidates(self) -> Iterator[tuple[int, list[int]]]:
@@ -137,12 +141,13 @@ class Tuner:
         return result
 
     def _fits(self, schedule: Schedule) -> bool:
+        """Whether the device can run it, and training would."""
         plan = replace(self.plan, schedule=schedule)
         try:
             plan.check(self.device.limits, self.device.adapter.limits_loops)
         except LimitError:
             return False
-        return True
+        return self.plan.may_run(schedule, self.device.max_memory, self.groups)
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
         """Seconds of a dispatch list, waited for."""
@@ -183,15 +188,15 @@ class Tuner:
 
 
 class _Opened:
-    """A model under a schedule, in the middle of training, closed at the end."""
+    """The models under a schedule, in the middle of training, closed at the end."""
 
     def __init__(self, tuner: Tuner, schedule: Schedule) -> None:
         self.tuner, self.schedule = tuner, schedule
 
     def __enter__(self) -> GpuModel:
-        job = self.tuner.job
-        state = TrainState.initial(job)
-        self.model = GpuModel.from_cpu(self.tuner.device, [job], [state], self.schedule)
+        jobs, groups = self.tuner.jobs, self.tuner.groups
+        states = [TrainState.initial(job) for job in jobs]
+        self.model = GpuModel.from_cpu(self.tuner.device, jobs, states, self.schedule, groups)
         self.model.train(2)  # compiles, and fills every buffer with real numbers
         self.model.drain()
         return self.model
@@ -210,10 +215,11 @@ def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
     }
 
 
-def sizes_of(plan: Plan) -> str:
-    """The work that a plan is for, in words."""
+def sizes_of(plan: Plan, groups: int) -> str:
+    """The work that a plan is for, in words; `groups`: so many such plans are one population."""
     shape = plan.shape
+    largest = f", the largest of {groups} groups" if groups > 1 else ""
     return (
         f"{plan.layout.gates} gates, {shape.height}x{shape.width} grid, batch {shape.batch}, {shape.steps} steps, "
-        f"{plan.models} model(s)"
+        f"{plan.models} model(s){largest}"
     )

@@ -20,10 +20,13 @@ from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.groups import GpuGroups
 from difflogic.gpu.plan import Schedule
 from difflogic.gpu.workspace import Workspace
 from difflogic.train import trust, tuning
+from difflogic.train.population import configs
 from difflogic.train.selftest import example
+from difflogic.train.tasks import make_job
 from difflogic.train.tuning import Tuner
 from tests.random_circuits import random_circuit
 from tests.train.tiny import tiny_config
@@ -58,14 +61,14 @@ def config() -> Config:
     return tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
 
 
-def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed: Speed) -> Tuner:
+def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed: Speed, population: int = 1) -> Tuner:
     """A tuner whose clock says what a schedule's kernels should take."""
 
     def timed(self: Tuner, work: Workspace, dispatches: list[Dispatch]) -> float:
         return sum(speed(work.plan.schedule, dispatch.kernel) for dispatch in dispatches)
 
     monkeypatch.setattr(Tuner, "_time", timed)
-    return Tuner(device, config, lambda _: None)
+    return Tuner(device, config, lambda _: None, population)
 
 
 def favours(best: Schedule, gain: float) -> Speed:
@@ -107,11 +110,11 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = tuner(device, config, monkeypatch, favours(BEST, 2))
-    state = TrainState.initial(one.job)
+    state = TrainState.initial(one.jobs[0])
     engine = GpuEngine(device)
     after = []
     for _ in range(2):
-        model = engine.open_model(one.job, state)
+        model = engine.open_model(one.jobs[0], state)
         model.train(3)
         after.append((model.info.variant, model.to_cpu()))
         model.close()
@@ -121,6 +124,35 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(
     assert tuned_state.logits.tobytes() == plain.logits.tobytes()
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_population_uses_what_was_tuned_for_its_groups(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
+) -> None:
+    if groups > 1:
+        most = Tuner(device, config, lambda _: None, population=2).plan.buffer_bytes()
+        monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
+    jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, 2 * groups)]
+    states = [TrainState.initial(job) for job in jobs]
+    engine, after = GpuEngine(device), []
+    for population in (1, 2 * groups):
+        tuner(device, config, monkeypatch, favours(BEST, 2), population).run()
+        model = engine.open_population(jobs, states)
+        assert isinstance(model, GpuGroups) == (groups > 1)
+        model.train(2)
+        after.append((model.info.variant, [state.logits.tobytes() for state in model.to_cpu_all()]))
+        model.close()
+    (alone, plain), (variant, tuned_logits) = after
+    assert variant == dataclasses.asdict(BEST) != alone  # what was tuned for one model is not used for several
+    assert tuned_logits == plain
+
+
+def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = Tuner(device, config, lambda _: None, population=2).plan.buffer_bytes()
+    monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
+    one = Tuner(device, config, lambda _: None, population=3)
+    assert tuning.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
+
+
 def test_a_memory_limit_goes_before_what_was_tuned(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +160,7 @@ def test_a_memory_limit_goes_before_what_was_tuned(
     one.run()
     least = dataclasses.replace(one.plan, schedule=one.plan.schedule.with_memory(False)).total_bytes()
     monkeypatch.setattr(device, "max_memory", least)
-    model = GpuEngine(device).open_model(one.job, TrainState.initial(one.job))
+    model = GpuEngine(device).open_model(one.jobs[0], TrainState.initial(one.jobs[0]))
     assert model.info.variant == dataclasses.asdict(one.plan.schedule.with_memory(False))
     model.close()
 
@@ -202,9 +234,10 @@ def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: C
         (dataclasses.replace(adapter, name="another"), plan),
         (adapter, dataclasses.replace(plan, shape=dataclasses.replace(plan.shape, batch=99))),
         (adapter, dataclasses.replace(plan, probes=99)),
+        (adapter, Tuner(device, config, lambda _: None, population=2).plan),
     ]
     keys = {tuned.key_of(*other) for other in [(adapter, plan), *others]}
-    assert len(keys) == 5
+    assert len(keys) == 6
 
 
 def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
