@@ -52,6 +52,12 @@ class Kept:
         """Keep one entry beside the others; where that cannot be, say so and go on."""
         self._write(self.read() | {key: entry})
 
+    def drop(self, key: str) -> None:
+        """Forget one entry, if there is one."""
+        entries = self.read()
+        if entries.pop(key, None) is not None:
+            self._write(entries)
+
     def forget(self, which: Callable[[Entry], bool]) -> int:
         """Drop the entries that `which` names; returns how many."""
         entries = self.read()

@@ -35,11 +35,12 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
     PRESET is one of those that `difflogic presets` lists, the checkerboard where none is named. Every variant is
     verified before it is timed; a winner is kept only past 5 % gain, in the user's cache, for this adapter, driver and
     shape of work, the number of models included. Training uses it from then on. The results of training do not depend
-    on it. A second run measures nothing.
+    on it. A second run measures nothing; one after a run that was stopped goes on where that was.
 
     Example: difflogic tune lizard
     """
-    from difflogic.gpu import tuned
+    from difflogic.cli import sweeping
+    from difflogic.gpu import measured, tuned
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
     from difflogic.train import trust
@@ -49,19 +50,26 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
         raise UsageError("--reset forgets what was stored, and --dry-run changes nothing: give one of them.")
     chosen = select_adapter(adapter)
     if reset:
-        forgotten = tuned.reset(chosen)
-        report = json.dumps({"adapter": chosen.name, "forgotten": forgotten})
-        click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}.")
+        forgotten, cut_off = tuned.reset(chosen), measured.reset(chosen)
+        report = json.dumps({"adapter": chosen.name, "forgotten": forgotten, "cut_off": cut_off})
+        more = f", and {cut_off} sweep(s) that were cut off" if cut_off else ""
+        click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = target.work(options)
     trust.require(chosen)
-    say = (lambda _: None) if as_json else click.echo
-    tuner = Tuner(Device(chosen), config, say, population)
-    say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}")
+    screen = sweeping.choose(as_json)
+    tuner = Tuner(Device(chosen), config, screen, population)
+    screen.say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}")
     if dry_run:
-        for lanes, sizes in tuner.candidates():
-            say(f"would measure lanes {lanes:2}: workgroups of {', '.join(map(str, sizes))}")
-    outcome = tuner.run(dry_run)
+        for sweep in (sweep for family in tuner.families for sweep in family):
+            sizes = ", ".join(str(schedule.wg) for schedule in sweep)
+            screen.say(f"would measure lanes {sweep[0].lanes:2}: workgroups of {sizes}")
+    try:
+        with screen:
+            outcome = tuner.run(dry_run)
+    except KeyboardInterrupt:
+        screen.say(f"Stopped: {len(tuner.measured)} variant(s) measured so far are kept; tune again to go on.")
+        raise
     if as_json:
         click.echo(json.dumps(dataclasses.asdict(outcome)))
     else:

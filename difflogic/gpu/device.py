@@ -31,7 +31,7 @@ class Device:
         self.ledger = TransferLedger()
         self.max_memory: int | None = None
         """Bytes of storage buffers that one piece of work may take; None: what is fair, see `plan.KEEP_BYTES`."""
-        self._pipelines: dict[tuple[str, Schedule, bool, bool], Any] = {}
+        self._pipelines: dict[tuple[str, tuple[int, ...]], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
 
@@ -49,13 +49,14 @@ class Device:
         )
 
     def pipeline(self, kernel: str, schedule: Schedule, half: bool = False, trees: bool = False) -> Any:
-        """The compute pipeline of a kernel; compiled the first time. `half`: see Shape; `trees`: see Plan.
+        """The compute pipeline of a kernel, compiled the first time: one for all schedules that it runs alike under.
 
-        Raises KernelError.
+        `half`: see Shape; `trees`: see Plan. Raises KernelError.
         """
-        key = (kernel, schedule, half, trees)
+        spec = KERNELS[kernel]
+        constants = constants_of(spec, schedule, half, trees)
+        key = (kernel, tuple(constants.values()))
         if key not in self._pipelines:
-            spec = KERNELS[kernel]
             layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self.layout(spec)])
             self._pipelines[key] = self.handle.create_compute_pipeline(
                 label=kernel,
@@ -63,7 +64,7 @@ class Device:
                 compute={
                     "module": self._module(kernel),
                     "entry_point": "main",
-                    "constants": constants_of(spec, schedule, half, trees),
+                    "constants": constants,
                 },
             )
         return self._pipelines[key]

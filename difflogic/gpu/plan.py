@@ -87,6 +87,11 @@ class Schedule:
         """Invocations that share a chunk."""
         return self.wg_of(kernel) // self.lanes
 
+    def runs_as(self, other: Schedule) -> bool:
+        """Whether every kernel runs the same under both."""
+        alike = all(self.wg_of(kernel) == other.wg_of(kernel) for kernel in TILED)
+        return alike and (self.lanes, self.memory) == (other.lanes, other.memory)
+
     def is_sound(self) -> bool:
         """Whether every workgroup divides evenly among its lanes."""
         divides = self.lanes > 0 and all(wg > 0 and wg % self.lanes == 0 for wg in map(self.wg_of, TILED))

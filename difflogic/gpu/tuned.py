@@ -63,12 +63,19 @@ def reset(adapter: Adapter) -> int:
     return TUNING.forget(lambda entry: entry.get("adapter") == adapter.name)
 
 
-def _tuned(entry: Entry) -> Tuned:
-    schedule = Schedule(**entry["schedule"])
+def schedule_of(fields: Entry) -> Schedule:
+    """A schedule from a file. Raises ValueError or TypeError where it is none."""
+    schedule = Schedule(**fields)
     for field in dataclasses.fields(schedule):
         number = getattr(schedule, field.name)
         if isinstance(number, bool) != (field.name == "keep") or not isinstance(number, int) or not 0 <= number <= 1024:
             raise ValueError(f"{field.name} is {number!r}")
     if not schedule.is_sound():
         raise ValueError(f"no schedule: {schedule}")
-    return Tuned(str(entry["adapter"]), schedule, float(entry["default_ms"]), float(entry["tuned_ms"]))
+    return schedule
+
+
+def _tuned(entry: Entry) -> Tuned:
+    return Tuned(
+        str(entry["adapter"]), schedule_of(entry["schedule"]), float(entry["default_ms"]), float(entry["tuned_ms"])
+    )

@@ -2,15 +2,19 @@
 
 Each kernel of the fused steps is swept over workgroup sizes, for each number of lanes; a variant is timed
 only after it computed, bit for bit, what the default schedule computes, and that agreed with the reference.
-The best of all is then timed in turns with the default, and kept only where it is clearly faster.
+The best of all is then timed in turns with the default, and kept only where it is clearly faster. A sweep
+that is cut off goes on where it was.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
+from types import TracebackType
 
 import numpy as np
 
@@ -18,29 +22,63 @@ from difflogic.batch import Batch
 from difflogic.circuit import Circuit
 from difflogic.config import Config
 from difflogic.engine import TrainState
-from difflogic.errors import DeviceError, LimitError
+from difflogic.errors import DeviceError
 from difflogic.gpu import tuned
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
+from difflogic.gpu.measured import Measured, Seconds
 from difflogic.gpu.model import GpuModel, plan_in_groups
 from difflogic.gpu.plan import Plan, Schedule
 from difflogic.gpu.tuned import Tuned
 from difflogic.gpu.workspace import Workspace
+from difflogic.train import variants
 from difflogic.train.population import configs
 from difflogic.train.selftest import GRADIENT_TOLERANCE, example
 from difflogic.train.tasks import make_job
+from difflogic.train.variants import HOPELESS, Sweep
 
 GAIN = 1.05
 """A winner must be this much faster: less is within what repeated measurements of one schedule differ by."""
-WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
-LANES = (1, 2, 4, 8, 16, 32)
-HOPELESS = 1.5
-"""So much slower than the best of the same lanes, for every kernel: larger workgroups are not tried."""
+FUSED = ("gate_forward", "gate_backward", "hard_forward")
+"""The kernels that are swept."""
+TRAINED = ("gate_forward", "gate_backward")
+"""Those of every train step, by which lanes are chosen."""
 ROUNDS = 3
 FINAL_ROUNDS = 7
+ROUND_SECONDS = 0.02
+"""Aim for a round: short kernels go several times, else what is measured is how long a submit takes."""
+MOST_TIMES = 32
 
-Say = Callable[[str], None]
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the sweeps are. Variants are ruled out on the way, so that `total` and what is left only fall."""
+
+    done: int
+    total: int
+    seconds_left: float
+
+
+class Screen:
+    """Where it is told what happens; here, nowhere."""
+
+    def __enter__(self) -> Screen:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give the screen back."""
+
+    def say(self, text: str) -> None:
+        """A line."""
+
+    def began(self, progress: Progress) -> None:
+        """The sweeps begin, or go on."""
+
+    def measured(self, text: str, progress: Progress) -> None:
+        """One variant more is measured."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +88,7 @@ class Outcome:
     default: Schedule
     stored: Tuned | None
     measured: int
-    """Variants timed; 0 where the answer was stored before."""
+    """Variants timed, in a sweep that was cut off before too; 0 where the answer was stored before."""
 
 
 class Tuner:
@@ -59,24 +97,16 @@ class Tuner:
     Models share every dispatch, so what is fastest for one need not be so for several: their number is in the key.
     """
 
-    def __init__(self, device: Device, config: Config, say: Say, population: int = 1) -> None:
-        self.device, self.say = device, say
+    def __init__(self, device: Device, config: Config, screen: Screen, population: int = 1) -> None:
+        self.device, self.screen = device, screen
         jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
         self.groups, self.plan = plan_in_groups(device, jobs)
         self.jobs = jobs[: self.plan.models]
-        self._expected = self._answer(self.plan.schedule)
-
-    def candidates(self) -> Iterator[tuple[int, list[int]]]:
-        """Lanes, and workgroup sizes that go with them on this device and take gates in the same order."""
-        largest = min(
-            self.device.limits["max-compute-invocations-per-workgroup"],
-            self.device.limits["max-compute-workgroup-size-x"],
-        )
-        for lanes in LANES:
-            sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest]
-            for alike in ([wg for wg in sizes if wg == lanes], [wg for wg in sizes if wg > lanes]):
-                if alike and self._fits(self._base(lanes, alike[0])):
-                    yield lanes, alike
+        self.measured = Measured(device.adapter, self.plan)
+        self.families = variants.families(device, self.plan, self.groups)
+        self._pending = {each for family in self.families for sweep in family for each in sweep} - set(self.measured)
+        self._fastest: Seconds = {}
+        self._seconds_per_variant: list[float] = []
 
     def run(self, dry_run: bool = False) -> Outcome:
         """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""
@@ -85,40 +115,78 @@ class Tuner:
         if known is not None or dry_run:
             return Outcome(default, known, 0)
         self._verify_against_reference()
-        best, measured = default, 0
-        best_seconds = float("inf")
-        for lanes, sizes in self.candidates():
-            found, seconds, count = self._sweep(lanes, sizes)
-            measured += count
-            if seconds < best_seconds:
-                best, best_seconds = found, seconds
-        return Outcome(default, self._final(best), measured)
+        self.screen.began(self._progress())
+        winners = [winner for family in self.families for winner in self._winners(family)]
+        best = min(winners, key=lambda winner: winner[1])[0] if winners else default
+        outcome = Outcome(default, self._final(default if best.runs_as(default) else best), len(self.measured))
+        self.measured.forget()
+        return outcome
 
-    def _sweep(self, lanes: int, sizes: list[int]) -> tuple[Schedule, float, int]:
-        """The best workgroup size of each fused step for so many lanes, and their seconds in all."""
-        base = self._base(lanes, sizes[0])
-        times: dict[str, dict[int, float]] = {"gate_forward": {}, "gate_backward": {}, "hard_forward": {}}
-        with _Opened(self, base) as model:
-            for wg in sizes:
-                schedule = replace(base, wg=wg)
-                if not self._fits(schedule):
-                    continue
-                self._verify(schedule)
-                work = model.workspace.under(schedule)
-                for kernel, dispatches in _fused(work).items():
-                    times[kernel][wg] = min(self._time(work, dispatches) for _ in range(ROUNDS))
-                here = ", ".join(f"{kernel} {1e3 * found[wg]:.2f} ms" for kernel, found in times.items())
-                self.say(f"lanes {lanes:2}, workgroups of {wg:3}: {here}")
-                if all(found[wg] > HOPELESS * min(found.values()) for found in times.values()):
-                    break  # larger ones would only be worse
-        best = {kernel: min(found, key=found.__getitem__) for kernel, found in times.items()}
-        winner = replace(base, wg=best["gate_backward"], forward_wg=best["gate_forward"], hard_wg=best["hard_forward"])
-        seconds = sum(min(times[kernel].values()) for kernel in ("gate_forward", "gate_backward"))
-        return winner, seconds, sum(map(len, times.values()))
+    def _winners(self, family: list[Sweep]) -> list[tuple[Schedule, float]]:
+        """The best workgroup size of each fused step by lanes, and a train step's seconds; until more are hopeless."""
+        winners: list[tuple[Schedule, float]] = []
+        best: Seconds = {}
+        for number, sweep in enumerate(family):
+            times = self._sweep(sweep)
+            here = variants.best_of(times.values())
+            wgs = {kernel: min(times, key=lambda each: times[each][kernel]).wg for kernel in FUSED}
+            winner = replace(
+                sweep[0], wg=wgs["gate_backward"], forward_wg=wgs["gate_forward"], hard_wg=wgs["hard_forward"]
+            )
+            winners.append((winner, sum(here[kernel] for kernel in TRAINED)))
+            if best and variants.is_hopeless(here, best, TRAINED):
+                self._rule_out([each for later in family[number + 1 :] for each in later])
+                break
+            best = variants.best_of([here, *([best] if best else [])])
+        return winners
 
-    def _base(self, lanes: int, wg: int) -> Schedule:
-        """One workgroup size for all, and the memory plan that the work gets."""
-        return Schedule(wg, lanes).with_memory(*self.plan.schedule.memory)
+    def _sweep(self, sweep: Sweep) -> dict[Schedule, Seconds]:
+        """Each workgroup size's seconds, until a larger one is hopeless."""
+        times: dict[Schedule, Seconds] = {}
+        with ExitStack() as opened:
+            work: Workspace | None = None
+            for schedule in sweep:
+                seconds = self.measured.get(schedule)
+                if seconds is None:
+                    began = time.perf_counter()
+                    self._verify(schedule)
+                    if work is None:
+                        work = opened.enter_context(_Opened(self, schedule)).workspace
+                    seconds = self._measure(work.under(schedule))
+                    self._seconds_per_variant.append(time.perf_counter() - began)
+                    self._add(schedule, seconds)
+                times[schedule] = seconds
+                self._fastest = variants.best_of([seconds, *([self._fastest] if self._fastest else [])])
+                if variants.is_hopeless(seconds, variants.best_of(times.values()), FUSED):
+                    self._rule_out(sweep[len(times) :])
+                    break
+        return times
+
+    def _measure(self, work: Workspace) -> Seconds:
+        """The least of some rounds of each fused step; of the first alone where that is long, and hopeless."""
+        found: Seconds = {}
+        for kernel, dispatches in _fused(work).items():
+            self._time(work, dispatches[:1])  # compiles what verifying did not: this work's precision or perception
+            found[kernel] = self._time(work, dispatches)
+            if found[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
+                times = min(MOST_TIMES, max(1, int(ROUND_SECONDS / found[kernel])))
+                found[kernel] = min(self._time(work, dispatches * times) / times for _ in range(ROUNDS))
+        return found
+
+    def _add(self, schedule: Schedule, seconds: Seconds) -> None:
+        self.measured.add(schedule, seconds)
+        self._pending.discard(schedule)
+        here = ", ".join(f"{kernel} {1e3 * each:.2f} ms" for kernel, each in seconds.items())
+        text = f"lanes {schedule.lanes:2}, workgroups of {schedule.wg:3}: {here}"
+        self.screen.measured(text, self._progress())
+
+    def _rule_out(self, schedules: Sweep) -> None:
+        self._pending.difference_update(schedules)
+
+    def _progress(self) -> Progress:
+        each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
+        left = len(self._pending)
+        return Progress(len(self.measured), len(self.measured) + left, each * left)
 
     def _final(self, best: Schedule) -> Tuned | None:
         """Train steps of the default and of the best in turns; the result where the best wins clearly."""
@@ -132,7 +200,7 @@ class Tuner:
                 for schedule, model in ((default, one), (best, other)):
                     times[schedule].append(self._time(model.workspace, model.train_step))
         default_ms, best_ms = (1e3 * statistics.median(times[schedule]) for schedule in (default, best))
-        self.say(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms")
+        self.screen.say(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms")
         winner = best if default_ms >= GAIN * best_ms else default
         return self._store(Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3)))
 
@@ -140,21 +208,16 @@ class Tuner:
         tuned.store(self.device.adapter, self.plan, result)
         return result
 
-    def _fits(self, schedule: Schedule) -> bool:
-        """Whether the device can run it, and training would."""
-        plan = replace(self.plan, schedule=schedule)
-        try:
-            plan.check(self.device.limits, self.device.adapter.limits_loops)
-        except LimitError:
-            return False
-        return self.plan.may_run(schedule, self.device.max_memory, self.groups)
-
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
         """Seconds of a dispatch list, waited for."""
         start = time.perf_counter()
         work.submit(dispatches)
         self.device.download(work.buffers["control"], np.uint32, "tuning", size=4)
         return time.perf_counter() - start
+
+    @cached_property
+    def _expected(self) -> list[bytes]:
+        return self._answer(self.plan.schedule)
 
     def _answer(self, schedule: Schedule) -> list[bytes]:
         """What a schedule makes of the example: gradients and hard states, as bytes."""
@@ -167,6 +230,7 @@ class Tuner:
 
     def _verify(self, schedule: Schedule) -> None:
         if self._answer(schedule) != self._expected:
+            self.measured.forget()
             raise DeviceError(
                 f"The schedule {schedule} gives other numbers than the default on {self.device.adapter.name}: nothing "
                 "was stored; difflogic doctor tells whether this adapter can be trusted."

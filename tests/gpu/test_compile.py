@@ -24,6 +24,14 @@ def test_every_kernel_compiles(device: Device, schedule: Schedule) -> None:
         assert device.pipeline(name, schedule) is pipeline
 
 
+def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: Device) -> None:
+    one, other = Schedule(8, 2), Schedule(16, 2, forward_wg=8)
+    assert device.pipeline("adamw", one) is device.pipeline("adamw", other)
+    assert device.pipeline("gate_forward", one) is device.pipeline("gate_forward", other)
+    assert device.pipeline("gate_backward", one) is not device.pipeline("gate_backward", other)
+    assert device.pipeline("gate_forward", one) is not device.pipeline("gate_forward", one, trees=True)
+
+
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of the shaders, to spoil."""

@@ -58,6 +58,14 @@ def test_a_cache_that_cannot_be_written_is_told(cache: Path, capsys: pytest.Capt
     assert f"difflogic: The file {COLOURS.path} cannot be written (" in capsys.readouterr().err
 
 
+def test_one_entry_is_dropped() -> None:
+    COLOURS.write("sky", {"is": "blue"})
+    COLOURS.write("grass", {"is": "green"})
+    COLOURS.drop("sky")
+    COLOURS.drop("sea")
+    assert COLOURS.read() == {"grass": {"is": "green"}}
+
+
 def test_keys_tell_their_parts_apart() -> None:
     assert len({key_of("ab", "c"), key_of("a", "bc"), key_of("abc"), key_of("ab", "c", None)}) == 4
     assert key_of("ab", 1) == key_of("ab", 1)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from difflogic.cli.main import main
 from difflogic.config import Config, ModelConfig, NetworkConfig
 from difflogic.engine import TrainState
 from difflogic.errors import DeviceError
-from difflogic.gpu import tuned
+from difflogic.gpu import measured, tuned
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.encoding import Dispatch
@@ -23,11 +25,11 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.groups import GpuGroups
 from difflogic.gpu.plan import Schedule
 from difflogic.gpu.workspace import Workspace
-from difflogic.train import trust, tuning
+from difflogic.train import trust, tuning, variants
 from difflogic.train.population import configs
 from difflogic.train.selftest import example
 from difflogic.train.tasks import make_job
-from difflogic.train.tuning import Tuner
+from difflogic.train.tuning import Progress, Screen, Tuner
 from tests.random_circuits import random_circuit
 from tests.train.tiny import tiny_config
 
@@ -43,8 +45,8 @@ def device() -> Device:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(tuning, "example", lambda: (without_trees(), *example()[1:]))
-    monkeypatch.setattr(tuning, "LANES", (2, 8))
-    monkeypatch.setattr(tuning, "WORKGROUP_SIZES", (8, 16, 32))
+    monkeypatch.setattr(variants, "LANES", (2, 8))
+    monkeypatch.setattr(variants, "WORKGROUP_SIZES", (8, 16, 32))
     return tuned.TUNING.path
 
 
@@ -68,7 +70,7 @@ def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed
         return sum(speed(work.plan.schedule, dispatch.kernel) for dispatch in dispatches)
 
     monkeypatch.setattr(Tuner, "_time", timed)
-    return Tuner(device, config, lambda _: None, population)
+    return Tuner(device, config, Screen(), population)
 
 
 def favours(best: Schedule, gain: float) -> Speed:
@@ -88,7 +90,7 @@ def test_the_best_of_each_kernel_is_kept(device: Device, config: Config, monkeyp
     outcome = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
     assert outcome.stored is not None
     assert outcome.stored.schedule == BEST
-    assert outcome.measured == 3 * (3 + 3)
+    assert outcome.measured == 3 + 3
 
 
 def test_a_second_run_measures_nothing(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +131,7 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
 ) -> None:
     if groups > 1:
-        most = Tuner(device, config, lambda _: None, population=2).plan.buffer_bytes()
+        most = Tuner(device, config, Screen(), population=2).plan.buffer_bytes()
         monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
     jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, 2 * groups)]
     states = [TrainState.initial(job) for job in jobs]
@@ -147,9 +149,9 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
 
 
 def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    most = Tuner(device, config, lambda _: None, population=2).plan.buffer_bytes()
+    most = Tuner(device, config, Screen(), population=2).plan.buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
-    one = Tuner(device, config, lambda _: None, population=3)
+    one = Tuner(device, config, Screen(), population=3)
     assert tuning.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
@@ -199,7 +201,7 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
 ) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text(content)
-    plan = Tuner(device, config, lambda _: None).plan
+    plan = Tuner(device, config, Screen()).plan
     assert tuned.lookup(device.adapter, device.limits, plan) is None
     assert f"difflogic: The file {cache} cannot be used" in capsys.readouterr().err
 
@@ -219,7 +221,7 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
 def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
     schedule: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Tuner(device, config, lambda _: None).plan
+    plan = Tuner(device, config, Screen()).plan
     entry = {"adapter": device.adapter.name, "schedule": schedule, "default_ms": 1, "tuned_ms": 1}
     tuned.TUNING.write(tuned.key_of(device.adapter, plan), entry)
     assert tuned.lookup(device.adapter, device.limits, plan) is None
@@ -227,14 +229,14 @@ def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
 
 
 def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: Config) -> None:
-    plan = Tuner(device, config, lambda _: None).plan
+    plan = Tuner(device, config, Screen()).plan
     adapter = device.adapter
     others = [
         (dataclasses.replace(adapter, driver="another"), plan),
         (dataclasses.replace(adapter, name="another"), plan),
         (adapter, dataclasses.replace(plan, shape=dataclasses.replace(plan.shape, batch=99))),
         (adapter, dataclasses.replace(plan, probes=99)),
-        (adapter, Tuner(device, config, lambda _: None, population=2).plan),
+        (adapter, Tuner(device, config, Screen(), population=2).plan),
     ]
     keys = {tuned.key_of(*other) for other in [(adapter, plan), *others]}
     assert len(keys) == 6
@@ -249,7 +251,10 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert main(["tune", "--dry-run"]) == 0
     assert "would measure lanes  2: workgroups of 8, 16, 32" in capsys.readouterr().out
     assert main(["tune"]) == 0
-    assert "times as fast as the default" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "At most 6 variants; each is compiled" in out
+    assert "ms (1 of at most 6, about " in out
+    assert "times as fast as the default" in out
     assert main(["tune", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["measured"] == 0
     assert main(["tune", "--reset", "--dry-run"]) == 2
@@ -257,4 +262,166 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert main(["tune", "--reset"]) == 0
     assert capsys.readouterr().out.startswith("Forgot 1 result(s) of ")
     assert main(["tune", "--reset", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["forgotten"] == 0
+    assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
+
+
+def test_a_sweep_that_is_cut_off_goes_on_where_it_was(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopping(schedule: Schedule, kernel: str) -> float:
+        if len(measured.Measured(device.adapter, stopped.plan)) == 4:
+            raise KeyboardInterrupt
+        return favours(BEST, 2)(schedule, kernel)
+
+    stopped = tuner(device, config, monkeypatch, stopping)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.run()
+    assert tuned.lookup(device.adapter, device.limits, stopped.plan) is None
+    timed: set[Schedule] = set()
+
+    def watched(schedule: Schedule, kernel: str) -> float:
+        timed.add(schedule)
+        return favours(BEST, 2)(schedule, kernel)
+
+    again = tuner(device, config, monkeypatch, watched)
+    before = set(again.measured)
+    assert len(before) == 4
+    outcome = again.run()
+    assert len(timed) == (6 - 4) + 2  # the others, then the default and the best in turns
+    assert outcome.measured == 6
+    assert outcome.stored is not None
+    assert outcome.stored.schedule == BEST
+    assert measured.MEASURED.read() == {}
+
+
+def test_a_wrong_variant_forgets_the_others(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+    one.measured.add(Schedule(8, 2), dict.fromkeys(tuning.FUSED, 1.0))
+    one._expected = [b"other"]
+    with pytest.raises(DeviceError):
+        one.run()
+    assert measured.MEASURED.read() == {}
+
+
+@pytest.mark.parametrize(
+    "variants",
+    [
+        None,
+        [{}],
+        [{"schedule": {"wg": 9, "lanes": 2}, "seconds": {}}],
+        [{"schedule": {"wg": 8, "lanes": 2}, "seconds": {"gate_forward": 1.0}}],
+        [{"schedule": {"wg": 8, "lanes": 2}, "seconds": dict.fromkeys(tuning.FUSED, float("nan"))}],
+    ],
+)
+def test_measurements_that_are_none_are_ignored_with_a_sentence(
+    variants: object, device: Device, config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = Tuner(device, config, Screen()).plan
+    measured.MEASURED.write(tuned.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants})
+    assert len(Tuner(device, config, Screen()).measured) == 0
+    assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
+
+
+def test_what_is_known_to_be_slower_is_not_measured(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variants, "LANES", (1, 2, 4, 8))
+    seen: list[Progress] = []
+    calls: list[Schedule] = []
+
+    def speed(schedule: Schedule, kernel: str) -> float:
+        calls.append(schedule)
+        return float(schedule.wg * schedule.lanes)
+
+    one = tuner(device, config, monkeypatch, speed)
+    one.screen.measured = lambda text, progress: seen.append(progress)  # type: ignore[method-assign]
+    one.screen.began = seen.append  # type: ignore[method-assign]
+    assert [[len(sweep) for sweep in family] for family in one.families] == [[1], [3, 3, 3, 2]]
+    one.run()
+    swept = list(dict.fromkeys((each.lanes, each.wg) for each in calls if each.forward_wg == 0))
+    assert swept == [
+        (8, 8),
+        (1, 8),
+        (1, 16),
+        (2, 8),
+        (2, 16),
+    ]  # of each lanes one size too many, and lanes 4 not at all
+    rounds = [calls.count(Schedule(wg, 1)) for wg in (8, 16)]
+    steps = config.task.steps
+    assert rounds == [3 * (1 + 4 * steps), 3 * (1 + steps)]  # one round for what is clearly slower
+    assert [(each.done, each.total) for each in seen] == [(0, 12), (1, 12), (2, 12), (3, 12), (4, 11), (5, 11)]
+    assert seen[-1].seconds_left > 0
+
+
+def test_lanes_that_would_be_empty_are_no_variants(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(variants, "LANES", (1, 4, 8, 16))
+    plan = Tuner(device, config, Screen()).plan
+    chunks = -(-config.train.batch * config.task.height * config.task.width // 16)
+    assert 4 < chunks <= 8
+    lanes = {sweep[0].lanes for family in variants.families(device, plan, 1) for sweep in family}
+    assert lanes == {1, 4, 8}
+    wide = dataclasses.replace(plan, schedule=Schedule(16, 16))
+    measured_wide = [each for family in variants.families(device, wide, 1) for sweep in family for each in sweep]
+    assert [each for each in measured_wide if each.lanes == 16] == [Schedule(16, 16)]
+
+
+@pytest.mark.parametrize(("kind", "limit", "sizes"), [
+    ("DiscreteGPU", 128, {32, 64, 128}),
+    ("DiscreteGPU", 64, {32, 64}),
+    ("CPU", 128, {32}),
+])  # fmt: skip
+def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, sizes: set[int]
+) -> None:
+    plan = Tuner(device, config, Screen()).plan
+    monkeypatch.setattr(variants, "WORKGROUP_SIZES", (32, 64, 128))
+    other = copy.copy(device)
+    other.adapter = dataclasses.replace(device.adapter, type=kind)
+    other.limits = device.limits | {"max-compute-invocations-per-workgroup": limit}
+    families = variants.families(other, plan, 1)
+    assert {schedule.wg for family in families for sweep in family for schedule in sweep} == sizes
+
+
+def test_what_needs_more_memory_than_training_takes_is_no_variant(
+    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Tuner(device, config, Screen())
+    narrow = dataclasses.replace(one.plan, schedule=Schedule(8, 2))
+    assert narrow.total_bytes() < one.plan.total_bytes()
+    monkeypatch.setattr(device, "max_memory", narrow.total_bytes())
+    families = variants.families(device, narrow, 1)
+    assert {sweep[0].lanes for family in families for sweep in family} == {2}
+
+
+def test_the_default_is_not_measured_against_itself() -> None:
+    default = Schedule(8, 8)
+    assert Schedule(8, 8, forward_wg=8, hard_wg=8).runs_as(default)
+    assert not Schedule(8, 8, forward_wg=16).runs_as(default)
+    assert not Schedule(8, 4).runs_as(default)
+    assert not Schedule(8, 8, keep=False).runs_as(default)
+
+
+def test_command_that_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from difflogic import presets
+
+    def time(self: Tuner, work: Workspace, _: list[Dispatch]) -> float:
+        if len(self.measured) == 2:
+            raise KeyboardInterrupt
+        return 1.0
+
+    monkeypatch.setattr(presets, "checkerboard", lambda small: config)
+    monkeypatch.setattr(trust, "require", lambda adapter: None)
+    monkeypatch.setattr(Tuner, "_time", time)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["tune"]) == 130
+    assert "Stopped: 2 variant(s) measured so far are kept; tune again to go on." in capsys.readouterr().out
+    monkeypatch.setattr(Tuner, "_time", lambda self, work, _: 1.0)
+    assert main(["tune"]) == 0
+    assert "At most 6 variants, 2 of them measured before" in capsys.readouterr().out
+    measured.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
+    assert main(["tune", "--reset"]) == 0
+    assert ", and 1 sweep(s) that were cut off." in capsys.readouterr().out
