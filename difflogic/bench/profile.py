@@ -39,6 +39,9 @@ PHASES = {
 }
 """The phase of a train step that each kernel belongs to."""
 
+HOST, GAPS, TRANSFER = "host", "gaps", "transfer"
+"""The phases of what surrounds the kernels."""
+
 UNKNOWN = "unknown"
 """The phase of what no kernel and no part of the host explains."""
 
@@ -69,7 +72,7 @@ class Profile:
 
     @property
     def kernels(self) -> tuple[Part, ...]:
-        return tuple(part for part in self.parts if part.phase not in ("host", UNKNOWN))
+        return tuple(part for part in self.parts if part.phase not in (HOST, GAPS, TRANSFER, UNKNOWN))
 
     @property
     def kernel_seconds(self) -> float:
@@ -94,7 +97,7 @@ class Profile:
 
     @property
     def host_seconds(self) -> float:
-        return sum(part.seconds for part in self.parts if part.phase == "host")
+        return sum(part.seconds for part in self.parts if part.phase == HOST)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, times in milliseconds."""
@@ -141,12 +144,16 @@ def _profile_gpu(model: Any) -> Profile:
     kernels = [
         Part(name, PHASES.get(name, name), times.counts[name], seconds) for name, seconds in times.kernels.items()
     ]
-    host = [Part("encode", "host", 1, times.encode), Part("submit", "host", 1, times.submit)]
+    around = [Part("encode", HOST, 1, times.encode), Part("submit", HOST, 1, times.submit)]
     # the device may begin while the host is still submitting
-    waiting = max(0.0, times.wait - sum(part.seconds for part in kernels))
-    host.append(Part("wait beyond the kernels", UNKNOWN, 1, waiting))
+    waiting = max(0.0, times.wait - sum(part.seconds for part in kernels) - times.gaps)
+    if times.timestamps:
+        transfer = min(times.round_trip, waiting)
+        waiting -= transfer
+        around += [Part("between kernels", GAPS, timer.gap_count, times.gaps), Part("read back", TRANSFER, 1, transfer)]
+    around.append(Part("wait beyond the kernels", UNKNOWN, 1, waiting))
     how = "device timestamps" if times.timestamps else "host clock, each kernel submitted alone: no timestamp queries"
-    return Profile("gpu", how, times.wall, (*kernels, *host))
+    return Profile("gpu", how, times.wall, (*kernels, *around))
 
 
 def _profile_cpu(model: Any) -> Profile:

@@ -22,6 +22,8 @@ from difflogic.gpu.shaders import Source
 
 COPY_BYTES = 64 << 20
 EMPTY_DISPATCHES = 1000
+ROUND_TRIPS = 3
+"""The shortest of so many counts: never more than what a submit with work spends on it."""
 MOST_QUERIES = 4096
 """What every WebGPU implementation holds in one query set."""
 
@@ -44,6 +46,10 @@ class DeviceTimes:
     wait: float
     timestamps: bool
     """False where the host's clock timed the kernels: each then includes a round trip."""
+    gaps: float = 0.0
+    """From the end of a group of dispatches to the beginning of the next; only timestamps tell."""
+    round_trip: float = 0.0
+    """Waiting for a submit that does nothing, and reading it back."""
 
     @property
     def wall(self) -> float:
@@ -72,7 +78,10 @@ class Timer:
     def measure(self) -> DeviceTimes:
         """One submit; the work is really done, so that a train step trains."""
         encode, submit, wait, ticks = self._submit(self._encode)
+        gaps = round_trip = 0.0
         if self._timestamps:
+            gaps = float(np.maximum(ticks[2::2] - ticks[1:-1:2], 0).sum()) * _period(self.device)
+            round_trip = min(self._submit(lambda encoder: None)[2] for _ in range(ROUND_TRIPS))
             spans = (ticks[1::2] - ticks[0::2]).reshape(self._repeat, -1) * _period(self.device)
             seconds = spans.mean(axis=0)
         else:
@@ -82,9 +91,15 @@ class Timer:
         for (kernel, group), each in zip(self._groups, seconds, strict=True):
             kernels[kernel] = kernels.get(kernel, 0.0) + float(each)
             counts[kernel] = counts.get(kernel, 0) + len(group)
-        return DeviceTimes(
-            kernels, counts, encode / self._repeat, submit / self._repeat, wait / self._repeat, self._timestamps
+        encode, submit, wait, gaps, round_trip = (
+            each / self._repeat for each in (encode, submit, wait, gaps, round_trip)
         )
+        return DeviceTimes(kernels, counts, encode, submit, wait, self._timestamps, gaps, round_trip)
+
+    @property
+    def gap_count(self) -> int:
+        """Gaps of one run, with that before the next."""
+        return len(self._groups) - (self._repeat == 1)
 
     def _submit(self, encode: Callable[[Any], None]) -> tuple[float, float, float, Any]:
         """Seconds to encode, to submit and to wait; and the timestamps."""

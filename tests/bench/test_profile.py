@@ -15,6 +15,7 @@ from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.kernels import KERNELS as KERNELS_ON_GPU
+from difflogic.gpu.timing import DeviceTimes, Timer
 from difflogic.train.placement import open_engine
 from difflogic.train.tasks import make_job
 from tests.train.tiny import tiny_config
@@ -50,6 +51,24 @@ def test_parts(name: str) -> None:
     assert counts["gate_forward"] == counts["gate_backward"] == 3
     data = json.loads(json.dumps(found.to_dict()))
     assert data["dispatches"] == sum(counts.values())
+    model.close()
+
+
+def test_what_is_between_kernels_is_accounted_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = DeviceTimes({"adamw": 5.0, "loss": 1.0}, {"adamw": 1, "loss": 1}, 0.5, 0.25, 8.0, True, 1.0, 0.75)
+    model = open_model("gpu")
+    monkeypatch.setattr(Timer, "measure", lambda self: times)
+    found = profile(model, rounds=1)
+    assert {part.name: part.seconds for part in found.parts if part not in found.kernels} == {
+        "encode": 0.5, "submit": 0.25, "between kernels": 1.0, "read back": 0.75, "wait beyond the kernels": 0.25
+    }  # fmt: skip
+    assert found.share == pytest.approx((8.75 - 0.25) / 8.75)
+    late = dataclasses.replace(times, wait=7.5)  # nothing is counted twice
+    monkeypatch.setattr(Timer, "measure", lambda self: late)
+    found = profile(model, rounds=1)
+    assert found.phases["transfer"] == 0.5
+    assert found.share == pytest.approx(1.0)
+    assert found.kernel_seconds == 6.0
     model.close()
 
 

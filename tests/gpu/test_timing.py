@@ -30,6 +30,8 @@ def test_every_kernel_is_timed(timed: Device, repeat: int) -> None:
     assert all(seconds >= 0 for seconds in times.kernels.values())
     assert times.wall == times.encode + times.submit + times.wait
     assert times.timestamps == (TIMESTAMPS in timed.adapter.features)
+    assert (times.gaps > 0, times.round_trip > 0) == (times.timestamps, times.timestamps)
+    assert times.gaps <= times.wait
     # without timestamps each step is done twice: whole, and kernel by kernel
     kernels = len(times.kernels)
     steps = min(repeat, MOST_QUERIES // (2 * kernels)) + (0 if times.timestamps else 1)
