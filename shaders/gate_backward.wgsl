@@ -99,7 +99,7 @@ fn main(
             let forward = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
             let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
             let cell = chunk * CELLS_PER_CHUNK;
-            let first = part == 0u && at.step + 1u == shape.steps;
+            let begins = part == 0u && at.step + 1u == shape.steps;
             if KEEP == 0u {
                 evaluate(model, chunk, base, thread);
                 if HALF == 1u { halve(chunk, base, thread); }
@@ -109,18 +109,15 @@ fn main(
             }
             chunk_barrier();
             for (var l = shape.levels; l > shape.tree_levels; l--) {
-                let level = shape.level_table[l - 1u];
-                let each = stretch(level.y);
-                for (var i = worker(thread) * each; i < level.y; i += workers() * each) {
-                    trail_adjoints(model, level.x + i, level.x + i + each, base, slots, sums, first);
-                }
+                level_adjoints(model, shape.level_table[l - 1u], base, slots, sums, begins, thread);
                 chunk_barrier();
             }
             if TREES == 1u {
-                let each = trees_in_a_row();
-                for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
-                    tree_adjoints(model, tree, base, slots, sums, first);
-                }
+                all_tree_adjoints(model, base, slots, sums, begins, thread);
+                chunk_barrier();
+            }
+            if quarters() == 1u {
+                sum_patch_slots(model, slots, thread);
                 chunk_barrier();
             }
             for (var row = worker(thread); row < 3u * shape.channels; row += workers()) {

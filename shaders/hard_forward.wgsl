@@ -54,7 +54,7 @@ fn gate_words(model: u32, id: u32) -> vec4<u32> {
     return truth_words(gate_ids[model * shape.gates + id]);
 }
 
-fn evaluate_trees(model: u32, tree: u32, base: u32) {
+fn evaluate_trees(model: u32, tree: u32, first: u32, base: u32) {
     let t = tree_at(model, tree);
     let f = array<vec4<u32>, 7>(
         gate_words(model, t.left.x), gate_words(model, t.left.y), gate_words(model, t.right.x),
@@ -68,7 +68,7 @@ fn evaluate_trees(model: u32, tree: u32, base: u32) {
         let a2 = patch_at(channel, t.a[2], base);
         let a3 = patch_at(channel, t.a[3], base);
         let out = base + (shape.patch_nodes + one) * LANES;
-        for (var j = 0u; j < 4u; j++) {
+        for (var j = first; j < first + quarters(); j++) {
             let b = hard_nodes[centre][j];
             let left = gate(f[4], gate(f[0], hard_nodes[a0][j], b), gate(f[1], hard_nodes[a1][j], b));
             let right = gate(f[5], gate(f[2], hard_nodes[a2][j], b), gate(f[3], hard_nodes[a3][j], b));
@@ -94,22 +94,23 @@ fn main(
         }
         chunk_barrier();
         if TREES == 1u {
-            let each = trees_in_a_row();
-            for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
-                evaluate_trees(model, tree, base);
+            let each = quarters_in_a_row();
+            for (var item = worker(thread) * each; item < trees() * 4u; item += workers() * each) {
+                evaluate_trees(model, item / 4u, first_quarter(item), base);
             }
             chunk_barrier();
         }
         for (var l = shape.tree_levels; l < shape.levels; l++) {
             let level = shape.level_table[l];
-            for (var i = worker(thread); i < level.y; i += workers()) {
-                let instance = level.x + i;
-                let f = gate_words(model, level.z + i / level.w);
+            for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {
+                let instance = level.x + item / 4u;
+                let first = first_quarter(item);
+                let f = gate_words(model, level.z + item / 4u / level.w);
                 let from_nodes = wire(model, instance) * LANES + base;
                 let a = from_nodes.x;
                 let b = from_nodes.y;
                 let out = base + node_of(instance) * LANES;
-                for (var j = 0u; j < 4u; j++) { hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]); }
+                for (var j = first; j < first + quarters(); j++) { hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]); }
             }
             chunk_barrier();
         }

@@ -111,6 +111,7 @@ _SPECS = (
             read_write("partials"),
         ),
         overrides=("WG", "LANES", "TREES", "KEEP", "HALF"),
+        workgroup_bytes_per_invocation=16,
     ),
     KernelSpec("d_damage", (uniform("shape"), uniform("mark"), read("corners"), read_write("d_rows"))),
     KernelSpec("d_judge", (uniform("shape"), uniform("mark"), read("d_judged"), read_write("d_rows"))),

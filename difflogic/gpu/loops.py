@@ -104,6 +104,11 @@ def _share(items: int, workers: int) -> int:
     return -(-items // workers)
 
 
+def _quarters(workers: int) -> int:
+    """Quarters of a chunk that one of its workers takes of an item: twin of `shaders/common/tile.wgsl`."""
+    return 1 if workers >= 64 and workers % 4 == 0 else 4
+
+
 def _forward(plan: Plan, kernel: str) -> int:
     """A chunk in gate_forward or hard_forward."""
     workers = plan.schedule.workers(kernel)
@@ -114,9 +119,11 @@ def _forward(plan: Plan, kernel: str) -> int:
 def _evaluate(plan: Plan, workers: int) -> int:
     """All nodes of a chunk: patches, trees, then level after level."""
     layout, after = plan.layout, plan.wirings[0].tree_levels
-    row = layout.channels if workers == 1 else 1
-    trees = loop(_share(layout.levels[after - 1].count // row, workers), loop(row, loop(4))) if after else 0
-    levels = sum(1 + loop(_share(level.count, workers), loop(4)) for level in layout.levels[after:]) + 1
+    row, quarters = layout.channels if workers == 1 else 1, _quarters(workers)
+    items = 4 // quarters
+    trees = layout.levels[after - 1].count // row * items if after else 0
+    trees = loop(_share(trees, workers), loop(row, loop(quarters))) if after else 0
+    levels = sum(1 + loop(_share(items * level.count, workers), loop(quarters)) for level in layout.levels[after:]) + 1
     return loop(_share(layout.patch_nodes * 4, workers), loop(4)) + trees + levels
 
 
@@ -135,6 +142,8 @@ def _backward(plan: Plan, trails: Trails) -> int:
     """A chunk in gate_backward: adjoints of the state, of every level, of the trees, of the patches' rows."""
     wiring, layout, after = trails.wiring, trails.wiring.layout, trails.wiring.tree_levels
     workers = plan.schedule.workers("gate_backward")
+    quarters = _quarters(workers)
+    items = 4 // quarters
     d_states = loop(4, loop(3))
     degree = np.diff(trails.fanout.astype(np.int64), axis=1)[:, 0]
     patches, instances = np.split(degree, [layout.patch_nodes])
@@ -146,9 +155,12 @@ def _backward(plan: Plan, trails: Trails) -> int:
             ends = int((trails.gates[level.first_instance :][: level.count] >= ENDS).sum())
             total += 4 + 2 * ends + int((slots + 2).sum())
         else:
-            total += 2 + _worst(slots + 6, workers)
+            total += 2 + _worst((slots + 6).repeat(items), workers)
     if after:
-        total += 1 + _worst(4 + 4 * (instances[: layout.levels[after - 1].count] + 2), workers)
+        roots = instances[: layout.levels[after - 1].count]
+        total += 1 + _worst((4 + quarters * (roots + 2) + loop(7)).repeat(items), workers)
+    if quarters == 1:
+        total += 1 + _worst((patches + 2).repeat(items), workers)
     rows = patches.reshape(-1, 3).sum(axis=1) + 3 + 1 + loop(16)
     rows[1::3] += loop(4, d_states)
     return total + 1 + _worst(rows, workers)

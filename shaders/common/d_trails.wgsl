@@ -36,8 +36,21 @@ fn sent(before: Quarters, d: Chunk, own: f32, both: f32, other: Quarters) -> Qua
         before.q2 + unfused(d[2] * (own + both * other.q2)), before.q3 + unfused(d[3] * (own + both * other.q3)));
 }
 
+// A quarter of the gate in a place, which is a trail of its own; its moments.
+fn quarter_adjoints(model: u32, place: u32, quarter: u32, base: u32, slots: u32) -> vec4<f32> {
+    let often = edges[edge_index(model, place)].often;
+    let seldom = edges[edge_index(model, place)].seldom;
+    let c = coefficients[model * shape.gates + (often.w & GATE)];
+    let a = input(seldom.x * LANES + base, quarter);
+    let b = input(often.x * LANES + base, quarter);
+    let d = sum_quarter(vec2<u32>(often.z, seldom.z), slots, quarter);
+    values[often.y * LANES + slots][quarter] = vec4<f32>() + unfused(d * (c.y + c.w * b));
+    values[seldom.y * LANES + slots][quarter] = vec4<f32>() + unfused(d * (c.z + c.w * a));
+    return moments(d, a, b);
+}
+
 // The gates in places from `begin` to `end` of a level.
-fn trail_adjoints(model: u32, begin: u32, end: u32, base: u32, slots: u32, sums: u32, first: bool) {
+fn trail_adjoints(model: u32, begin: u32, end: u32, base: u32, slots: u32, sums: u32, begins: bool) {
     var place = begin;
     while place < end {
         var a = inputs(edges[edge_index(model, place)].seldom.x * LANES + base);
@@ -57,11 +70,29 @@ fn trail_adjoints(model: u32, begin: u32, end: u32, base: u32, slots: u32, sums:
             sum += moments(d[1], a.q1, b.q1);
             sum += moments(d[2], a.q2, b.q2);
             sum += moments(d[3], a.q3, b.q3);
-            add_moments(sums + place, sum, first);
+            add_moments(sums + place, sum, begins);
             a = b;
             place++;
             goes_on = often.w < ENDS;
         }
         put(edges[edge_index(model, place - 1u)].seldom.y * LANES + slots, d_a);
+    }
+}
+
+fn level_adjoints(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
+    if quarters() == 1u {
+        for (var start = 0u; start < level.y * 4u; start += workers()) {
+            let item = start + worker(thread);
+            let place = level.x + item / 4u;
+            var found = vec4<f32>();
+            if item < level.y * 4u { found = quarter_adjoints(model, place, item % 4u, base, slots); }
+            let sum = joined(thread, found);
+            if item < level.y * 4u && item % 4u == 0u { add_moments(sums + place, sum, begins); }
+        }
+    } else {
+        let each = stretch(level.y);
+        for (var i = worker(thread) * each; i < level.y; i += workers() * each) {
+            trail_adjoints(model, level.x + i, level.x + i + each, base, slots, sums, begins);
+        }
     }
 }

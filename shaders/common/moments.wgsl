@@ -9,9 +9,26 @@ fn moments(d: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(total(d), total(d_a), total(d * b), total(d_a * b));
 }
 
-// `first`: nothing arrived before.
-fn add_moments(at: u32, sum: vec4<f32>, first: bool) {
-    if first {
+var<workgroup> quarter_sums: array<vec4<f32>, WG>;
+
+// The sum of four quarters, in order, that four neighbours bring; only what the first of them gets counts. A barrier.
+fn joined(thread: u32, sum: vec4<f32>) -> vec4<f32> {
+    quarter_sums[thread] = sum;
+    workgroupBarrier();
+    var total = vec4<f32>();
+    if worker(thread) % 4u == 0u {
+        total = quarter_sums[thread];
+        total += quarter_sums[thread + LANES];
+        total += quarter_sums[thread + 2u * LANES];
+        total += quarter_sums[thread + 3u * LANES];
+    }
+    workgroupBarrier();
+    return total;
+}
+
+// `begins`: nothing arrived before.
+fn add_moments(at: u32, sum: vec4<f32>, begins: bool) {
+    if begins {
         partials[at] = sum;
     } else {
         partials[at] += sum;

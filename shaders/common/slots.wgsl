@@ -24,12 +24,25 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
     return d;
 }
 
+// Where many share a chunk: a quarter of a patch node's slots each, into its first.
+fn sum_patch_slots(model: u32, slots: u32, thread: u32) {
+    for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
+        let fanout = fanout_of(edge_index(model, shape.instances + item / 4u));
+        if fanout.x < fanout.y { values[slots + fanout.x * LANES][item % 4u] = sum_quarter(fanout, slots, item % 4u); }
+    }
+}
+
+fn patch_adjoints(model: u32, node: u32, slots: u32) -> Chunk {
+    var fanout = fanout_of(edge_index(model, shape.instances + node));
+    if quarters() == 1u { fanout.y = min(fanout.y, fanout.x + 1u); }  // summed before
+    return sum_slots(fanout, slots);
+}
+
 // The adjoints of three patch nodes, one above, level with or below each cell, to that cell's row.
 fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
-    let first = edge_index(model, shape.instances + 3u * row);
-    var left = sum_slots(fanout_of(first), slots);
-    var own = sum_slots(fanout_of(first + 1u), slots);
-    var right = sum_slots(fanout_of(first + 2u), slots);
+    var left = patch_adjoints(model, 3u * row, slots);
+    var own = patch_adjoints(model, 3u * row + 1u, slots);
+    var right = patch_adjoints(model, 3u * row + 2u, slots);
     if shape.asynchronous == 1u && row % 3u == 1u {
         for (var j = 0u; j < 4u; j++) { own[j] += d_states(model, cell + 4u * j, row / 3u, true); }
     }

@@ -53,32 +53,34 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     }
     chunk_barrier();
     if TREES == 1u {
-        let each = trees_in_a_row();
-        for (var tree = worker(thread) * each; tree < trees(); tree += workers() * each) {
+        for (var item = worker(thread) * quarters_in_a_row(); item < trees() * 4u; item += workers() * quarters_in_a_row()) {
+            let tree = item / 4u;
+            let first = first_quarter(item);
             let t = tree_at(model, tree);
             let c = tree_coefficients(model, t);
-            for (var one = tree; one < tree + each; one++) {
+            for (var one = tree; one < tree + trees_in_a_row(); one++) {
                 let channel = one % shape.channels;
                 let centre = patch_at(channel, CENTRE, base);
                 let a = array<u32, 4>(
                     patch_at(channel, t.a[0], base), patch_at(channel, t.a[1], base),
                     patch_at(channel, t.a[2], base), patch_at(channel, t.a[3], base));
                 let node = base + (shape.patch_nodes + one) * LANES;
-                for (var j = 0u; j < 4u; j++) { values[node][j] = tree_value(a, centre, c, j); }
+                for (var j = first; j < first + quarters(); j++) { values[node][j] = tree_value(a, centre, c, j); }
             }
         }
         chunk_barrier();
     }
     for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
-        for (var i = worker(thread); i < level.y; i += workers()) {
-            let place = level.x + i;
+        for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {
+            let place = level.x + item / 4u;
+            let first = first_quarter(item);
             let from_nodes = wire(model, place) * LANES + base;
             let c = coefficients[model * shape.gates + gate_at(model, place, level)];
             let a = from_nodes.x;
             let b = from_nodes.y;
             let node = base + node_of(instance_at(model, place)) * LANES;
-            for (var j = 0u; j < 4u; j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
+            for (var j = first; j < first + quarters(); j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
         }
         chunk_barrier();
     }

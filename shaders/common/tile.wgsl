@@ -16,6 +16,17 @@ fn workers() -> u32 {
     return WG / LANES;
 }
 
+// A chunk's values of a node lie side by side, in four quarters of four cells. Where many invocations share a chunk, each
+// takes one quarter of a gate, so that four neighbours read and write 64 bytes in a row; else it takes whole gates.
+// A work item is a quarter: `for (var item = worker(thread) * quarters(); ...; item += workers() * quarters())`.
+fn quarters() -> u32 {
+    return select(4u, 1u, workers() >= 64u && workers() % 4u == 0u);
+}
+
+fn first_quarter(item: u32) -> u32 {
+    return select(item % 4u, 0u, quarters() == 4u);
+}
+
 // Where the first of a chunk's items lies; from one to the next it is LANES, for those of all lanes lie side by side.
 fn first_place(items: u32, lane: u32) -> u32 {
     return items * LANES + lane;

@@ -26,9 +26,13 @@ fn in_tree(level: u32, id: u32, channel: u32) -> u32 {
 }
 
 // Trees are numbered by root, and for each root by channel. An invocation that has a chunk to itself takes all of a root
-// in a row: what they share it loads once.
+// in a row: what they share it loads once. Items are quarters of trees, so many to a row.
 fn trees_in_a_row() -> u32 {
     return select(1u, shape.channels, workers() == 1u);
+}
+
+fn quarters_in_a_row() -> u32 {
+    return trees_in_a_row() * quarters();
 }
 
 fn tree_at(model: u32, tree: u32) -> Tree {

@@ -83,7 +83,7 @@ def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
         (
             "max-compute-workgroup-storage-size",
             512,
-            "The kernel gradients needs 1024 bytes of workgroup memory, but this device has 512.",
+            "The kernel gate_backward needs 1024 bytes of workgroup memory, but this device has 512.",
         ),
         (
             "max-storage-buffer-binding-size",
