@@ -16,7 +16,7 @@ Kind = Literal["train", "logged", "judged", "hard"]
 
 UNITS: dict[Kind, str] = {
     "train": "train step",
-    "logged": "train step, its metrics fetched before the next",
+    "logged": "train step, its metrics brought home as for a run that logs every epoch",
     "judged": "train step and hard evaluation",
     "hard": "hard evaluation",
 }

@@ -153,9 +153,12 @@ def _train(model: TrainingModel, count: int) -> None:
 
 
 def _train_logged(model: TrainingModel, count: int) -> None:
-    for _ in range(count):
-        model.train(1)
+    """As a run that logs every epoch does: its rows come home with every call, and a call is a tenth of a second."""
+    while count > 0:
+        together = min(count, model.max_epochs_per_call())
+        model.train(together)
         model.drain()
+        count -= together
 
 
 def _train_judged(model: TrainingModel, count: int) -> None:

@@ -8,7 +8,6 @@ def is_evaluated(epoch: int, interval: int) -> bool:
     return epoch == 1 or epoch % interval == 0
 
 
-def next_stop(epoch: int, total: int, eval_interval: int, log_interval: int) -> int:
-    """The first epoch after `epoch` that is evaluated, logged, or the last."""
-    multiples = [(epoch // interval + 1) * interval for interval in (eval_interval, log_interval)]
-    return 1 if epoch == 0 else min(total, *multiples)
+def next_stop(epoch: int, total: int, eval_interval: int) -> int:
+    """The first epoch after `epoch` that is evaluated: training goes no further at once."""
+    return 1 if epoch == 0 else min(total, (epoch // eval_interval + 1) * eval_interval)

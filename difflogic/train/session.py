@@ -72,15 +72,16 @@ class Session:
         total, interval = self.config.train.epochs, self.config.train.eval_interval
         self.complete = self._is_over(stop_when_solved)
         while not self.complete and signals.received is None:
-            stop = schedule.next_stop(self.epoch, total, interval, log_interval)
+            stop = schedule.next_stop(self.epoch, total, interval)
             self._advance(stop)
             if self.epoch == stop:
-                judged = stop == total or schedule.is_evaluated(stop, interval)
-                self._report(judged)
-                self.complete = judged and give_up is not None and give_up(self.members)
+                self._report(log_interval, judged=True)
+                self.complete = give_up is not None and give_up(self.members)
+            elif self.epoch // log_interval > self._reported // log_interval:
+                self._report(log_interval)
             self.complete = self.complete or self._is_over(stop_when_solved)
         if not self.complete:
-            self._leave()
+            self._leave(log_interval)
         self.seconds_here = self._seconds() - self._seconds_before
 
     def bring_home(self) -> None:
@@ -113,8 +114,9 @@ class Session:
         solved = sum(row.hard_loss == 0 for member in self.members for row in member.metrics[-1:])
         return self.epoch >= self.config.train.epochs or 0 < stop_when_solved <= solved
 
-    def _report(self, judged: bool) -> None:
-        """Bring rows home; where this epoch is judged, evaluate and save."""
+    def _report(self, log_interval: int, judged: bool = False, leaving: bool = False) -> None:
+        """Bring rows home, and log some; where this epoch is judged, evaluate and save."""
+        before = [last_evaluated(member.metrics) for member in self.members]
         metrics = self.model.drain_all()
         results = []
         if judged:
@@ -130,28 +132,32 @@ class Session:
         self._reported = self.epoch
         if self.folder is not None:
             self.folder.append(rows)
-        self._tell(rows)
+        self._tell_skipped(rows)
+        for place, row in enumerate(rows[0], 1):
+            last = place == len(rows[0])
+            if row.epoch % log_interval == 0 or (last and (judged or leaving)):
+                after = [last_evaluated(member.metrics) for member in self.members]
+                self._tell([each[place - 1] for each in rows], after if last else before)
         if judged:
             self.observer.judged(self.members)
             self._save()
 
-    def _leave(self) -> None:
+    def _leave(self, log_interval: int) -> None:
         """Save what a signal interrupted, without an evaluation that the schedule does not know."""
         if self._reported < self.epoch:
-            self._report(judged=False)
+            self._report(log_interval, leaving=True)
         if self._saved < self.epoch:
             self._save()
 
-    def _tell(self, rows: Rows) -> None:
-        self._tell_skipped(rows)
-        last = [last_evaluated(member.metrics) for member in self.members]
+    def _tell(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
+        """Log an epoch: each member's row, and the last that was evaluated by then."""
         accuracies = [math.nan if row is None or row.accuracy is None else row.accuracy for row in last]
         if len(self.members) == 1:
-            self.observer.logged(rows[0][-1], accuracies[0])
+            self.observer.logged(rows[0], accuracies[0])
             return
         seeds = tuple(member.seed for member in self.members)
         solved = sum(row is not None and row.hard_loss == 0 for row in last)
-        self.observer.compared(Standing(seeds, tuple(each[-1] for each in rows), tuple(accuracies), solved))
+        self.observer.compared(Standing(seeds, tuple(rows), tuple(accuracies), solved))
 
     def _tell_skipped(self, rows: Rows) -> None:
         skipped = [(row.epoch, member.seed) for member, each in zip(self.members, rows, strict=True)

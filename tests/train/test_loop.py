@@ -69,9 +69,9 @@ def test_schedule() -> None:
     assert [epoch for epoch in range(1, 22) if schedule.is_evaluated(epoch, 10)] == [1, 10, 20]
     stops, epoch = [], 0
     while epoch < 23:
-        epoch = schedule.next_stop(epoch, 23, 10, 4)
+        epoch = schedule.next_stop(epoch, 23, 10)
         stops.append(epoch)
-    assert stops == [1, 4, 8, 10, 12, 16, 20, 23]
+    assert stops == [1, 10, 20, 23]
 
 
 class Looks(Observer):
@@ -126,6 +126,15 @@ def test_chunks_drains_and_logs(config: Config, engine: Engine) -> None:
     assert scripted.calls == [1, 3, 1, 3, 2, 2]
     assert diary.logs == [(1, 0.5), (4, 0.5), (5, 0.75), (8, 0.75), (10, 1 - 9 / 120), (12, 1 - 9 / 120)]
     assert scripted.closed
+
+
+def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, engine: Engine) -> None:
+    """Each with the accuracy that was known by then."""
+    scripted, diary = Scripted(engine, {1: 60, 5: 30}), Diary()
+    Trainer(config, scripted).run(log_interval=1, observer=diary)
+    assert scripted.calls == [1, 3, 1, 3, 2, 2]
+    accuracies = [0.5] * 4 + [0.75] * 5 + [1 - 9 / 120] * 3
+    assert diary.logs == list(enumerate(accuracies, 1))
 
 
 def test_long_stretches_are_cut_to_what_the_engine_takes(engine: Engine) -> None:
