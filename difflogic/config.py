@@ -364,7 +364,7 @@ class TrainConfig:
         metadata=told(
             "How the backward pass reads the values of gates: float32, or f16-storage, rounded to 16 bits within the "
             "least and the largest of 16 cells, which takes 9/16 of the memory where they are kept; gradients change "
-            "by less than 1/2000 of their layer's largest, but for layers whose gradients have all but vanished",
+            "by less than 1/2000 of the largest, those of a single layer by more of its own only late in training",
             one_of(PRECISIONS),
         ),
     )

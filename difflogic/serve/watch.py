@@ -115,6 +115,8 @@ class Watch(Observer):
     def saved(self, epoch: int) -> None:
         self._lease.tell(epoch=epoch, saved_epoch=epoch)
         self._lease.warm()
+        if self._lease.phase == "evaluating" and self._advances > 1:
+            self._lease.enter("training", warm=True)
         self._obey()
 
     def ending(self) -> None:

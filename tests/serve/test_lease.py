@@ -10,6 +10,8 @@ from difflogic.serve import lease as leases
 from difflogic.serve.lease import RECENT, Lease
 from difflogic.serve.leases import Answer
 from difflogic.serve.phases import Limits
+from difflogic.serve.watch import Watch
+from difflogic.train.placement import open_engine
 
 LIMITS = Limits(first=300, beat=12, factor=20)
 
@@ -64,6 +66,19 @@ def test_quick_epochs_are_due_soon(lease, times):
     assert due(lease) == 12
     live(lease, times, *[0.3] * 30)
     assert due(lease) == 12
+
+
+def test_after_an_evaluation_it_is_training_that_hangs(lease):
+    watch = Watch(lease, open_engine("reference"), lambda: False)
+    watch.advanced(1)
+    watch.judging(1)
+    watch.saved(1)
+    assert lease.phase == "evaluating", "what the next epochs need may still be compiled"
+    watch.advanced(5)
+    watch.judging(10)
+    assert lease.phase == "evaluating"
+    watch.saved(10)
+    assert lease.phase == "training"
 
 
 def test_slow_epochs_are_waited_for(lease, times):
