@@ -3,13 +3,13 @@
 //     d_a = d*(ca + cab*b)    d_b = d*(cb + cab*a)    moments += (d, d*a, d*b, d*a*b)
 //
 // The adjoint of a state is gathered from the patch adjoints that the dispatches before left: no
-// scatter, no atomics. A partial sum belongs to one block of chunks, which one invocation visits in
-// order, so that no sum depends on WG, LANES or the number of workgroups.
+// scatter, no atomics. A partial sum belongs to one block of chunks, which one workgroup visits in
+// order, quarter by quarter of a chunk, so that no sum depends on WG, LANES or the number of workgroups.
 // Twin: difflogic/reference/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
-//     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state [chunks, C, 16] that they
-//     follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes), LANES] of slots and such
+//     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state
+//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes), LANES] of slots and such
 //     nodes, scratch; partials [blocks, instances], by place.
 #import common/shape.wgsl
 
