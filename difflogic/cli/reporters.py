@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from difflogic.cli import preview
+from difflogic.cli.live_bar import LiveBar
 from difflogic.config import Config
 from difflogic.engine import EngineInfo
 from difflogic.train.journal import Row
@@ -88,13 +89,13 @@ class Lines(Reporter):
             self.say(interruption(run))
 
 
-class Bar(Lines):
+class Bar(LiveBar, Lines):
     """The lines, and below them progress, epochs per second and the time left."""
 
     def __init__(self) -> None:
         from rich import progress
 
-        self._progress = progress.Progress(
+        self._bar = progress.Progress(
             progress.TextColumn("epoch"),
             progress.MofNCompleteColumn(),
             progress.BarColumn(),
@@ -104,33 +105,21 @@ class Bar(Lines):
             transient=True,
         )
 
-    def __enter__(self) -> Bar:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def say(self, text: str) -> None:
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
     def show_target(self, config: Config) -> None:
-        preview.show(config, self._progress.console)
+        preview.show(config, self._bar.console)
 
     def began(self, beginning: Beginning) -> None:
         super().began(beginning)
         total = beginning.config.train.epochs
-        self._task = self._progress.add_task("train", total=total, completed=beginning.epoch, speed="")
+        self._task = self._bar.add_task("train", total=total, completed=beginning.epoch, speed="")
 
     def advanced(self, epoch: int) -> None:
-        speed = self._progress.tasks[0].speed
+        speed = self._bar.tasks[0].speed
         text = "" if speed is None else f"{speed:.1f} epochs/s"
-        self._progress.update(self._task, completed=epoch, speed=text)
+        self._bar.update(self._task, completed=epoch, speed=text)
 
     def ended(self, run: Run) -> None:
-        self._progress.stop()
+        self._bar.stop()
         super().ended(run)
 
 

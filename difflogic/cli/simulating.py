@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli.live_bar import LiveBar
 from difflogic.errors import UsageError
 from difflogic.planes import population
 
@@ -84,7 +85,7 @@ class Watching:
             self.say(f"Wrote {self.recording.path}")
 
 
-class Bar(Watching):
+class Bar(LiveBar, Watching):
     """The lines, and below them progress, rate and the time left."""
 
     def __init__(self, recording: Recording | None) -> None:
@@ -101,18 +102,6 @@ class Bar(Watching):
             transient=True,
         )
         self._task = self._bar.add_task("simulate", total=None, speed="")
-
-    def __enter__(self) -> Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def say(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def advanced(self, progress: Progress) -> None:
         speed = f"{progress.updates_per_s:.1e} cell updates/s"

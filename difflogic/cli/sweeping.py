@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from types import TracebackType
 
 import click
 
+from difflogic.cli.live_bar import LiveBar
 from difflogic.train.tuning import Progress, Screen
 
 
@@ -25,7 +25,7 @@ class Lines(Screen):
         self.say(f"{text} ({progress.done} of at most {progress.total}, {left(progress)})")
 
 
-class Bar(Lines):
+class Bar(LiveBar, Lines):
     """The lines, and below them how many variants are done and what is left."""
 
     def __init__(self) -> None:
@@ -39,18 +39,6 @@ class Bar(Lines):
             progress.TextColumn("{task.fields[left]}"),
             transient=True,
         )
-
-    def __enter__(self) -> Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.stop()
-
-    def say(self, text: str) -> None:
-        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def began(self, progress: Progress) -> None:
         super().began(progress)
