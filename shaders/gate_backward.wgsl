@@ -9,8 +9,8 @@
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state
-//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes), LANES] of slots and such
-//     nodes, scratch; partials [blocks, instances], by place.
+//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes),
+//     LANES] of slots and such nodes, scratch; partials [blocks, instances], by place.
 #import common/shape.wgsl
 
 // Of an instance, or a patch node. On a trail only `often` is read of most.

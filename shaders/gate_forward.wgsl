@@ -6,8 +6,8 @@
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
 //     state, next_state [chunks, C, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
-//     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes, and
-//     then their ranges.
+//     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes,
+//     and then their ranges.
 #import common/shape.wgsl
 #import common/masks.wgsl
 

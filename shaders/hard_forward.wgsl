@@ -110,7 +110,9 @@ fn main(
                 let a = from_nodes.x;
                 let b = from_nodes.y;
                 let out = base + node_of(instance) * LANES;
-                for (var j = first; j < first + quarters(); j++) { hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]); }
+                for (var j = first; j < first + quarters(); j++) {
+                    hard_nodes[out][j] = gate(f, hard_nodes[a][j], hard_nodes[b][j]);
+                }
             }
             chunk_barrier();
         }

@@ -87,7 +87,8 @@ fn all_tree_adjoints(model: u32, base: u32, slots: u32, sums: u32, begins: bool,
             let t = tree_at(model, tree);
             var found = TreeMoments();
             if item < items {
-                found = tree_adjoints(model, t, tree_coefficients(model, t), channel, item % 4u, base, slots, sums, begins);
+                let c = tree_coefficients(model, t);
+                found = tree_adjoints(model, t, c, channel, item % 4u, base, slots, sums, begins);
             }
             let places = tree_places(t, channel);
             for (var k = 0u; k < 7u; k++) {

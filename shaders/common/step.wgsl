@@ -53,7 +53,8 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
     }
     chunk_barrier();
     if TREES == 1u {
-        for (var item = worker(thread) * quarters_in_a_row(); item < trees() * 4u; item += workers() * quarters_in_a_row()) {
+        let each = quarters_in_a_row();
+        for (var item = worker(thread) * each; item < trees() * 4u; item += workers() * each) {
             let tree = item / 4u;
             let first = first_quarter(item);
             let t = tree_at(model, tree);
