@@ -17,22 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.store import CHECKOUT, Line, append, load
-from difflogic import presets
 from difflogic.bench.machine import stamp
-from difflogic.checkpoint import Snapshot
-from difflogic.checkpoint import read as read_checkpoint
-from difflogic.circuits import source
-from difflogic.circuits.convert import gate_count, gates_once
-from difflogic.circuits.reduction import reduced
-from difflogic.circuits.simplify import STRUCTURAL, Step, Tell
-from difflogic.circuits.task import pruned
-from difflogic.config import Config
+from difflogic.circuits.readers import source
+from difflogic.circuits.synthesis.behaviour import pruned
+from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.pipeline import run_pipeline
+from difflogic.circuits.synthesis.simplify import STRUCTURAL, OnPass, PassReport
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
 from difflogic.errors import CheckpointError, DifflogicError
-from difflogic.train import catalogue, manifest
-from difflogic.train.evaluation.evaluate import Evaluation, evaluate
-from difflogic.train.evaluation.paper import published
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.evaluation.evaluate import Evaluation, evaluate
+from difflogic.evaluation.paper import published
+from difflogic.runs import manifest, run_list
+from difflogic.runs.checkpoint import Checkpoint
+from difflogic.runs.checkpoint import read as read_checkpoint
+from difflogic.train.trainer import Trainer
 
 NAME = "presets"
 PAPER = ("game-of-life", "checkerboard", "checkerboard-async", "lizard", "colored-g")
@@ -51,11 +51,11 @@ SHOWN = ("larger-grid-4x", "self-healing")
 """Tests of which the result is shown in words."""
 
 
-def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Snapshot] | None:
+def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Checkpoint] | None:
     """The furthest of the runs in and below the folders that are configured so; their names do not matter."""
     found = []
     for folder in folders:
-        for path in catalogue.find(folder) if folder.is_dir() else ():
+        for path in run_list.find(folder) if folder.is_dir() else ():
             try:
                 snapshot = read_checkpoint(path)
             except CheckpointError:
@@ -85,14 +85,14 @@ def finished(config: Config, folders: Sequence[Path], engine: str, say: Callable
     return path
 
 
-def measured(name: str, path: Path, engine: str, tell: Tell) -> Line:
+def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
     """What became of a run: its losses, its tests, and how few gates do the same."""
     config = presets.get(name)
     found = evaluate(path, open_engine(engine))
     found.save()
     first = found.subject.rows[0]
     circuit = source.load(path)
-    fixed = circuit.netlist.habitat is not None and circuit.netlist.habitat.start != "random"
+    fixed = circuit.netlist.scenario is not None and circuit.netlist.scenario.start != "random"
     return {
         "preset": name,
         "seed": config.seed,
@@ -103,19 +103,18 @@ def measured(name: str, path: Path, engine: str, tell: Tell) -> Line:
         "active_gates": found.active_gates,
         "undecided_gates": found.undecided_gates,
         "measures": {each.key: {"text": each.text, **each.values} for each in found.measures},
-        "gates": _gates(circuit, fixed, tell),
+        "gates": _gates(circuit, fixed, on_pass),
         "trained_on": _engine_of(path, found),
         **stamp(),
     }
 
 
-def _gates(circuit: source.Source, fixed: bool, tell: Tell) -> dict[str, int | None]:
+def _gates(circuit: source.Source, fixed: bool, on_pass: OnPass) -> dict[str, int | None]:
     """Two-input gates after each kind of pass; None where there is none of it."""
-    found = reduced(circuit, to_start=fixed, tell=tell)
+    found = run_pipeline(circuit.netlist, to_start=fixed, on_pass=on_pass)
     assert found.proved, "what is counted is proved"
-    assert circuit.config is not None
     small = found.found.netlist
-    smallest = pruned(small, circuit.config, tell).netlist
+    smallest = pruned(small, circuit.task, on_pass).netlist
     return {
         "structural": found.steps[len(STRUCTURAL) - 1].gates[1],
         "simplified": gate_count(small),
@@ -144,7 +143,7 @@ def training_table(lines: Sequence[Line]) -> str:
 
 
 def _trained(line: Line) -> list[str]:
-    name, measures, paper = line["preset"], line["measures"], published(line["preset"])
+    name, measures, paper = line["preset"], line["measures"], published(presets.get(line["preset"]))
     soft, hard = line["first_losses"]
     robustness = measures.get("robustness")
     cells = [
@@ -174,7 +173,7 @@ def gates_table(lines: Sequence[Line]) -> str:
     rows = []
     for line in lines:
         counts = [line["gates"][key] for key in ("structural", "simplified", "once", "from_start", "task")]
-        active = _beside(str(line["active_gates"]), published(line["preset"]).active_gates)
+        active = _beside(str(line["active_gates"]), published(presets.get(line["preset"])).active_gates)
         rows.append([line["preset"], active, *("-" if count is None else str(count) for count in counts)])
     return "\n".join(_table(heads, 1, rows))
 
@@ -226,7 +225,7 @@ def main() -> None:
         parser.exit(130, "Stopped: what is there is kept, and the same command goes on from it.\n")
 
 
-def _tell(step: Step) -> None:
+def _tell(step: PassReport) -> None:
     print(f"... {step.name}: {step.gates[1]} gates", flush=True)
 
 

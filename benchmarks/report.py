@@ -172,10 +172,9 @@ def _jobs() -> str:
 
 CONTENDERS = {
     "by hand": "Life by hand in C",
-    "c": "`--engine c`",
     "numba": "`--engine numba`",
     "numba, gates interpreted": "the same, gates interpreted",
-    "c, asynchronous": "`--engine c --fire-rate 0.6`",
+    "numba, asynchronous": "`--engine numba --fire-rate 0.6`",
     "gpu": "`--engine gpu`",
 }
 

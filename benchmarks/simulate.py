@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
+import shlex
 import statistics
 import subprocess
 import tempfile
@@ -23,18 +25,18 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.store import CHECKOUT, Line, append
-from difflogic import coins, netlist_json
 from difflogic.bench.machine import cores, stamp
-from difflogic.circuits.simulation.c_code import CRow, compiler, version
 from difflogic.circuits.simulation.starts import planes_of
-from difflogic.cpu.row_code import compile_row
-from difflogic.cpu.simulation import CpuSimulation
+from difflogic.core import bernoulli
+from difflogic.core.bits import Planes
+from difflogic.cpu.codegen.row_code import compile_row
+from difflogic.cpu.hard.simulation import CpuSimulation
+from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.gpu.adapter import list_adapters
 from difflogic.gpu.device import Device
 from difflogic.gpu.simulation import GpuProgram, GpuSimulation
-from difflogic.planes import Planes
+from difflogic.model import netlist_json
 from difflogic.reference.simulation import ReferenceSimulation
-from difflogic.simulation import Scene, Simulation
 
 CIRCUIT = CHECKOUT / "benchmarks" / "circuits" / "life.json"
 SIDE = 4096
@@ -43,10 +45,21 @@ ROUND_S = 0.5
 ASYNC_RATE = 0.6
 
 
+def compiler() -> list[str]:
+    """The command of the C compiler: CC, else `cc`."""
+    return shlex.split(os.environ.get("CC") or "cc")
+
+
+def _version() -> str:
+    """The first line of what the compiler says about itself."""
+    said = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, check=True).stdout
+    return said.splitlines()[0]
+
+
 class HandWritten:
     """`life.c` as a simulation of `scene`, whose circuit must be Life."""
 
-    def __init__(self, scene: Scene, folder: Path) -> None:
+    def __init__(self, scene: SimulationSpec, folder: Path) -> None:
         self.scene, self.step = scene, 0
         library = folder / "life.so"
         flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
@@ -72,15 +85,14 @@ class HandWritten:
         pass
 
 
-def contenders(scene: Scene, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
+def contenders(scene: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
     """By name; `by hand` is what the others are compared with."""
-    later = replace(scene, fire_units=coins.probability("the rate", ASYNC_RATE))
+    later = replace(scene, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
     found: dict[str, Callable[[], Simulation]] = {
         "by hand": lambda: HandWritten(scene, folder),
-        "c": lambda: CpuSimulation(scene, CRow(scene.netlist), cores()),
         "numba": lambda: CpuSimulation(scene, compile_row(scene.netlist), cores()),
         "numba, gates interpreted": lambda: CpuSimulation(scene, None, cores()),
-        "c, asynchronous": lambda: CpuSimulation(later, CRow(scene.netlist), cores()),
+        "numba, asynchronous": lambda: CpuSimulation(later, compile_row(scene.netlist), cores()),
     }
     if gpu:
         found["gpu"] = lambda: GpuSimulation(scene, GpuProgram(scene.netlist, Device(list_adapters()[0])))
@@ -101,8 +113,8 @@ def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
 
 def measure(rounds: int, gpu: bool) -> list[Line]:
     """A line per contender: medians over rounds in turns."""
-    scene = Scene(netlist_json.load(CIRCUIT), SIDE, SIDE)
-    start = planes_of(scene, "random", coins.CERTAIN // 2)
+    scene = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)
+    start = planes_of(scene, "random", bernoulli.CERTAIN // 2)
     with tempfile.TemporaryDirectory() as folder:
         makers = contenders(scene, Path(folder), gpu)
         opened = {name: verified(name, make(), start) for name, make in makers.items()}
@@ -115,7 +127,7 @@ def measure(rounds: int, gpu: bool) -> list[Line]:
                 simulation.run(steps[name])
                 seconds[name].append((time.perf_counter() - began) / steps[name])
                 processor[name].append((time.process_time() - worked) / steps[name])
-    here = {"case": f"life/{SIDE}", "gates": len(scene.netlist.gates), "compiler": version(compiler()), **stamp()}
+    here = {"case": f"life/{SIDE}", "gates": len(scene.netlist.gates), "compiler": _version(), **stamp()}
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     return [
         {

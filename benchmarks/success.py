@@ -17,20 +17,24 @@ from typing import Any
 import numpy as np
 
 from benchmarks.store import CHECKOUT, RESULTS
-from difflogic import presets, prng, recipes
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import Engine, Evaluation, TrainState
+from difflogic.config import presets, recipes
+from difflogic.config.choices import RECIPES
+from difflogic.config.schema import Config
+from difflogic.core import prng
+from difflogic.devices.open import open_engine
+from difflogic.engine import job
+from difflogic.engine.api import Engine, Evaluation
+from difflogic.engine.job import TrainState
+from difflogic.engine.shape import Shape
 from difflogic.errors import DifflogicError, UsageError
-from difflogic.reference.fire_mask import draw_masks
-from difflogic.shape import Shape
-from difflogic.train import restarts, tasks
-from difflogic.train.journal import Row
-from difflogic.train.placement import open_engine
-from difflogic.train.population_summary import wilson_interval
+from difflogic.model.circuit import Circuit
+from difflogic.model.statistics import active_gates, undecided_gates
+from difflogic.reference.kernels.fire_mask import draw_masks
+from difflogic.runs.journal import Row
+from difflogic.train import restarts, stalled
 from difflogic.train.settle import open_training
 from difflogic.train.start import fresh
-from difflogic.train.summary import active_gates, undecided_gates
+from difflogic.train.summary import wilson_interval
 
 PROTOCOL = 1
 """Counted up whenever a result would mean something else."""
@@ -69,7 +73,7 @@ class Judge:
     def wrong(self, circuit: Circuit, starts: np.ndarray, steps: int, masks: np.ndarray | None = None) -> int:
         """Values of the loss channels that are wrong after `steps`, from `starts [B, H, W, C]`."""
         task = dataclasses.replace(self.config.task, height=starts.shape[1], width=starts.shape[2])
-        target = tasks.target(task)
+        target = job.target(task)
         assert target is not None
         total = 0
         count = CELLS_AT_ONCE // (starts.shape[1] * starts.shape[2])
@@ -190,12 +194,12 @@ def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outco
     model, judge, rows = open_training(engine, [member.job], [member.state]), Judge(engine, config), []
     while True:
         model.train(min(interval, config.train.epochs - len(rows)))
-        rows += [Row.of(metrics, 0.0) for metrics in model.drain_all()[0]]
-        (judged,), (state,) = model.evaluate_all(), model.to_cpu_all()
+        rows += [Row.of(metrics, 0.0) for metrics in model.drain()[0]]
+        (judged,), (state,) = model.evaluate(), model.states()
         circuit = member.job.circuit.with_logits(state.logits)
         chosen = chosen_by_probes(judge, circuit, member.job.probes, judged)
         over = len(rows) >= config.train.epochs
-        if chosen or over or (budget and restarts.is_stalled(rows, config.train.epochs, budget, config)):
+        if chosen or over or (budget and stalled.why(rows, config.train.epochs, budget, config)):
             model.close()
             return Outcome(circuit, judged, state, rows, chosen)
 
@@ -249,7 +253,7 @@ def missing(case: Case, done: Sequence[dict[str, Any]]) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("preset", nargs="?", choices=SEEDS)
-    parser.add_argument("recipe", nargs="?", choices=recipes.NAMES)
+    parser.add_argument("recipe", nargs="?", choices=RECIPES)
     parser.add_argument("--first", type=int, default=0, help="the first seed, where several processes share them")
     parser.add_argument("--seeds", type=int, help="the seed after the last, instead of the protocol's")
     parser.add_argument("--engine", default="cpu")
@@ -298,7 +302,7 @@ def _rows(lines: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "| preset | recipe | epochs | solved | 95 % Wilson | epochs to success | active gates |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     for preset in SEEDS:
-        for recipe in recipes.NAMES:
+        for recipe in RECIPES:
             of = [line for line in lines if (line["preset"], line["recipe"]) == (preset, recipe)]
             if of:
                 yield _row(preset, recipe, of)

@@ -4,34 +4,54 @@
     config = difflogic.presets.checkerboard(small=True)
     run = difflogic.Trainer(config, difflogic.open_engine("auto")).run(epochs=100)
 
-Names are loaded on first use, so that `import difflogic` stays light.
+Names are loaded on first use, so that `import difflogic` stays light; type checkers see them all.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:
+    from difflogic.config import presets as presets
+    from difflogic.config.schema import Config as Config
+    from difflogic.devices.open import open_engine as open_engine
+    from difflogic.engine.batch import Batch as Batch
+    from difflogic.engine.job import OptimizerState as OptimizerState
+    from difflogic.evaluation.evaluate import evaluate as evaluate
+    from difflogic.evaluation.render import render as render
+    from difflogic.model.circuit import Circuit as Circuit
+    from difflogic.train.observer import Observer as Observer
+    from difflogic.train.trainer import Run as Run
+    from difflogic.train.trainer import Trainer as Trainer
+
 _EXPORTS = {
-    "Batch": "difflogic.batch",
-    "Circuit": "difflogic.circuit",
-    "Config": "difflogic.config",
-    "OptimizerState": "difflogic.engine",
-    "Trainer": "difflogic.train.loop",
-    "Run": "difflogic.train.loop",
-    "evaluate": "difflogic.train.evaluation.evaluate",
-    "open_engine": "difflogic.train.placement",
-    "presets": "difflogic.presets",
-    "render": "difflogic.train.evaluation.render",
+    "Batch": "difflogic.engine.batch",
+    "Circuit": "difflogic.model.circuit",
+    "Config": "difflogic.config.schema",
+    "Observer": "difflogic.train.observer",
+    "OptimizerState": "difflogic.engine.job",
+    "Trainer": "difflogic.train.trainer",
+    "Run": "difflogic.train.trainer",
+    "evaluate": "difflogic.evaluation.evaluate",
+    "open_engine": "difflogic.devices.open",
+    "presets": "difflogic.config.presets",
+    "render": "difflogic.evaluation.render",
 }
 
 __all__ = ["__version__", *_EXPORTS]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module 'difflogic' has no attribute {name!r}")
-    module = importlib.import_module(_EXPORTS[name])
-    return module if name == "presets" else getattr(module, name)
+if not TYPE_CHECKING:  # else every name, misspelt ones too, would be of type Any
+
+    def __getattr__(name: str) -> object:
+        if name not in _EXPORTS:
+            raise AttributeError(f"module 'difflogic' has no attribute {name!r}")
+        module = importlib.import_module(_EXPORTS[name])
+        return module if name == "presets" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

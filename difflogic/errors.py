@@ -69,7 +69,15 @@ class ToolError(DifflogicError):
 
 
 class MissingPackagesError(DifflogicError):
-    """The command needs packages of an extra that is not installed."""
+    """What was asked for needs packages of an extra that is not installed."""
+
+    @classmethod
+    def of(cls, what: str, extra: str, missing: str | None) -> MissingPackagesError:
+        """`what` needs the extra, of which the module `missing` is not there."""
+        return cls(
+            f"{what} needs {missing}, which comes with the extra `{extra}`: install it by pip install '.[{extra}]' in "
+            "a folder with the sources of difflogic."
+        )
 
 
 class ExportError(DifflogicError):

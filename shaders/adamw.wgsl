@@ -1,10 +1,10 @@
-// Element-wise clip, AdamW, and the coefficients and hard gates of the new logits.
+// Element-wise clip, which changes nothing after a clip by the norm; AdamW, and the coefficients and hard gates of the new logits.
 //
 //     g = clip(g)    mu = b1*mu + (1-b1)*g    nu = b2*nu + (1-b2)*g*g
 //     p -= lr_e * (mu/(1-b1^t) / (sqrt(nu/(1-b2^t)) + eps) + decay*p)
 //     lr_e = lr * (1 - (1 - lr_end) * min(max(e - from, 0), length) / length), length = to - from
 //
-// Twin: difflogic/reference/adamw.py
+// Twin: difflogic/reference/kernels/adamw.py
 // Dispatch: x = ceil(gates / WG); y = model.
 // Shapes, per model: control [8]; gradients, logits, mu, nu [gates, 16]; coefficients [gates]; gate_ids [gates].
 #import common/shape.wgsl

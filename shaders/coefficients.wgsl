@@ -2,7 +2,7 @@
 //
 //     coefficients = softmax(logits) @ TABLE    gate_id = argmax(logits)
 //
-// Twin: difflogic/reference/coefficients.py
+// Twin: difflogic/reference/kernels/coefficients.py
 // Dispatch: x = ceil(gates / WG); y = model.
 // Shapes, per model: logits [gates, 16]; coefficients [gates]; gate_ids [gates].
 #import common/shape.wgsl

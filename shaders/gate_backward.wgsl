@@ -5,24 +5,26 @@
 // The adjoint of a state is gathered from the patch adjoints that the dispatches before left: no
 // scatter, no atomics. A partial sum belongs to one block of chunks, which one workgroup visits in
 // order, quarter by quarter of a chunk, so that no sum depends on WG, LANES or the number of workgroups.
-// Twin: difflogic/reference/gate_backward.py
+// Twin: difflogic/reference/kernels/gate_backward.py
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state
-//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, window]; values [workgroups, slots (+ nodes),
-//     LANES] of slots and such nodes, scratch; partials [blocks, instances], by place.
+//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, halo]; values [workgroups, slots (+ nodes),
+//     LANES] of slots and such nodes, scratch; partials [blocks, instances].
 #import common/shape.wgsl
 
-// Of an instance, or a patch node. On a trail only `often` is read of most.
+// Of an instance, its two inputs a and b; of a patch node, which reads nothing, only the fanout.
 struct Edge {
-    often: vec4<u32>,   // the node that input b reads; the slot of input a; the first of the slots whose sum is its own
-                        // adjoint; its gate, with marks
-    seldom: vec4<u32>,  // the node that input a reads; the slot of input b; the end of those slots; the instance
+    wires: vec2<u32>,   // the nodes that a and b read; in a tree above its leaves, the gates
+    slots: vec2<u32>,   // where the adjoints of a and b go
+    fanout: vec2<u32>,  // the slots [begin, end) whose sum is its own adjoint
+    gate: u32,
+    instance: u32,
 }
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<uniform> at: At;
-@group(0) @binding(2) var<storage, read> edges: array<Edge>;  // a level's instances in the order of its trails
+@group(0) @binding(1) var<uniform> at: StepRange;
+@group(0) @binding(2) var<storage, read> edges: array<Edge>;  // by place: of instances, then of patch nodes
 @group(0) @binding(3) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
 @group(0) @binding(5) var<storage, read> kept: array<WordChunk>;
@@ -35,30 +37,17 @@ struct Edge {
 #import common/step.wgsl
 #import common/half.wgsl
 
-fn edge_index(model: u32, item: u32) -> u32 {
-    return model * (shape.instances + shape.patch_nodes) + item;
+fn edge_index(model: u32, place: u32) -> u32 {
+    return model * (shape.instances + shape.patch_nodes) + place;
 }
 
-// The nodes that inputs a and b read; in a tree above its leaves, the gates.
+// In the levels of trees an instance is in its own place.
 fn wire(model: u32, place: u32) -> vec2<u32> {
-    let edge = edge_index(model, place);
-    return vec2<u32>(edges[edge].seldom.x, edges[edge].often.x);
+    return edges[edge_index(model, place)].wires;
 }
 
 fn instance_at(model: u32, place: u32) -> u32 {
-    return edges[edge_index(model, place)].seldom.w;
-}
-
-fn gate_at(model: u32, place: u32, level: vec4<u32>) -> u32 {
-    return edges[edge_index(model, place)].often.w & GATE;
-}
-
-fn slots_of(edge: u32) -> vec2<u32> {
-    return vec2<u32>(edges[edge].often.y, edges[edge].seldom.y);
-}
-
-fn fanout_of(edge: u32) -> vec2<u32> {
-    return vec2<u32>(edges[edge].often.z, edges[edge].seldom.z);
+    return edges[edge_index(model, place)].instance;
 }
 
 // Where nodes are computed again.
@@ -78,7 +67,7 @@ fn input(node: u32, quarter: u32) -> vec4<f32> {
 #import common/moments.wgsl
 
 #import common/d_trees.wgsl
-#import common/d_trails.wgsl
+#import common/d_gates.wgsl
 
 @compute @workgroup_size(WG)
 fn main(

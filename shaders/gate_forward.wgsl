@@ -2,7 +2,7 @@
 //
 //     node = c0 + ca*a + cb*b + cab*a*b
 //
-// Twin: difflogic/reference/gate_forward.py
+// Twin: difflogic/reference/kernels/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
 //     state, next_state [chunks, C, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
@@ -12,7 +12,7 @@
 #import common/masks.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<uniform> at: At;
+@group(0) @binding(1) var<uniform> at: StepRange;
 @group(0) @binding(2) var<storage, read> wires: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> coefficients: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
@@ -31,10 +31,6 @@ fn wire(model: u32, place: u32) -> vec2<u32> {
 
 fn instance_at(model: u32, place: u32) -> u32 {
     return place;
-}
-
-fn gate_at(model: u32, place: u32, level: vec4<u32>) -> u32 {
-    return level.z + (place - level.x) / level.w;
 }
 
 fn state_value(index: u32) -> f32 {

@@ -3,9 +3,9 @@
 //     moments = sum over blocks and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
 //
 // Eight invocations share a gate: each sums every eighth block, then a fixed tree joins them.
-// Twin: difflogic/reference/gradients.py
+// Twin: difflogic/reference/kernels/gradients.py
 // Dispatch: x = ceil(gates / (WG / 8)); y = model.
-// Shapes, per model: partials [blocks, instances], by place; place_of [instances]; logits, gradients [gates, 16]; control [8].
+// Shapes, per model: partials [blocks, instances]; logits, gradients [gates, 16]; control [8].
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/finite.wgsl
@@ -14,10 +14,9 @@
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> partials: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> place_of: array<u32>;
-@group(0) @binding(3) var<storage, read> logits: array<array<f32, 16>>;
-@group(0) @binding(4) var<storage, read_write> gradients: array<array<f32, 16>>;
-@group(0) @binding(5) var<storage, read_write> control: array<atomic<u32>>;
+@group(0) @binding(2) var<storage, read> logits: array<array<f32, 16>>;
+@group(0) @binding(3) var<storage, read_write> gradients: array<array<f32, 16>>;
+@group(0) @binding(4) var<storage, read_write> control: array<atomic<u32>>;
 
 const SHARERS = 8u;
 
@@ -31,12 +30,12 @@ fn level_of(gate: u32) -> vec4<u32> {
 
 fn sum_share(model: u32, gate: u32, share: u32) -> vec4<f32> {
     let level = level_of(gate);
-    let first = model * shape.instances + level.x + (gate - level.z) * level.w;
+    let first = level.x + (gate - level.z) * level.w;
     var sum = vec4<f32>();
     for (var block = share; block < shape.blocks; block += SHARERS) {
         let row = (model * shape.blocks + block) * shape.instances;
         for (var replica = 0u; replica < level.w; replica++) {
-            sum += partials[row + place_of[first + replica]];
+            sum += partials[row + first + replica];
         }
     }
     return sum;

@@ -1,5 +1,5 @@
 // A hard state's squares are zeroed, in all channels, each sample's bits by its own square.
-// Twin: difflogic/reference/hard_damage.py
+// Twin: difflogic/reference/kernels/hard_damage.py
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: corners [D, samples]; words [chunks, C, 16].
 #import common/shape.wgsl
@@ -9,7 +9,7 @@
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<uniform> mark: Mark;
+@group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> corners: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read_write> words: array<u32>;
 

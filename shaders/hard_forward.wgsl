@@ -2,7 +2,7 @@
 //
 //     node = f00 & ~a & ~b | f01 & ~a & b | f10 & a & ~b | f11 & a & b    f: the bits of the gate's id
 //
-// Twin: difflogic/reference/hard_forward.py
+// Twin: difflogic/reference/kernels/hard_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); gate_ids [gates]; masks [T, H*W];
 //     words, next_words [chunks, C, 16]; hard_nodes [workgroups, nodes, LANES], scratch.
@@ -14,7 +14,7 @@
 #import common/trees.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<uniform> at: At;
+@group(0) @binding(1) var<uniform> at: StepRange;
 @group(0) @binding(2) var<storage, read> wires: array<vec2<u32>>;
 @group(0) @binding(3) var<storage, read> gate_ids: array<u32>;
 @group(0) @binding(4) var<storage, read> masks: array<f32>;
@@ -105,7 +105,7 @@ fn main(
             for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {
                 let instance = level.x + item / 4u;
                 let first = first_quarter(item);
-                let f = gate_words(model, level.z + item / 4u / level.w);
+                let f = gate_words(model, gate_of(level, instance));
                 let from_nodes = wire(model, instance) * LANES + base;
                 let a = from_nodes.x;
                 let b = from_nodes.y;

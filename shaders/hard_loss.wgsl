@@ -1,5 +1,5 @@
 // Wrong values of a judged hard state are counted, per group of 32 samples: whole numbers, so atomics are exact.
-// Twin: difflogic/reference/hard_loss.py
+// Twin: difflogic/reference/kernels/hard_loss.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: words [chunks, C, 16]; hard_targets [groups*H*W, loss_channels]; counts [groups] of (wrong values, bits of the samples with any), flat.
 #import common/shape.wgsl

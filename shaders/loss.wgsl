@@ -4,10 +4,10 @@
 //
 // The adjoint goes where a cell's own patch has it, in the middle row, and 0 everywhere else: the first
 // backward step then gathers it like every other.
-// Twin: difflogic/reference/loss.py
+// Twin: difflogic/reference/kernels/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16];
-//     d_rows [chunks, 3*C, window]; loss_partials [J, chunks], the last row; control [8].
+//     d_rows [chunks, 3*C, halo]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
 #import common/states.wgsl
 #import common/control.wgsl
@@ -39,9 +39,9 @@ fn main(
     if workgroup.x == 0u && thread == 0u { control[model * CONTROL_WORDS + NONFINITE] = 0u; }
     for (var chunk = workgroup.x; chunk < shape.chunks; chunk += workgroups.x) {
         let cell = chunk * CELLS_PER_CHUNK;
-        for (var item = thread; item < 3u * shape.channels * shape.window; item += WG) {
-            let row = item / shape.window;
-            let i = item % shape.window;
+        for (var item = thread; item < 3u * shape.channels * shape.halo; item += WG) {
+            let row = item / shape.halo;
+            let i = item % shape.halo;
             var d = 0.0;
             if i < CELLS_PER_CHUNK && row % 3u == 1u && row / 3u < shape.loss_channels {
                 d = 2.0 * difference(model, cell + i, row / 3u);

@@ -1,5 +1,5 @@
 // The training batch's start grids and targets as words, 32 samples each, behind the probes'; clears the counts.
-// Twin: difflogic/reference/pack.py
+// Twin: difflogic/reference/kernels/pack.py
 // Dispatch: x = ceil(items / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16] and targets [chunks, loss_channels, 16] of the soft shape; words
 //     [chunks, C, 16] and hard_targets [groups*H*W, loss_channels] of the hard shape; counts [groups] of

@@ -2,7 +2,7 @@
 //
 //     sub = split(data_key)[1]    board = random_bits(split(sub)[1]) mod 2^(H*W), most significant bit first
 //
-// Twin: difflogic/reference/seed_boards.py
+// Twin: difflogic/reference/kernels/seed_boards.py
 // Dispatch: x = ceil(cells / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, 1, 16].
 #import common/shape.wgsl

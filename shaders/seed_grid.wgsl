@@ -2,7 +2,7 @@
 //
 //     sub = split(data_key)[1]    bits = random_bits(split(sub)[1]) mod 2
 //
-// Twin: difflogic/reference/seed_grid.py
+// Twin: difflogic/reference/kernels/seed_grid.py
 // Dispatch: x = ceil(pairs / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: control [8]; state [chunks, C, 16].
 #import common/shape.wgsl

@@ -2,7 +2,7 @@
 //
 //     loss = sum (y - target)^2    d_y = 2 (y - target)
 //
-// Twin: difflogic/reference/judge.py
+// Twin: difflogic/reference/kernels/step_loss.py
 // Dispatch: x = ceil(chunks / WG), at most 65535, then invocations loop; y = model.
 // Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16];
 //     d_judged [J-1, chunks, loss_channels, 16]; loss_partials [J, chunks].
@@ -13,7 +13,7 @@
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<uniform> mark: Mark;
+@group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> state: array<f32>;
 @group(0) @binding(3) var<storage, read> targets: array<f32>;
 @group(0) @binding(4) var<storage, read_write> d_judged: array<f32>;

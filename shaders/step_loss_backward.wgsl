@@ -1,7 +1,7 @@
 // The adjoint of an earlier loss joins those that come from later steps, where `loss` puts the last one's.
-// Twin: difflogic/reference/d_judge.py
+// Twin: difflogic/reference/kernels/step_loss_backward.py
 // Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_rows [chunks, 3*C, window].
+// Shapes, per model: d_judged [J-1, chunks, loss_channels, 16]; d_rows [chunks, 3*C, halo].
 #import common/shape.wgsl
 #import common/grid.wgsl
 #import common/corners.wgsl
@@ -9,7 +9,7 @@
 #import common/linear.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
-@group(0) @binding(1) var<uniform> mark: Mark;
+@group(0) @binding(1) var<uniform> mark: EventIndex;
 @group(0) @binding(2) var<storage, read> d_judged: array<f32>;
 @group(0) @binding(3) var<storage, read_write> d_rows: array<f32>;
 

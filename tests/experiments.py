@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic import presets
+from difflogic.config import presets
 
 BLANK = {side: ("." * side,) * side for side in (16, 20)}
 """Pictures do not change a circuit."""

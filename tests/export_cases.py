@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic import presets
-from difflogic.circuits import tools
-from difflogic.habitat import Habitat
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis import tools
+from difflogic.config import presets
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
 from tests.learned import learned
 from tests.random_netlists import random_netlist
 
@@ -95,12 +95,12 @@ def tangled(count: int, channels: int = 2, width: int = 1) -> Netlist:
 
 CASES = {
     "learned checkerboard": Netlist.from_circuit(learned(presets.checkerboard()), visible=1),
-    "learned life": Netlist.from_circuit(learned(presets.game_of_life()), habitat=Habitat("seed", 9, 20, 6, 0.6)),
+    "learned life": Netlist.from_circuit(learned(presets.game_of_life()), scenario=Scenario("seed", 9, 20, 6, 0.6)),
     "life": life(),
     "life on a plane": life(periodic=False),
     "published": published(),
     "published, small": replace(
-        published_small(), habitat=Habitat("picture", 3, 5, 4, picture=("..1..", ".123.", "4...5"))
+        published_small(), scenario=Scenario("picture", 3, 5, 4, picture=("..1..", ".123.", "4...5"))
     ),
     "no gate": Netlist.build(2, False, [], [], [4, 9]),
     "constants": Netlist.build(2, True, [0, 15, 6], [[0, 1], [2, 3], [5, 5]], [18, 19]),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from difflogic.circuit import Circuit
-from difflogic.config import Config
+from difflogic.config.schema import Config
+from difflogic.model.circuit import Circuit
 
 LEARNED = json.loads((Path(__file__).parent / "data" / "hard_seed23.json").read_text())
 

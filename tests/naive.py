@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from difflogic.circuit import Circuit
+from difflogic.model.circuit import Circuit
 
 Gate = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 

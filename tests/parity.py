@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from difflogic.batch import Batch
-from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.engine.batch import Batch
+from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 DATA = Path(__file__).parent / "data"
 SMALL_MODELS = ("small_zero_boundary", "small_periodic_three_channels", "small_async", "one_perception_kernel")

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from difflogic import prng, wiring
-from difflogic.circuit import Circuit
+from difflogic.core import prng, wiring
+from difflogic.model.circuit import Circuit
 
 
 def random_circuit(
@@ -26,7 +26,7 @@ def random_circuit(
     """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates.
 
     `trees`: perception is wired as the paper's is, a neighbour with the cell itself, then pairs. `unique`: so is the
-    update network, in trails.
+    update network.
     """
     lead = (kernels,) if per_kernel else ()
     update = (*hidden, channels)

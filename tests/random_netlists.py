@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from difflogic.habitat import STARTS, Habitat
-from difflogic.netlist import Netlist
-from difflogic.raster import encode
+from difflogic.core.text_picture import encode
+from difflogic.model.deployment import STARTS, Scenario
+from difflogic.model.netlist import Netlist
 
 
 def random_netlist(
@@ -25,11 +25,11 @@ def random_netlist(
         outputs=rng.integers(0, inputs + count, channels),
         visible=int(rng.integers(1, channels + 1)),
         origin=np.sort(rng.permutation(3 * channels)[:channels]).tolist(),
-        habitat=random_habitat(rng),
+        scenario=random_habitat(rng),
     )
 
 
-def random_habitat(rng: np.random.Generator) -> Habitat | None:
+def random_habitat(rng: np.random.Generator) -> Scenario | None:
     """None, or any start on a small grid."""
     start = rng.choice([*STARTS, "unknown"])
     if start == "unknown":
@@ -37,7 +37,7 @@ def random_habitat(rng: np.random.Generator) -> Habitat | None:
     height, width = rng.integers(1, 9, 2).tolist()
     picture = encode(rng.integers(0, 2, (height, width, 3), dtype=np.uint8)) if start == "picture" else ()
     rate = float(rng.choice([1.0, 0.6]))
-    return Habitat(str(start), height, width, int(rng.integers(1, 30)), rate, picture)
+    return Scenario(str(start), height, width, int(rng.integers(1, 30)), rate, picture)
 
 
 @st.composite
@@ -54,7 +54,7 @@ def netlists(draw: st.DrawFn, most: int = 40) -> Netlist:
 
 def same(one: Netlist, other: Netlist) -> bool:
     """Equal in every field."""
-    scalars = ("channels", "periodic", "visible", "origin", "habitat")
+    scalars = ("channels", "periodic", "visible", "origin", "scenario")
     arrays = ("gates", "wires", "outputs")
     return all(getattr(one, name) == getattr(other, name) for name in scalars) and all(
         np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from difflogic import coins
-from difflogic.netlist import Netlist
-from difflogic.planes import Planes, pack
+from difflogic.core import bernoulli
+from difflogic.core.bits import Planes, pack_planes
+from difflogic.engine.simulation import Simulation, SimulationSpec
+from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
-from difflogic.simulation import Scene, Simulation
 from tests.random_netlists import random_netlist
 
 WIDTHS = (3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 130, 200, 1024, 1030)
@@ -22,7 +22,7 @@ WIDTHS = (3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 130, 200, 1024, 1030)
 class Case(NamedTuple):
     """A scene, its start `[H, C, words]`, and how many steps."""
 
-    scene: Scene
+    scene: SimulationSpec
     start: Planes
     steps: int
 
@@ -39,24 +39,24 @@ def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
         draw(st.sampled_from([None, 9])),
     )
     height, width = draw(st.integers(3, 40)), draw(st.sampled_from(WIDTHS))
-    units = draw(st.sampled_from([coins.CERTAIN, coins.CERTAIN // 2, 39322, 1]))
-    scene = Scene(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
+    units = draw(st.sampled_from([bernoulli.CERTAIN, bernoulli.CERTAIN // 2, 39322, 1]))
+    scene = SimulationSpec(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
     return Case(scene, random_start(scene, rng), draw(st.integers(1, 5)))
 
 
-def random_start(scene: Scene, rng: np.random.Generator) -> Planes:
+def random_start(scene: SimulationSpec, rng: np.random.Generator) -> Planes:
     """Fair bits in every channel."""
-    return pack(rng.integers(0, 2, (scene.height, scene.width, scene.channels)).astype(np.uint8))
+    return pack_planes(rng.integers(0, 2, (scene.height, scene.width, scene.channels)).astype(np.uint8))
 
 
-def some_masks(scene: Scene, steps: int) -> Planes:
+def some_masks(scene: SimulationSpec, steps: int) -> Planes:
     """uint64 `[T, H, words]`: half of the cells fire."""
-    return coins.coins(coins.fire_key(99), steps * scene.height, scene.words, coins.CERTAIN // 2).reshape(
+    return bernoulli.coins(bernoulli.fire_key(99), steps * scene.height, scene.words, bernoulli.CERTAIN // 2).reshape(
         steps, scene.height, scene.words
     )
 
 
-def check_against_the_reference(case: Case, open_one: Callable[[Scene], Simulation]) -> None:
+def check_against_the_reference(case: Case, open_one: Callable[[SimulationSpec], Simulation]) -> None:
     """Steps in two calls, then steps with given masks, from a step number that is not 0: all bits are equal."""
     scene, start, steps = case
     states = []

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from difflogic import raster
-from difflogic.circuit import Circuit
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
-from difflogic.engine import Job
-from difflogic.train import tasks
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import TrainConfig
+from difflogic.core import text_picture
+from difflogic.engine import job
+from difflogic.engine.job import Job
+from difflogic.model.circuit import Circuit
 
 C = 3
 SEED = 31
@@ -69,7 +72,7 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
 def picture(height: int, width: int, bits: int, seed: int = 5) -> tuple[str, ...]:
     """Any."""
     drawn = np.random.default_rng(seed).integers(0, 2, (height, width, bits))
-    return raster.encode(drawn.astype(np.uint8))
+    return text_picture.encode(drawn.astype(np.uint8))
 
 
 def task_config(name: str, seed: int = SEED, **train: Any) -> Config:
@@ -97,7 +100,7 @@ def task_config(name: str, seed: int = SEED, **train: Any) -> Config:
 def task_job(name: str, seed: int = SEED, **train: Any) -> Job:
     """One of TASKS, ready for an engine."""
     config = task_config(name, seed, **train)
-    return tasks.make_job(config, Circuit.initial(config.model, config.seed, config.train.initial_logit))
+    return job.make_job(config, Circuit.initial(config.model, config.seed, config.train.initial_logit))
 
 
 def _network(*widths: int) -> NetworkConfig:

@@ -12,34 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.rivals.problem import Problem
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.shape import Hyper
-
-
-def soft_loss(rollout: Any, loss_channels: int, logits: Any, x: Any, y: Any, masks: Any = None) -> Any:
-    return jnp.square(rollout(logits, x, masks)[..., :loss_channels] - y).sum()
-
-
-def gradients(module: ModuleType, circuit: Circuit, batch: Batch) -> tuple[float, Any]:
-    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them."""
-    rollout = module.make_rollout(circuit, batch.steps)
-    masks = None if batch.masks is None else jnp.asarray(batch.masks)
-    y = batch.y[..., : batch.loss_channels]
-    value = jax.jit(jax.value_and_grad(partial(soft_loss, rollout, batch.loss_channels)))
-    loss, grads = value(_logits(circuit), jnp.asarray(batch.x), jnp.asarray(y), masks)
-    return float(loss), jax.tree.map(np.asarray, grads)
+from difflogic.autodiff.jax_model import as_arrays, soft_loss
+from difflogic.engine.batch import Batch
+from difflogic.engine.shape import Hyper
+from difflogic.model.circuit import Circuit
 
 
 def last_state(module: ModuleType, circuit: Circuit, batch: Batch, hard: bool) -> np.ndarray:
     """The state after all steps, `[B, H, W, C]`."""
     rollout = jax.jit(module.make_rollout(circuit, batch.steps), static_argnums=3)
     masks = None if batch.masks is None else jnp.asarray(batch.masks)
-    return np.asarray(rollout(_logits(circuit), jnp.asarray(batch.x), masks, hard))
-
-
-def _logits(circuit: Circuit) -> Any:
-    return {name: [jnp.asarray(layer, jnp.float32) for layer in layers] for name, layers in circuit.logits.items()}
+    return np.asarray(rollout(as_arrays(circuit), jnp.asarray(batch.x), masks, hard))
 
 
 class Training:
@@ -63,7 +46,7 @@ class Training:
 
         self._given = jax.jit(step)
         self._drawn = jax.jit(drawn, donate_argnums=0)
-        logits = _logits(problem.circuit)
+        logits = as_arrays(problem.circuit)
         mu, nu = (jax.tree.map(jnp.zeros_like, logits) for _ in range(2))
         self._state = (logits, mu, nu, jnp.zeros((), jnp.int32))
         self._key = jax.random.PRNGKey(0)

@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.rivals.jax_plain import Logits, coefficients
-from benchmarks.rivals.table import TABLE
-from difflogic.circuit import Circuit
+from difflogic.autodiff.jax_model import Logits, coefficients
+from difflogic.autodiff.table import TABLE
+from difflogic.model.circuit import Circuit
 
 
 def readers(pairs: np.ndarray, n_in: int) -> np.ndarray:

@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from difflogic import presets, prng
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import Job, TrainState
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.core import prng
+from difflogic.engine.job import Job, TrainState, make_job
+from difflogic.engine.shape import Hyper
+from difflogic.model.circuit import Circuit
 from difflogic.reference.model import ReferenceModel
-from difflogic.shape import Hyper
-from difflogic.train.tasks import make_job
 
 FIRST_SOFT_LOSS, FIRST_HARD_LOSS = 231.266, 256
 """Seed 23 of the checkerboard, from the authors' code."""
@@ -63,7 +63,7 @@ class Problem:
         """The soft losses of the first two epochs; the first is the authors'."""
         model = ReferenceModel(self.job, self.state)
         model.train(2)
-        return [FIRST_SOFT_LOSS, model.drain()[1].soft_loss]
+        return [FIRST_SOFT_LOSS, model.drain()[0][1].soft_loss]
 
 
 def complaint(soft: list[float], hard: list[int], expected: list[float]) -> str | None:

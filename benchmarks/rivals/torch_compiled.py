@@ -1,4 +1,4 @@
-"""The model in PyTorch: cells last, autograd, each CA step compiled where `torch.compile` works."""
+"""A train step in PyTorch: autograd, each CA step compiled where `torch.compile` works."""
 
 from __future__ import annotations
 
@@ -9,83 +9,8 @@ import numpy as np
 import torch
 
 from benchmarks.rivals.problem import Problem
-from benchmarks.rivals.table import TABLE
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.shape import Hyper
-
-Tensors = list[torch.Tensor]
-
-
-def coefficients(logits: torch.Tensor, hard: bool) -> torch.Tensor:
-    """`[..., out, 16]` -> `[..., out, 4, 1]`."""
-    weights = torch.nn.functional.one_hot(logits.argmax(-1), 16).float() if hard else logits.softmax(-1)
-    return (weights @ torch.tensor(TABLE, device=logits.device)).unsqueeze(-1)
-
-
-def gates(coef: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return coef[..., 0, :] + coef[..., 1, :] * a + (coef[..., 2, :] + coef[..., 3, :] * a) * b
-
-
-class Rollout:
-    """A circuit on a device; `compiled` says whether its CA step is compiled, or why not."""
-
-    def __init__(self, circuit: Circuit, steps: int, device: str, compile_step: bool) -> None:
-        self._circuit, self._steps, self._count = circuit, steps, len(circuit.perceive)
-        self._perceive = [torch.tensor(pairs, device=device) for pairs in circuit.perceive_wires]
-        self._update = [torch.tensor(pairs, device=device) for pairs in circuit.update_wires]
-        self._step = torch.compile(self._eager_step) if compile_step else self._eager_step
-
-    def _eager_step(self, coef: Tensors, state: torch.Tensor) -> torch.Tensor:
-        """`[C, B, H, W]` -> the same, a step later."""
-        patch = self._patches(state)
-        kernels = self._circuit.kernels
-        values = patch.reshape(1, 9, -1).expand(kernels, -1, -1)
-        for layer, pairs in zip(coef[: self._count], self._perceive, strict=True):
-            index = pairs.unsqueeze(-1).expand(-1, -1, -1, values.shape[-1])
-            values = gates(layer, values.gather(1, index[:, 0]), values.gather(1, index[:, 1]))
-        channels = self._circuit.channels
-        seen = values.reshape(kernels, values.shape[1], channels, -1).permute(2, 1, 0, 3)
-        values = torch.cat([state.reshape(channels, -1), seen.reshape(-1, seen.shape[-1])])
-        for layer, pairs in zip(coef[self._count :], self._update, strict=True):
-            # `index_select` in place of the brackets took six times as long on a CPU
-            values = gates(layer, values[pairs[0]], values[pairs[1]])
-        return values.reshape(state.shape)
-
-    def _patches(self, state: torch.Tensor) -> torch.Tensor:
-        """`[C, B, H, W]` -> `[9, C, B, H, W]`"""
-        height, width = state.shape[2:]
-        mode = "circular" if self._circuit.periodic else "constant"
-        padded = torch.nn.functional.pad(state, (1, 1, 1, 1), mode=mode)
-        return torch.stack([padded[..., dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)])
-
-    def __call__(
-        self, logits: Tensors, x: torch.Tensor, masks: torch.Tensor | None = None, hard: bool = False
-    ) -> torch.Tensor:
-        """The last state `[B, H, W, C]` from the first."""
-        coef = [coefficients(layer, hard) for layer in logits]
-        state = x.movedim(-1, 0)
-        for step in range(self._steps):
-            new = self._step(coef, state)
-            state = new if masks is None else torch.where(masks[step, ..., 0] > 0, new, state)
-        return state.movedim(0, -1)
-
-
-def gradients(circuit: Circuit, batch: Batch) -> tuple[float, dict[str, list[np.ndarray]]]:
-    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them; not compiled."""
-    logits = _logits(circuit, "cpu")
-    masks = None if batch.masks is None else torch.tensor(batch.masks)
-    channels = batch.loss_channels
-    last = Rollout(circuit, batch.steps, "cpu", compile_step=False)(logits, torch.tensor(batch.x), masks)
-    loss = (last[..., :channels] - torch.tensor(batch.y[..., :channels])).square().sum()
-    found = [each.numpy() for each in torch.autograd.grad(loss, logits)]
-    count = len(circuit.perceive)
-    return float(loss.detach()), {"perceive": found[:count], "update": found[count:]}
-
-
-def _logits(circuit: Circuit, device: str) -> Tensors:
-    layers = [*circuit.logits["perceive"], *circuit.logits["update"]]
-    return [torch.tensor(layer, dtype=torch.float32, device=device, requires_grad=True) for layer in layers]
+from difflogic.autodiff.torch_model import Rollout, Tensors, as_tensors
+from difflogic.engine.shape import Hyper
 
 
 class Training:
@@ -94,7 +19,7 @@ class Training:
     def __init__(self, problem: Problem, on_gpu: bool) -> None:
         device = "cuda" if on_gpu else "cpu"
         self._hyper, self._config, self._on_gpu = problem.hyper, problem.config, on_gpu
-        self._logits = _logits(problem.circuit, device)
+        self._logits = as_tensors(problem.circuit, device)
         self._target = torch.tensor(problem.target(), device=device)
         self._mu = [torch.zeros_like(layer) for layer in self._logits]
         self._nu = [torch.zeros_like(layer) for layer in self._logits]

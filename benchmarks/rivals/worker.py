@@ -37,10 +37,10 @@ class Ours:
     """The engine of this place, told to do more than the others: it judges the probes, too."""
 
     def __init__(self, problem: Problem, on_gpu: bool) -> None:
-        from difflogic.train.placement import open_engine
+        from difflogic.devices.open import open_engine
 
         engine = open_engine("gpu" if on_gpu else "cpu", require_hardware=on_gpu)
-        self.model = engine.open_model(problem.job, problem.state)
+        self.model = engine.open([problem.job], [problem.state])
         self.device = f"{self.model.info.adapter}, {self.model.info.driver}"
 
     def first_losses(self) -> tuple[list[float], list[int]]:
@@ -48,8 +48,8 @@ class Ours:
         soft, hard = [], []
         for _ in range(2):
             self.model.train(1)
-            soft.append(self.model.drain()[0].soft_loss)
-            hard.append(self.model.evaluate().train_hard_loss)
+            soft.append(self.model.drain()[0][0].soft_loss)
+            hard.append(self.model.evaluate()[0].train_hard_loss)
         return soft, hard
 
     def repeat(self, count: int) -> float:
@@ -83,11 +83,12 @@ def _training(name: str, problem: Problem, on_gpu: bool) -> Any:
         return torch_compiled.Training(problem, on_gpu)
     import jax
 
-    from benchmarks.rivals import jax_plain, jax_training, jax_tuned
+    from benchmarks.rivals import jax_training, jax_tuned
+    from difflogic.autodiff import jax_model
 
     if on_gpu and jax.default_backend() == "cpu":
         raise ImportError("jax finds no GPU: it takes jax[cuda12]")
-    return jax_training.Training({"jax_plain": jax_plain, "jax_tuned": jax_tuned}[name], problem)
+    return jax_training.Training({"jax_plain": jax_model, "jax_tuned": jax_tuned}[name], problem)
 
 
 def _say(**fields: object) -> None:

@@ -15,13 +15,13 @@ from typing import Any
 
 from benchmarks.service import load
 from benchmarks.store import Line
-from difflogic import presets
-from difflogic.engine import EpochMetrics, Evaluation
-from difflogic.serve.jobs import Draft
-from difflogic.serve.presence import Presence
-from difflogic.serve.store import Store
-from difflogic.serve.tokens import OPERATOR
-from difflogic.train.journal import Journal, Row
+from difflogic.config import presets
+from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.runs.journal import Journal, Row
+from difflogic.serve.api.auth import OPERATOR
+from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.presence import Presence
+from difflogic.serve.store.store import Store
 
 NAME = "by-hand"
 EPOCHS = 6000
@@ -40,11 +40,11 @@ class Training:
         self._store = store
         store.submit(OPERATOR, draft)
         self._presence = Presence(store.folder, NAME)
-        store.enter(NAME, "cpu", "nothing", 1, ["auto"])
+        store.register_worker(NAME, "cpu", "nothing", 1, ["auto"])
         claimed = store.claim(NAME, "cpu", {"auto"}, 1000)
         assert claimed is not None
         self.job, self._lease = claimed[0].id, claimed[1]
-        place = store.place(self.job)
+        place = store.job_folder(self.job)
         place.run.mkdir(parents=True)
         self._frame = place.frame
         self._journal = Journal(place.run, [23], [[]])
@@ -55,7 +55,7 @@ class Training:
     def train(self, epochs: int) -> None:
         self._journal.append([[_row(self.epoch + 1 + number) for number in range(epochs)]])
         self.epoch += epochs
-        self._store.beat(self.job, self._lease, 1000, epoch=self.epoch, epochs_per_s=60.0, phase="training")
+        self._store.heartbeat(self.job, self._lease, 1000, epoch=self.epoch, epochs_per_s=60.0, phase="training")
 
     def draw(self) -> None:
         self._frame.with_suffix(".new").write_text(json.dumps(FRAME))

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from difflogic import checkpoint
-from difflogic.serve import worker
+from difflogic.runs import checkpoint
+from difflogic.serve.worker import worker
 
 
 def _abort(first: int, mark: Path) -> None:
@@ -36,8 +36,8 @@ def _abort(first: int, mark: Path) -> None:
 
 
 def _hang(first: int, mark: Path) -> None:
-    from difflogic import control
     from difflogic.cpu.model import CpuModel
+    from difflogic.engine import control
 
     train = CpuModel.train
 

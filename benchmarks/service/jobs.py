@@ -7,12 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from difflogic import presets
-from difflogic.config import Config, ModelConfig, NetworkConfig
-from difflogic.serve.jobs import Draft, Job
-from difflogic.serve.store import Store
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.config import presets
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.store import Store
+from difflogic.train.trainer import Trainer
 
 EPOCHS, INTERVAL = 1500, 50
 PATIENCE_S = 300.0

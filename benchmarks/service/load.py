@@ -20,8 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.store import Line
-from difflogic import presets
-from difflogic.serve.errand import processor_time
+from difflogic.config import presets
+from difflogic.serve.worker.follow_up_process import processor_time
 
 TOKEN = "a-token-for-the-load"
 API = "/api/v1"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from difflogic import checkpoint, sealed
+from difflogic.runs import checkpoint, checksummed, jsonl
+from difflogic.runs.journal import JSONL
 
 TIMES = "elapsed_s"
 
@@ -28,13 +28,13 @@ def differences(run: Path, other: Path) -> list[str]:
 
 
 def _arrays(run: Path) -> dict[str, Any]:
-    arrays = sealed.unseal((run / checkpoint.NAME).read_bytes())
+    arrays = checksummed.decode((run / checkpoint.NAME).read_bytes())
     return {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in arrays.items() if name != TIMES}
 
 
 def _rows(run: Path) -> list[dict[str, Any]]:
-    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [{name: value for name, value in json.loads(line).items() if name != TIMES} for line in lines]
+    rows = jsonl.objects(run / JSONL)
+    return [{name: value for name, value in row.items() if name != TIMES} for row in rows]
 
 
 def _columns(run: Path) -> list[list[str]]:

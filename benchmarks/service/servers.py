@@ -20,7 +20,7 @@ from benchmarks.service.outcome import Outcome
 from benchmarks.service.same import differences
 from difflogic.errors import ServiceError
 from difflogic.serve.client import API, Client
-from difflogic.serve.store import Store
+from difflogic.serve.store.store import Store
 
 LONGEST_S = 6.0
 """Between the moment a server is ready and its end, at most; by then a job is through."""
@@ -181,8 +181,8 @@ def _judge(store: Store, load: Load, hand: Path, outcome: Outcome) -> None:
         if job is None or job.status != "done":
             outcome.wrong.append(f"{identity}: {'lost' if job is None else job.status}")
             continue
-        what = differences(store.place(identity).run, hand)
-        if store.place(identity).log.read_text().count(" done\n") != 1:
+        what = differences(store.job_folder(identity).run, hand)
+        if store.job_folder(identity).log.read_text().count(" done\n") != 1:
             what.append("was not finished exactly once")
         if what:
             outcome.wrong.append(f"{identity}: {', '.join(what[:5])}")

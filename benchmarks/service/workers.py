@@ -13,9 +13,9 @@ from pathlib import Path
 from benchmarks.service import jobs
 from benchmarks.service.outcome import Outcome
 from benchmarks.service.same import differences
-from difflogic.serve.phases import Limits
-from difflogic.serve.store import Store
-from difflogic.serve.supervisor import Supervisor
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.lease import WorkerLimits
+from difflogic.serve.worker.supervisor import Supervisor
 
 KILLS_A_JOB = 3
 """Fewer than the tries that a job has."""
@@ -73,14 +73,16 @@ def _judge(store: Store, job: str, hand: Path, outcome: Outcome) -> None:
     """Wait for the end, compare, and make room."""
     outcome.jobs += 1
     found = jobs.ended(store, job)
-    what = differences(store.place(job).run, hand) if found.status == "done" else [f"{found.status}: {found.reason}"]
+    what = (
+        differences(store.job_folder(job).run, hand) if found.status == "done" else [f"{found.status}: {found.reason}"]
+    )
     if what:
         outcome.wrong.append(f"{job}: {', '.join(what[:5])}")
     else:
         store.delete(job)
 
 
-def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: Limits | None = None) -> Outcome:
+def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: WorkerLimits | None = None) -> Outcome:
     """Jobs whose first worker goes wrong by itself, as `benchmarks.service.faulty` does, at a random epoch."""
     outcome, draw = Outcome(kind), random.Random(seed)
     device = "gpu:0" if kind == "abort" else "cpu"

@@ -39,15 +39,15 @@ ensure_vulkan() {
   fi
 }
 
-# Debian 12 has Mesa 22.3; the Mesa 25 of its backports runs our kernels 2 to 4 times faster.
+# Debian 12 has Mesa 22.3, which cuts long loops short, so that the GPU engine refuses it; its backports have Mesa 25.
 mesa_from_backports() {
   [[ $(os_release ID) == debian && $(os_release VERSION_ID) == 12 ]] || return 1
   if ! backports_have_mesa; then
     add_backports || return 1
   fi
-  say "taking it from bookworm-backports, whose Mesa is 2 to 4 times faster than Debian 12's own."
+  say "taking it from bookworm-backports, since Debian 12's own Mesa is too old for the GPU engine."
   apt_install -t bookworm-backports "${vulkan_packages[@]}" && return
-  say "bookworm-backports could not be installed from ($(apt_error)); taking Debian 12's own Mesa."
+  say "bookworm-backports could not be installed from ($(apt_error)); taking Debian 12's own Mesa, too old for the GPU engine."
   return 1
 }
 
@@ -80,6 +80,6 @@ add_backports() {
     return 0
   fi
   as_root rm -f "$backports_source"
-  say "bookworm-backports could not be read, so its source was removed again; taking Debian 12's own Mesa."
+  say "bookworm-backports could not be read, so its source was removed again; taking Debian 12's own Mesa, too old for the GPU engine."
   return 1
 }

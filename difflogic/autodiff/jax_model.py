@@ -6,13 +6,16 @@ gates for every cell.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from benchmarks.rivals.table import TABLE
-from difflogic.circuit import Circuit
+from difflogic.autodiff.table import TABLE
+from difflogic.engine.batch import Batch
+from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 Logits = dict[str, list[Any]]
 
@@ -69,3 +72,23 @@ def patches(state: Any, periodic: bool) -> Any:
     padded = jnp.pad(state, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="wrap" if periodic else "constant")
     shifted = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
     return jnp.stack(shifted, axis=3)
+
+
+def soft_loss(rollout: Any, loss_channels: int, logits: Any, x: Any, y: Any, masks: Any = None) -> Any:
+    """The sum of squares over the loss channels after the last step."""
+    return jnp.square(rollout(logits, x, masks)[..., :loss_channels] - y).sum()
+
+
+def gradients(circuit: Circuit, batch: Batch, rollout_of: Any = make_rollout) -> tuple[float, ArraysByNetwork]:
+    """Loss and gradients of one batch, as `Engine.loss_and_gradients` gives them."""
+    rollout = rollout_of(circuit, batch.steps)
+    masks = None if batch.masks is None else jnp.asarray(batch.masks)
+    y = np.asarray(batch.y)[..., : batch.loss_channels]
+    value = jax.jit(jax.value_and_grad(partial(soft_loss, rollout, batch.loss_channels)))
+    loss, grads = value(as_arrays(circuit), jnp.asarray(batch.x), jnp.asarray(y), masks)
+    return float(loss), {name: [np.asarray(layer) for layer in layers] for name, layers in grads.items()}
+
+
+def as_arrays(circuit: Circuit) -> Logits:
+    """The logits in float32."""
+    return {name: [jnp.asarray(layer, jnp.float32) for layer in layers] for name, layers in circuit.logits.items()}

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Literal
 
-from difflogic import presets
 from difflogic.bench.work import Work, work_of
-from difflogic.config import Config
+from difflogic.config import presets
+from difflogic.config.schema import Config
 from difflogic.errors import UsageError
 
 Kind = Literal["train", "logged", "judged", "hard"]

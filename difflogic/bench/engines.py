@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
-from difflogic.bench.copying import copy_bytes_per_s
-from difflogic.bench.machine import cores
-from difflogic.engine import Engine
+from difflogic.bench.machine import copy_bytes_per_s, cores
+from difflogic.devices import open as placement
+from difflogic.engine.api import Engine
 from difflogic.errors import DeviceError
-from difflogic.train import placement
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,7 @@ class Bench:
     round_trip_s: float = 0.0
     timestamps: bool | None = None
     """Whether the device times its own kernels; None where there is no device."""
+    open_s: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the results file."""
@@ -32,6 +32,7 @@ class Bench:
             "copy_gb_per_s": self.copy_bytes_per_s / 1e9,
             "dispatch_us": 1e6 * self.dispatch_s,
             "round_trip_us": 1e6 * self.round_trip_s,
+            "open_ms": 1e3 * self.open_s,
             "timestamps": self.timestamps,
         }
 
@@ -58,7 +59,7 @@ def _bench(name: str, engine: Engine) -> Bench:
     from difflogic.gpu.engine import GpuEngine
     from difflogic.gpu.timing import measure_rates
 
-    assert isinstance(engine, GpuEngine)
-    rates = measure_rates(engine.device)
-    timestamps = TIMESTAMPS in engine.device.handle.features
-    return Bench(name, engine, rates.copy_bytes_per_s, rates.dispatch_s, rates.round_trip_s, timestamps)
+    device = cast(GpuEngine, engine).device
+    rates = measure_rates(device)
+    timestamps = TIMESTAMPS in device.handle.features
+    return Bench(name, engine, rates.copy_bytes_per_s, rates.dispatch_s, rates.round_trip_s, timestamps, rates.open_s)

@@ -49,15 +49,14 @@ def _child(*arguments: str) -> int | None:
 
 
 def _work(name: str, engine: str) -> None:
-    from difflogic.circuit import Circuit
-    from difflogic.engine import TrainState
-    from difflogic.train.placement import open_engine
-    from difflogic.train.tasks import make_job
+    from difflogic.devices.open import open_engine
+    from difflogic.engine.job import TrainState, make_job
+    from difflogic.model.circuit import Circuit
 
     config = select([name], quick=False)[0].config
     circuit = Circuit.initial(config.model, config.seed)
     job = make_job(config, circuit)
-    model = open_engine(engine).open_model(job, TrainState.initial(job))
+    model = open_engine(engine).open([job], [TrainState.initial(job)])
     model.train(2)
     model.drain()
     model.evaluate()

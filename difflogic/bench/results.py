@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difflogic import files
 from difflogic.errors import UsageError
 
 FORMAT = 2
@@ -36,7 +35,7 @@ class Results:
 
     @property
     def engines(self) -> dict[str, Line]:
-        """By name: adapter, driver, rates."""
+        """The engines by name, each with its adapter, driver and rates."""
         found: dict[str, Line] = self.data["engines"]
         return found
 
@@ -48,19 +47,11 @@ class Results:
     def to_json(self) -> str:
         return json.dumps(self.data, indent=1, allow_nan=False) + "\n"
 
-    def save(self, path: Path) -> None:
-        """Write the file, whole or not at all; the folder must exist. What is no file, say a pipe, is written to."""
-        data = self.to_json().encode()
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-        else:
-            files.write_atomically(path, data)
-
     @classmethod
     def load(cls, path: Path) -> Results:
         """Raises UsageError where it is not a results file of this version."""
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = json.loads(path.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"{path} cannot be read as a results file of difflogic bench: {error}.") from error
         if not isinstance(data, dict) or "format" not in data:
@@ -98,3 +89,55 @@ def _damage(data: dict[str, Any]) -> str | None:
 
 def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+MACHINE = {"processor": "processor", "cores": "number of cores", "system": "system"}
+ENGINE = {"adapter": "adapter", "backend": "backend", "driver": "driver"}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """One case on one engine in both files."""
+
+    case: str
+    engine: str
+    old_ms: float
+    new_ms: float
+    clear: bool
+    """False where the two ranges, from the fastest round to the slowest, overlap."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast the new one is."""
+        return self.old_ms / self.new_ms
+
+
+def compare(old: Results, new: Results) -> list[Ratio]:
+    """The cases that both have. Raises UsageError, naming the difference, where they cannot be compared."""
+    _check_same(old.data["machine"], new.data["machine"], MACHINE, "")
+    both = {(line["case"], line["engine"]): line for line in old.cases}
+    pairs = [(both[key], line) for line in new.cases if (key := (line["case"], line["engine"])) in both]
+    if not pairs:
+        raise UsageError("The files cannot be compared: no case was measured on the same engine in both.")
+    for name in dict.fromkeys(line["engine"] for _, line in pairs):
+        _check_same(old.engines[name], new.engines[name], ENGINE, f" of engine {name}")
+    return [_ratio(one, other) for one, other in pairs]
+
+
+def _check_same(old: Line, new: Line, fields: dict[str, str], where: str) -> None:
+    for field, words in fields.items():
+        if old.get(field) != new.get(field):
+            raise UsageError(
+                f"The files cannot be compared: the {words}{where} is {old.get(field)!r} in the first and "
+                f"{new.get(field)!r} in the second."
+            )
+
+
+def _ratio(old: Line, new: Line) -> Ratio:
+    if old["gate_evaluations"] != new["gate_evaluations"]:
+        raise UsageError(
+            f"The files cannot be compared: {old['case']} is {old['gate_evaluations']} gate evaluations in the first "
+            f"and {new['gate_evaluations']} in the second."
+        )
+    clear = old["max_ms"] < new["min_ms"] or new["max_ms"] < old["min_ms"]
+    return Ratio(old["case"], old["engine"], old["median_ms"], new["median_ms"], clear)

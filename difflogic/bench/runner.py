@@ -11,10 +11,9 @@ from typing import Any
 from difflogic.bench.cases import Case
 from difflogic.bench.contender import Contender, WrongResultError, open_contender
 from difflogic.bench.engines import Bench
-from difflogic.bench.limits import Limits
 from difflogic.bench.machine import stamp
 from difflogic.bench.memory import peak_bytes
-from difflogic.bench.profile import Profile
+from difflogic.bench.profile import Limits, Profile
 from difflogic.bench.results import FORMAT, Results
 from difflogic.errors import LimitError
 
@@ -122,7 +121,7 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
     case, variant = each.case, each.model.info.variant
     keeps_nodes = each.model.info.engine != "cpu" and bool(variant.get("keep", True))
     traffic = case.models * case.work.traffic(keeps_nodes) / seconds
-    plan = getattr(each.held, "plan", None)
+    plan = getattr(each.model, "plan", None)
     return {
         "gflop_per_s": case.models * case.work.flop / seconds / 1e9,
         "traffic_gb_per_s": traffic / 1e9,
@@ -133,7 +132,7 @@ def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:
 
 def _transfers(each: Contender) -> Line:
     """Bytes that cross between host and device in one repetition."""
-    device = getattr(each.held, "device", None)
+    device = getattr(each.model, "device", None)
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}
     ledger = device.ledger
@@ -144,7 +143,7 @@ def _transfers(each: Contender) -> Line:
 
 
 def _profile_figures(profile: Profile, each: Contender, bench: Bench, seconds: float) -> Line:
-    per_submit = min(each.per_round, each.model.max_epochs_per_call())
+    per_submit = min(each.per_round, each.model.epochs_per_call())
     transfer = bench.round_trip_s / per_submit
     is_gpu = each.model.info.engine == "gpu"
     return {

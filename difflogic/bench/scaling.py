@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from difflogic.bench.cases import SCALING
@@ -57,8 +57,31 @@ def _curve(axis: str, engine: str, found: dict[int, Line]) -> Curve:
     return Curve(axis, engine, sizes, tuple(line["median_ms"] for line in lines), growth)
 
 
-def draw(results: Results, path: Path) -> None:
-    """A panel per axis, both scales logarithmic, with a line of linear cost."""
+def overtaking(results: Results) -> list[str]:
+    """A sentence for every engine on a GPU and every axis along which it and the CPU engine were both measured."""
+    found = {(line["engine"], line["case"]): line for line in results.cases}
+    sentences = []
+    for curve in curves(results):
+        is_gpu = results.engines[curve.engine]["engine"] == "gpu"
+        sizes = [size for size in curve.sizes if is_gpu and ("cpu", f"{curve.axis}/{size}") in found]
+        faster = [ratio(*(found[name, f"{curve.axis}/{size}"] for name in (curve.engine, "cpu"))) < 1 for size in sizes]
+        if sizes:
+            sentences.append(f"A train step on {curve.engine} {_overtakes(SCALING[curve.axis], sizes, faster)}")
+    return sentences
+
+
+def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:
+    """A sentence that says from which of the measured sizes on all are faster."""
+    slower = max((index for index, each in enumerate(faster) if not each), default=-1)
+    if slower == len(sizes) - 1:
+        return f"does not overtake cpu up to {axis} {sizes[-1]}, the largest measured"
+    if slower < 0:
+        return f"is faster than cpu from {axis} {sizes[0]} on, the smallest measured"
+    return f"overtakes cpu between {axis} {sizes[slower]} and {sizes[slower + 1]}"
+
+
+def draw(results: Results, kind: str) -> bytes:
+    """A picture of a `kind` such as png: a panel per axis, both scales logarithmic, with a line of linear cost."""
     from matplotlib.figure import Figure
 
     found = curves(results)
@@ -67,7 +90,9 @@ def draw(results: Results, path: Path) -> None:
     panels = figure.subplots(1, max(1, len(axes)), squeeze=False)[0]
     for axis, panel in zip(axes, panels, strict=False):
         _draw_panel(panel, axis, [curve for curve in found if curve.axis == axis])
-    figure.savefig(path, dpi=120)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind, dpi=120)
+    return buffer.getvalue()
 
 
 def _draw_panel(panel: Any, axis: str, found: list[Curve]) -> None:

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from difflogic.config import Config
-from difflogic.train.tasks import probe_count
-from difflogic.wiring import PATCH
+from difflogic.config.schema import Config
+from difflogic.core.wiring import PATCH
+from difflogic.engine.job import probe_count
 
 FLOP_PER_EVALUATION = 6 + 6 + 7 + 2
 FLOAT = 4
@@ -32,7 +32,7 @@ FLOAT = 4
 
 @dataclass(frozen=True)
 class Work:
-    """Of one model."""
+    """The work of one model."""
 
     soft_evaluations: int
     """Gate evaluations of one train step, forward."""

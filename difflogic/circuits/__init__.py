@@ -1,1 +1,1 @@
-"""Hard circuits: read, simplified, proved and simulated."""
+"""Hard circuits: read, simplified, proved, exported and simulated."""

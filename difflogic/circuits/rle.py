@@ -9,15 +9,19 @@ A state holds a cell's channels as bits, channel 0 the lowest: one file has at m
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.core import rules
+from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import DataError
-from difflogic.netlist import Bits
+from difflogic.model.netlist import Netlist
 
 MOST_CHANNELS = 8
 LINE = 70
@@ -63,24 +67,57 @@ def read(path: Path, channels: int) -> Bits:
     return bits
 
 
-def text(grid: Bits, rule: str) -> str:
-    """The RLE of uint8 `[H, W, C]`, at most eight channels. `rule` names what moves it, for people."""
-    states = (grid.astype(np.int64) << np.arange(grid.shape[-1])).sum(axis=-1)
-    tags = ["b", "o"] if grid.shape[-1] == 1 else [".", *(_tag(state) for state in range(1, 1 << grid.shape[-1]))]
+def rule_of(netlist: Netlist, height: int, width: int) -> tuple[str, str]:
+    """A rule that Golly has, under which it opens a grid of so many cells; and a remark, where it is not the circuit's.
+
+    Of one channel the rule is exact: in Life's notation, or as MAP, all 512 answers in Base64. Of more channels, or
+    where something comes of nothing, which Golly shows inverted, none is exact without a file: named is one of its own
+    with states enough.
+    """
+    patches = np.resize(rules.patches().T, (netlist.inputs, rules.ENTRIES))
+    entries = unpack_bits(netlist.evaluate(pack_bits(patches)), rules.ENTRIES)[0]
+    if netlist.channels > 1 or entries[0]:
+        states = 1 << min(max(netlist.channels, 2), MOST_CHANNELS)
+        return (
+            f"012345678//{states}",
+            "Another rule moves it, a file that difflogic export CIRCUIT --format golly writes.",
+        )
+    name = rules.life_like(entries) or f"MAP{base64.b64encode(np.packbits(entries).tobytes()).decode().rstrip('=')}"
+    return f"{name}:{'T' if netlist.periodic else 'P'}{width},{height}", ""
+
+
+def numbers(grid: Bits) -> npt.NDArray[np.int64]:
+    """Each cell's channels `[..., C]` as one number `[...]`, channel 0 its lowest bit."""
+    states: npt.NDArray[np.int64] = (grid.astype(np.int64) << np.arange(grid.shape[-1])).sum(axis=-1)
+    return states
+
+
+def text(grid: Bits, rule: str, remark: str = "") -> str:
+    """The RLE of uint8 `[H, W, C]`, at most eight channels. `rule` names what moves it."""
+    states = numbers(grid)
     words: list[str] = []
     skipped = 0
     for row in states:
-        runs = list(_row_runs(row))
+        runs = runs_of(np.trim_zeros(row, "b"), two_states=grid.shape[-1] == 1)
         if runs and skipped:
             words.append(f"{skipped if skipped > 1 else ''}$")
             skipped = 0
-        words.extend(f"{count if count > 1 else ''}{tags[state]}" for state, count in runs)
+        words += runs
         skipped += 1
     head = f"x = {states.shape[1]}, y = {states.shape[0]}, rule = {rule}"
-    return "\n".join([head, *_wrapped([*words, "!"])]) + "\n"
+    return "\n".join([*([f"#C {remark}"] if remark else []), head, *wrapped([*words, "!"])]) + "\n"
 
 
-def _wrapped(words: list[str]) -> Iterator[str]:
+def runs_of(row: npt.NDArray[np.int64], two_states: bool) -> list[str]:
+    """A row of states as runs, each a count and a state; a rule of two states calls them `b` and `o`."""
+    found = []
+    for state, group in groupby(row.tolist()):
+        count = len(list(group))
+        found.append(f"{count if count > 1 else ''}{'bo'[state] if two_states else _tag(state)}")
+    return found
+
+
+def wrapped(words: list[str]) -> Iterator[str]:
     """Lines of whole words, of at most `LINE` characters."""
     line: list[str] = []
     length = 0
@@ -93,21 +130,13 @@ def _wrapped(words: list[str]) -> Iterator[str]:
     yield "".join(line)
 
 
-def _row_runs(row: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """State and length of each run, without the zeros at the end."""
-    starts = np.flatnonzero(np.diff(row, prepend=-1))
-    lengths = np.diff(starts, append=len(row))
-    runs = list(zip(row[starts].tolist(), lengths.tolist(), strict=True))
-    return iter(runs[:-1] if runs[-1][0] == 0 else runs)
-
-
 def _lines(path: Path) -> list[str]:
     if path.stat().st_size > MOST_BYTES:
         raise DataError(f"{path} has more than {MOST_BYTES >> 20} MiB: give a pattern of that size as .npy.")
     try:
-        return path.read_text(encoding="ascii").splitlines()
+        return path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is no RLE pattern: byte {error.start} is no ASCII character.") from error
+        raise DataError(f"{path} is no RLE pattern: byte {error.start} is no text in UTF-8.") from error
 
 
 def _header(path: Path, lines: list[str]) -> tuple[int, int, int]:
@@ -150,6 +179,8 @@ def _state(tag: str) -> int:
 
 
 def _tag(state: int) -> str:
+    if not state:
+        return "."
     block, last = divmod(state - 1, 24)
     return f"{chr(ord('p') + block - 1) if block else ''}{chr(ord('A') + last)}"
 

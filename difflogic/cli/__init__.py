@@ -1,1 +1,1 @@
-"""The command `difflogic`: one file per subcommand, loaded when it is called."""
+"""The command `difflogic`: what its subcommands share."""

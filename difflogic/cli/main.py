@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -12,39 +15,39 @@ import difflogic
 from difflogic.errors import DifflogicError
 
 COMMANDS = {
-    "train": ("difflogic.cli.train", "Train a preset, a file, or your own picture or rule."),
-    "presets": ("difflogic.cli.presets", "List the presets."),
-    "init": ("difflogic.cli.init", "Write a preset as a file to change."),
-    "train-checkerboard": ("difflogic.cli.train_checkerboard", "Train the paper's checkerboard."),
-    "export": ("difflogic.cli.export", "Write a circuit for other programs, hardware and the web."),
-    "gallery": ("difflogic.cli.gallery", "Write runs as a folder of pages for any web server."),
-    "harden": ("difflogic.cli.harden", "Settle the undecided gates of a run."),
-    "evaluate": ("difflogic.cli.evaluate", "Test what a run became, far beyond its training."),
-    "render": ("difflogic.cli.render", "Draw a run: rollouts, gates, losses."),
-    "runs": ("difflogic.cli.runs", "List run folders."),
-    "show": ("difflogic.cli.show", "Print one run in full."),
-    "simulate": ("difflogic.cli.simulate", "Run a hard circuit on a large grid, at billions of cells per second."),
-    "devices": ("difflogic.cli.devices", "List the GPU adapters."),
-    "plan": ("difflogic.cli.plan", "Print the device memory that training would take."),
-    "tune": ("difflogic.cli.tune", "Find the fastest workgroup sizes for an adapter."),
-    "doctor": ("difflogic.cli.doctor", "Check the installation and test each adapter."),
-    "check-grad": ("difflogic.cli.check_grad", "Compare the gradients of the engines on a run's circuit."),
-    "simplify": ("difflogic.cli.simplify", "Make a circuit smaller, proved to be the same."),
-    "prove": ("difflogic.cli.prove", "Prove that two circuits are the same, or show where they differ."),
-    "serve": ("difflogic.cli.serve", "Serve a queue of trainings, and a page to watch them."),
-    "worker": ("difflogic.cli.worker", "Train the jobs of a store, beside its server's workers."),
-    "gc": ("difflogic.cli.gc", "Delete old jobs of a store."),
-    "backup": ("difflogic.cli.backup", "Copy a store that is in use."),
-    "submit": ("difflogic.cli.submit", "Give a training to a server."),
-    "jobs": ("difflogic.cli.jobs", "List the jobs on a server."),
-    "watch": ("difflogic.cli.watch", "Follow a job on a server."),
-    "logs": ("difflogic.cli.logs", "Print the log of a job on a server."),
-    "cancel": ("difflogic.cli.cancel", "Stop a job on a server."),
-    "fetch": ("difflogic.cli.fetch", "Take the files of a job from a server."),
-    "bench": ("difflogic.cli.bench", "Measure the engines that are here, and compare measurements."),
-    "profile": ("difflogic.cli.profile", "Show where the time of a train step goes."),
+    "train": ("train:command", "Train a preset, a file, or your own picture or rule."),
+    "presets": ("presets:command", "List the presets."),
+    "init": ("init:command", "Write a preset as a file to change."),
+    "train-checkerboard": ("train_checkerboard:command", "Train the paper's checkerboard."),
+    "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
+    "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
+    "harden": ("harden:command", "Settle the undecided gates of a run."),
+    "evaluate": ("evaluate:command", "Test what a run became, far beyond its training."),
+    "render": ("render:command", "Draw a run: rollouts, gates, losses."),
+    "runs": ("runs:command", "List run folders."),
+    "show": ("show:command", "Print one run in full."),
+    "simulate": ("simulate:command", "Run a hard circuit on a large grid, at billions of cells per second."),
+    "devices": ("devices:command", "List the GPU adapters."),
+    "plan": ("plan:command", "Print the device memory that training would take."),
+    "tune": ("tune:command", "Find the fastest workgroup sizes for an adapter."),
+    "doctor": ("doctor:command", "Check the installation and test each adapter."),
+    "check-grad": ("check_grad:command", "Compare the gradients of the engines on a run's circuit."),
+    "simplify": ("simplify:command", "Make a circuit smaller, proved to be the same."),
+    "prove": ("prove:command", "Prove that two circuits are the same, or show where they differ."),
+    "serve": ("serve:serve", "Serve a queue of trainings, and a page to watch them."),
+    "worker": ("serve:worker", "Train the jobs of a store, beside its server's workers."),
+    "gc": ("serve:gc", "Delete old jobs of a store."),
+    "backup": ("serve:backup", "Copy a store that is in use."),
+    "submit": ("jobs:submit", "Give a training to a server."),
+    "jobs": ("jobs:list_jobs", "List the jobs on a server."),
+    "watch": ("jobs:watch", "Follow a job on a server."),
+    "logs": ("jobs:logs", "Print the log of a job on a server."),
+    "cancel": ("jobs:cancel", "Stop a job on a server."),
+    "fetch": ("jobs:fetch", "Take the files of a job from a server."),
+    "bench": ("bench:command", "Measure the engines that are here, and compare measurements."),
+    "profile": ("profile:command", "Show where the time of a train step goes."),
 }
-"""Name: the module with a click command called `command`, and its line in `difflogic --help`."""
+"""Name: where its click command is, as `module:function` of `cli.commands`, and its line in `difflogic --help`."""
 
 INTERRUPTED = 130
 
@@ -58,8 +61,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)
+        module, function = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(importlib.import_module(f"difflogic.cli.commands.{module}"), function)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -78,9 +81,11 @@ def group(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + a signal's number."""
+    _ready_streams()
     try:
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
     except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
         return INTERRUPTED
     except click.ClickException as error:
         return _fail(_sentence(error), error.exit_code)
@@ -92,6 +97,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}.")
     return result if isinstance(result, int) else 0
+
+
+def _ready_streams() -> None:
+    """Standard streams that were closed (`>&-`) lead nowhere: else the next open file would take their place.
+
+    The others take any name, whatever letters the system's encoding lacks.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -6,19 +6,21 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from difflogic.config.choices import COLORS, POLICIES, PRECISIONS, RECIPES, Policy
 from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.engine import Engine
+    from difflogic.engine.api import Engine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-MAX_SIDE = 128
-"""Cells a side of a picture, as in `train.picture_file`, whose import would slow down `--help`."""
+PATH = click.Path(path_type=Path)
 
 
 def engine_options(function: Function) -> Function:
@@ -34,6 +36,38 @@ def engine_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+FORCE = "difflogic.force"
+"""Under this name a click context remembers `--force`."""
+
+
+def force_option(function: Function) -> Function:
+    """`--force`, for every `output`."""
+
+    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+        ctx.meta[FORCE] = value
+        return value
+
+    return click.option(
+        "--force", is_flag=True, is_eager=True, expose_value=False, callback=remember, help="Replace what is there."
+    )(function)
+
+
+def forced() -> bool:
+    """Whether the command that runs was given `--force`."""
+    return bool(click.get_current_context().meta[FORCE])
+
+
+def output(ctx: click.Context, param: click.Parameter, value: Path | None) -> Output | None:
+    """The callback of every option or argument that names a file to write: refused before the command begins."""
+    return None if value is None else Output(value, ctx.meta[FORCE])
+
+
+def output_option(*names: str, required: bool = False, help: str) -> Callable[[Function], Function]:  # noqa: A002
+    """A file to write, `--out` unless it has other `names`; the command takes an `Output`. Goes with `force_option`."""
+    names = names or ("--out", "-o")
+    return click.option(*names, type=PATH, callback=output, required=required, metavar="FILE", help=help)
 
 
 def circuit_options(function: Function) -> Function:
@@ -60,7 +94,7 @@ def policy_option(function: Function) -> Function:
     """`--policy`, None where it is not given; `checked_policy` reads it."""
     return click.option(
         "--policy",
-        type=click.Choice(["auto", "gpu", "cpu", "sticky"]),
+        type=click.Choice(POLICIES),
         help="How --engine auto chooses. auto (the default): where there is a hardware GPU, by measuring the first "
         "epochs on it and on the CPU engine, or as found before; gpu, cpu: that one, unmeasured; sticky: where the "
         "last run of this shape was.",
@@ -71,19 +105,10 @@ def precision_option(function: Function) -> Function:
     """`--precision`, None where it is not given: a field of `train`."""
     return click.option(
         "--precision",
-        type=click.Choice(["float32", "f16-storage"]),
+        type=click.Choice(PRECISIONS),
         help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in 9/16 of the "
         "memory [float32].",
     )(function)
-
-
-def checked_policy(policy: str | None, selector: str | None, resume: bool) -> Any:
-    """The policy, `auto` where none was given. Raises UsageError where there is nothing to choose."""
-    if policy is not None and selector not in (None, "auto"):
-        raise UsageError(f"--policy says how --engine auto chooses, but {selector} was asked for: give one of them.")
-    if policy is not None and resume:
-        raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --policy.")
-    return policy or "auto"
 
 
 def megabytes(text: str) -> int:
@@ -99,6 +124,8 @@ def megabytes(text: str) -> int:
 
 def picture_size(text: str) -> tuple[int, int]:
     """WIDTHxHEIGHT in cells: a type for click."""
+    from difflogic.config.picture_file import MAX_SIDE
+
     sides = _sides(text)
     if sides is None or not all(1 <= side <= MAX_SIDE for side in sides):
         raise click.BadParameter(f"{text!r} is not WIDTHxHEIGHT of 1 to {MAX_SIDE} cells each, say 32x32.")
@@ -119,6 +146,151 @@ def _sides(text: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
+def config_option(function: Function) -> Function:
+    """`--config`, which reaches the command as `config_file`."""
+    return click.option(
+        "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file, as `difflogic init` writes it."
+    )(function)
+
+
+def set_option(function: Function) -> Function:
+    """`--set`, which reaches the command as `assignments`."""
+    return click.option(
+        "--set",
+        "assignments",
+        multiple=True,
+        metavar="SECTION.FIELD=VALUE",
+        help="Any field of the configuration, the value as in TOML; may be given more than once.",
+    )(function)
+
+
+def target_options(function: Function) -> Function:
+    """`--target` and all that goes with it; `cli.request` reads them."""
+    for option in (
+        click.option("--padding", type=click.IntRange(0, 64), default=0, help="Empty cells on each side of a target."),
+        click.option(
+            "--threshold",
+            type=click.FloatRange(0, 1, max_open=True),
+            help="A bit of a picture is 1 above this share of full light [0.26 in 2 colours, 0.5 in 8].",
+        ),
+        click.option(
+            "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Scale pictures down to fit into so many cells."
+        ),
+        click.option(
+            "--colors",
+            type=click.Choice([str(count) for count in COLORS]),
+            help="Colours of a picture, in 1, 3 or 6 channels [as many as the preset's loss channels carry].",
+        ),
+        click.option(
+            "--start", metavar="random|boards|seed|zeros|PICTURE", help="What each sample starts from, or a picture."
+        ),
+        click.option(
+            "--rule-table",
+            type=PATH,
+            metavar="FILE",
+            help="A rule to learn, as 512 digits 0 and 1, as 128 hexadecimal digits, or as .npy.",
+        ),
+        click.option("--rule", metavar="B3/S23", help="A life-like rule to learn in one step."),
+        click.option("--target", type=PATH, metavar="PICTURE", help="A picture to grow, of at most 128x128 cells."),
+    ):
+        function = option(function)
+    return function
+
+
+def work_options(function: Function) -> Function:
+    """PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training: `cli.request.work`."""
+    for option in (
+        click.option("--batch", type=int, help="So many samples per epoch [the preset's]."),
+        click.option("--small", is_flag=True, help="The same as checkerboard-small: 1496 gates instead of 3040."),
+        set_option,
+        config_option,
+        click.argument("preset", required=False),
+    ):
+        function = option(function)
+    return function
+
+
+def field_options(function: Function) -> Function:
+    """`--recipe` and the commonest fields by options of their own; `cli.request` reads them."""
+    for option in reversed(
+        (
+            click.option(
+                "--recipe",
+                type=click.Choice(RECIPES),
+                help="The paper's training, or one whose seeds succeed more often; --restarts come on top [paper].",
+            ),
+            click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
+            click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
+            click.option("--batch", type=int, help="Samples per epoch."),
+            click.option(
+                "--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."
+            ),
+            precision_option,
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def model_options(function: Function) -> Function:
+    """How many models are trained, and until when."""
+    for option in reversed(
+        (
+            click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1]."),
+            click.option(
+                "--stop-when-solved",
+                type=int,
+                is_flag=False,
+                flag_value=1,
+                metavar="[N]",
+                help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
+            ),
+            click.option(
+                "--restarts",
+                type=int,
+                metavar="N",
+                help="Begin again with other wiring where a run stalls, N times at most. --epochs counts for all "
+                "attempts together; with --population each trains M models, and the epochs of all count.",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def train_options(function: Function) -> Function:
+    """All options of a command that trains here; `cli.training.run` reads them."""
+    for option in reversed(
+        (
+            engine_options,
+            policy_option,
+            field_options,
+            click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
+            model_options,
+            click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
+            click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
+            click.option(
+                "--init-from", type=PATH, metavar="RUN", help="Start from the logits and wiring of another run."
+            ),
+            click.option(
+                "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
+            ),
+            json_option,
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def checked_policy(policy: Policy | None, selector: str | None, resume: bool) -> Policy:
+    """The policy, `auto` where none was given. Raises UsageError where there is nothing to choose."""
+    if policy is not None and selector not in (None, "auto"):
+        raise UsageError(f"--policy says how --engine auto chooses, but {selector} was asked for: give one of them.")
+    if policy is not None and resume:
+        raise UsageError("--resume stays on the run's engine, or takes the --engine given: drop --policy.")
+    return policy or "auto"
+
+
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
     """The engine asked for, None where none was. Raises UsageError where the two options disagree."""
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
@@ -128,12 +300,18 @@ def engine_selector(engine: str | None, gpu: bool) -> str | None:
 
 def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engine | None:
     """The engine asked for; None where none was."""
-    from difflogic.train import placement
+    from difflogic.devices import open as placement
 
     selector = engine_selector(engine, gpu)
     if selector is None and not require_hardware:
         return None
     return placement.place(selector or "auto", require_hardware, trusted=True).engine
+
+
+def tell_choice(told: str) -> None:
+    """Say which circuit of a run is taken, beside the command's own output; nothing of a file that is no run."""
+    if told:
+        click.echo(told, err=True)
 
 
 @contextmanager
@@ -144,6 +322,4 @@ def service(command: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "difflogic":
             raise
-        raise MissingPackagesError(
-            f"`difflogic {command}` needs the packages of `pip install 'difflogic-ca[serve]'`: {error.name} is missing."
-        ) from error
+        raise MissingPackagesError.of(f"`difflogic {command}`", "serve", error.name) from error

@@ -1,198 +1,141 @@
-"""What every command that trains shares: its options, where it runs, and how it ends."""
+"""What every command that trains here shares: where it runs, and how it ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import (
-    checked_policy,
-    engine_options,
-    engine_selector,
-    json_option,
-    megabytes,
-    policy_option,
-    precision_option,
-)
+from difflogic.cli.options import checked_policy, engine_selector
+from difflogic.cli.request import changes, train_request
+from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.config import Config
-    from difflogic.train.loop import Run
-    from difflogic.train.placement import Placement
-    from difflogic.train.session import GiveUp
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+    from difflogic.config.choices import Policy
+    from difflogic.config.schema import Config
+    from difflogic.devices.open import Placement
 
 SIGNAL_BASE = 128
 """A process ended by signal N returns 128 + N, by the shell's custom."""
-FOLDER = click.Path(path_type=Path)
-OF_RUN = (
-    "engine",
-    "gpu",
-    "require_hardware",
-    "policy",
-    "log_interval",
-    "stop_when_solved",
-    "resume",
-    "max_memory",
-    "as_json",
-)
-"""Options that do not describe the run: a resumed one takes them too."""
+WITH_RESUME = ("resume", "engine", "gpu", "epochs", "stop_when_solved")
+"""Options that a resumed run takes too, beside those of a `Launch` but `out`."""
 WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"}
 """Options and arguments as users write them, where that is not their own name."""
 
 
-def field_options(function: Function) -> Function:
-    """What changes the configuration; `with_options` reads it."""
-    for option in reversed(
-        (
-            click.option(
-                "--recipe",
-                type=click.Choice(("paper", "robust")),
-                help="The paper's training, or one whose seeds succeed more often: benchmarks/success.md [paper].",
-            ),
-            click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
-            click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
-            click.option("--batch", type=int, help="Samples per epoch."),
-            click.option(
-                "--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."
-            ),
-            precision_option,
-        )
-    ):
-        function = option(function)
-    return function
+@dataclass(frozen=True)
+class Launch:
+    """Where and how a request is trained on this machine."""
+
+    out: Path | None
+    """The new run folder; None: a name is found for it."""
+    require_hardware: bool
+    policy: Policy
+    max_memory: int | None
+    log_interval: int
+    as_json: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Launch:
+        """Those among the options of a command. Raises UsageError where the policy has nothing to choose."""
+        selector = engine_selector(options["engine"], options["gpu"])
+        policy = checked_policy(options["policy"], selector, options.get("resume") is not None)
+        return cls(**{each.name: options[each.name] for each in fields(cls)} | {"policy": policy})
 
 
-def train_options(function: Function) -> Function:
-    """All that `start` reads."""
-    for option in reversed(
-        (
-            engine_options,
-            policy_option,
-            field_options,
-            click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
-            click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1]."),
-            click.option(
-                "--stop-when-solved",
-                type=int,
-                is_flag=False,
-                flag_value=1,
-                metavar="[N]",
-                help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
-            ),
-            click.option(
-                "--restarts",
-                type=int,
-                metavar="N",
-                help="Begin again with other wiring where a run stalls, N times at most; --epochs counts for all.",
-            ),
-            click.option("--out", type=FOLDER, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
-            click.option("--resume", type=FOLDER, metavar="DIR", help="Continue the run in this folder, bit for bit."),
-            click.option(
-                "--init-from", type=FOLDER, metavar="RUN", help="Start from the logits and wiring of another run."
-            ),
-            click.option(
-                "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
-            ),
-            json_option,
-        )
-    ):
-        function = option(function)
-    return function
+def run(options: Mapping[str, Any], config: Config | None = None) -> int:
+    """Train what `train_options` ask for, or go on with the run that `--resume` names; returns the exit code.
+
+    `config` stands for PRESET and `--config`. Raises what `start` raises.
+    """
+    selector = engine_selector(options["engine"], options["gpu"])
+    launch, resume = Launch.of(options), options["resume"]
+    if resume is None:
+        return start(train_request(options, config, engine=selector), launch)
+    _check_resumed(resume, options)
+    request = TrainRequest(
+        config=_resumed_config(resume, options["epochs"]),
+        engine=selector,
+        stop_when_solved=options["stop_when_solved"],
+    )
+    return start(request, launch, resume)
 
 
-def start(options: dict[str, Any], make: Callable[[], Config]) -> int:
-    """Train what `make` says, or go on with the run that `--resume` names; returns the exit code.
+def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> int:
+    """Train a request, or with it go on with the run in a folder; returns the exit code.
 
     Raises the errors of `Trainer.run`, UsageError where options contradict each other.
     """
-    from difflogic.cli import reporters
-    from difflogic.train import restarts
-    from difflogic.train.folder import default_path
-    from difflogic.train.loop import Trainer
-    from difflogic.train.placement_memory import keep_last
-    from difflogic.train.policy import place_run
+    from difflogic.cli.screen import sinks
+    from difflogic.cli.screen.training import Reporter
+    from difflogic.config.customise import configure
+    from difflogic.devices.placement_memory import keep_last
+    from difflogic.runs.folder import default_path
+    from difflogic.train.run_request import run_request
 
-    resume = options["resume"]
-    selector = engine_selector(options["engine"], options["gpu"])
-    chosen = checked_policy(options["policy"], selector, resume is not None)
-    stop_when_solved = options["stop_when_solved"]
-    if options["restarts"] is not None and stop_when_solved is None:
-        stop_when_solved = 1
-    if options["restarts"] is not None and options["init_from"] is not None:
+    if request.restarts is not None and request.init_from is not None:
         raise UsageError("--restarts begins again with other wiring, --init-from keeps that of a run: drop one.")
-    if stop_when_solved is not None and stop_when_solved < 1:
-        raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {stop_when_solved}.")
-    config = with_options(make(), options) if resume is None else _resumed_config(resume, options)
-    if resume is None and selector in (None, "auto"):
-        placement = place_run(config, options["population"] or 1, chosen, options["require_hardware"])
-    else:
-        placement = _place(selector, options["require_hardware"], resume)
-    placement = placement.limited(options["max_memory"])
-    out = options["out"] or (None if resume else default_path(config.name))
-    with reporters.choose(options["as_json"]) as reporter:
-
-        def attempt(config: Config, out: Path | None, give_up: GiveUp | None = None) -> Run:
-            return Trainer(config, placement.engine, placement.reason).run(
-                out=out,
-                resume=resume,
-                init_from=options["init_from"],
-                population=options["population"],
-                stop_when_solved=stop_when_solved or 0,
-                log_interval=options["log_interval"],
-                observer=reporter,
-                give_up=give_up,
-            )
-
-        if options["restarts"] is None:
-            run = attempt(config, out)
-        else:
-            run = restarts.train(config, options["restarts"], options["population"] or 1, out, attempt, reporter).last
-        reporter.ended(run)
-    keep_last(run.config, len(run.members), run.engine)
-    return 0 if run.interrupted is None else SIGNAL_BASE + run.interrupted
+    if request.stop_when_solved is not None and request.stop_when_solved < 1:
+        raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {request.stop_when_solved}.")
+    made = configure(request)
+    if (told := changes(made)) and not launch.as_json:
+        click.echo(told)
+    placement = replace(_place(request, made.config, launch, resume), max_memory=launch.max_memory)
+    out = launch.out or (None if resume else default_path(made.config.name))
+    with sinks.choose(launch.as_json, "epoch") as sink:
+        reporter = Reporter(sink)
+        trained = run_request(request, made.config, placement, out, resume, launch.log_interval, reporter)
+        reporter.ended(trained)
+    keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
+    interrupted = trained.last.interrupted
+    return SIGNAL_BASE + interrupted if isinstance(interrupted, int) else 0
 
 
-def with_options(config: Config, options: dict[str, Any]) -> Config:
-    """By the recipe, where there is one; what else `field_options` and `--set` ask for goes before it."""
-    from difflogic import recipes
-    from difflogic.cli import settings
-    from difflogic.train.wanted import applied
+def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that describe a run: a resumed one has been described."""
+    from difflogic.runs import attempts
 
-    asked = settings.asked(options)
-    config = applied(config, asked)
-    return config if options["recipe"] is None else applied(recipes.applied(options["recipe"], config), asked)
-
-
-def _resumed_config(resume: Path, options: dict[str, Any]) -> Config:
-    """The run's own configuration; only the number of epochs may change."""
-    from difflogic import checkpoint
-
-    given = [
-        name for name, value in options.items() if name not in (*OF_RUN, "epochs") and value not in (None, False, (), 0)
-    ]
+    taken = {*WITH_RESUME, *(each.name for each in fields(Launch))} - {"out"}
+    given = [name for name, value in options.items() if name not in taken and value not in (None, False, (), 0)]
     if given:
-        names = ", ".join(_written(name) for name in given)
+        names = ", ".join(map(_written, given))
         raise UsageError(f"--resume continues a run as it was configured: drop {names}.")
+    if attempts.is_in(resume):
+        for name in ("epochs", "stop_when_solved"):
+            if options[name] is not None:
+                raise UsageError(
+                    f"The attempts in {resume} share the epochs they began with, and end as they should: drop "
+                    f"{_written(name)}, or resume one of them alone, say {resume / 'attempt-1'}."
+                )
+
+
+def _resumed_config(resume: Path, epochs: int | None) -> Config:
+    """The run's own configuration; only the number of epochs may change."""
+    from difflogic.runs import attempts, checkpoint
+
+    if attempts.is_in(resume):
+        return attempts.read(resume).config
     config = checkpoint.read(resume).members[0].config
-    return config if options["epochs"] is None else config.with_(train={"epochs": options["epochs"]})
+    return config if epochs is None else config.with_(train={"epochs": epochs})
 
 
 def _written(name: str) -> str:
     return WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
-def _place(selector: str | None, require_hardware: bool, resume: Path | None) -> Placement:
-    """The engine asked for; for a resumed run the one it ran on, unless another is asked for."""
-    from difflogic import checkpoint
-    from difflogic.train import manifest, placement
+def _place(request: TrainRequest, config: Config, launch: Launch, resume: Path | None) -> Placement:
+    """The engine asked for, else what the policy chooses; for a resumed run the one it ran on."""
+    from difflogic.devices import choose
+    from difflogic.devices import open as placement
+    from difflogic.runs import checkpoint, chosen, manifest
 
-    if selector is None and resume is not None:
-        earlier = manifest.last_engine(manifest.read(checkpoint.locate(resume).parent))
-        return placement.place_again(earlier, require_hardware, trusted=True)
-    return placement.place(selector or "auto", require_hardware, trusted=True)
+    if request.engine is None and resume is not None:
+        earlier = manifest.last_engine(manifest.read(checkpoint.locate(chosen.run_folder(resume)).parent))
+        return placement.place_again(earlier, launch.require_hardware, trusted=True)
+    if resume is None and request.engine in (None, "auto"):
+        return choose.place_run(config, max(1, request.population), launch.policy, launch.require_hardware)
+    return placement.place(request.engine or "auto", launch.require_hardware, trusted=True)

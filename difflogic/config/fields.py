@@ -1,6 +1,6 @@
 """The fields of a configuration: what each is for, which values it takes, and how plain data becomes one.
 
-A field of a section is declared once, with `metadata=told("what it is for", LIMITS)`: the check, the sentence of
+A field of a section is declared once, with `metadata=spec("what it is for", LIMITS)`: the check, the sentence of
 a refusal and the comment that `difflogic init` writes all come from there.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import math
+import itertools
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,12 +30,7 @@ class Limits:
     words: str
     holds: Callable[[Any], bool]
     names: Sequence[str] = ()
-    """Of a field that takes one of several words."""
-
-
-def at_least(least: int) -> Limits:
-    """Whole numbers from `least` on."""
-    return Limits(f"a whole number of at least {least}", lambda value: type(value) is int and value >= least)
+    """The words, where a field takes one of several."""
 
 
 def between(least: int, most: int) -> Limits:
@@ -48,7 +44,13 @@ def one_of(names: Sequence[str]) -> Limits:
     return Limits(f"one of {', '.join(names)}", lambda value: value in names, names)
 
 
-NOT_NEGATIVE = Limits("a finite number of at least 0", lambda value: math.isfinite(value) and value >= 0)
+MOST = 2**31
+"""The largest whole number of a field, since engines count in 32 bits."""
+WHOLE = between(0, MOST)
+COUNT = between(1, MOST)
+WIDTH = between(1, 2**20)
+NOT_NEGATIVE = Limits("a number between 0 and 1e+30", lambda value: 0 <= value <= 1e30)
+"""What is computed from it fits into 32 bits."""
 BELOW_ONE = Limits("a number in [0, 1)", lambda value: 0 <= value < 1)
 SHARE = Limits("a number in (0, 1]", lambda value: 0 < value <= 1)
 UP_TO_ONE = Limits("a number in [0, 1]", lambda value: 0 <= value <= 1)
@@ -58,7 +60,17 @@ FILE_NAME = Limits(
 )
 
 
-def told(about: str, limits: Limits | None = None) -> Mapping[str, Any]:
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 200
+_SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
+
+
+def shown(value: Any) -> str:
+    """What came, as Python writes it, however long or deep it is."""
+    return _SHOWN.repr(value)
+
+
+def spec(about: str, limits: Limits | None = None) -> Mapping[str, Any]:
     """The metadata of a field: what it is for, in one sentence without its full stop, and its limits."""
     return {"about": about, "limits": limits}
 
@@ -69,13 +81,22 @@ def require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int, what: str = "CA steps") -> None:
+    """Raises ConfigError unless the numbers ascend, each between `least` and `most`."""
+    ascending = all(a < b for a, b in itertools.pairwise(numbers))
+    require(
+        ascending and all(least <= number <= most for number in numbers),
+        f"{name} must be ascending {what} between {least} and {most}, got {list(numbers)}.",
+    )
+
+
 def check(section: Any) -> None:
     """Raises ConfigError where a field of a dataclass is beyond its limits."""
     for field in dataclasses.fields(section):
         limits, value = field.metadata.get("limits"), getattr(section, field.name)
         if limits is not None and not limits.holds(value):
             meant = hint(value, limits.names) if isinstance(value, str) else ""
-            raise ConfigError(f"{field.name} must be {limits.words}, got {value!r}{meant}.")
+            raise ConfigError(f"{field.name} must be {limits.words}, got {shown(value)}{meant}.")
 
 
 def hint(word: str, names: Iterable[str]) -> str:
@@ -95,7 +116,9 @@ def plain(value: Any) -> Any:
 
 def build(cls: type, data: Any, where: str = "") -> Any:
     """A dataclass from a dict, each field by its annotation. Raises ConfigError; `where` is the path, `train.`."""
-    require(isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {data!r}.")
+    require(
+        isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}."
+    )
     hints = typing.get_type_hints(cls)
     for name in data:
         if name not in hints:
@@ -130,11 +153,11 @@ def _convert(kind: Any, value: Any, where: str, limits: Limits | None = None) ->
     if dataclasses.is_dataclass(kind):
         return build(typing.cast(type, kind), value, f"{where}.")
     if isinstance(kind, types.GenericAlias):  # tuple[item, ...]
-        require(isinstance(value, list | tuple), f"{where} must be a list, got {value!r}.")
+        require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
         return tuple(_convert(kind.__args__[0], item, f"each of {where}") for item in value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below
             return float(value)
     if type(value) is not kind:
-        raise ConfigError(f"{where} must be {limits.words if limits else KINDS[kind]}, got {value!r}.")
+        raise ConfigError(f"{where} must be {limits.words if limits else KINDS[kind]}, got {shown(value)}.")
     return value

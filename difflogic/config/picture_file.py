@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.choices import COLORS
+from difflogic.core.bits import Bits
 from difflogic.errors import DataError
 
 if TYPE_CHECKING:
     from PIL import Image
 
-Bits = npt.NDArray[np.uint8]
-
-CHANNELS = {2: 1, 8: 3, 64: 6}
+CHANNELS = dict(zip(COLORS, (1, 3, 6), strict=True))
 """Channels that so many colours take."""
 THRESHOLDS = {2: 0.26, 8: 0.5}
 """A bit is 1 above these; the paper's lizard is where red, green or blue is above the first."""

@@ -2,8 +2,8 @@
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on smaller grids, for the lizard one that leads everywhere
-(`difflogic.all_round`) and a search at the end (`difflogic.settling`), and stochastic hardening
-(`difflogic.hardening`), spread over the epochs that a run has.
+(`difflogic.core.wiring.moore_start`) and a search at the end (`difflogic.engine.search`), and stochastic hardening
+(`difflogic.engine.events`), spread over the epochs that a run has.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from difflogic.config import Config, TaskConfig
+from difflogic.config.choices import RECIPES
+from difflogic.config.fields import hint
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
 from difflogic.errors import ConfigError
-from difflogic.fields import hint
-
-NAMES = ("paper", "robust")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Recipe:
     """Between which the learning rate does, to `lr_end` of `train`."""
     all_round: bool = False
     settles: float | None = None
-    """From when on the hard circuit is searched."""
+    """The share of epochs after which the hard circuit is searched."""
 
     def applied(self, config: Config) -> Config:
         begin, end = _epochs(self.grows, config)
@@ -57,7 +57,7 @@ class Recipe:
 
 
 def _epochs(shares: tuple[float, float], config: Config) -> tuple[int, int]:
-    """From when until when, at least one epoch."""
+    """The first and the last epoch of such a span, which lasts at least one."""
     begin, end = (round(share * config.train.epochs) for share in shares)
     return begin, max(end, begin + 1)
 
@@ -83,7 +83,7 @@ ROBUST = {
     ),
     "colored-g": Recipe(0.8, (0.13, 0.66)),
 }
-"""By the preset's name."""
+"""The recipe `robust` of each preset, by its name."""
 
 
 def applied(name: str, config: Config) -> Config:
@@ -91,8 +91,8 @@ def applied(name: str, config: Config) -> Config:
 
     Raises ConfigError for an unknown recipe, and where there is none of that name for this configuration.
     """
-    if name not in NAMES:
-        raise ConfigError(f"There is no recipe {name!r}{hint(name, NAMES)}: expected one of {', '.join(NAMES)}.")
+    if name not in RECIPES:
+        raise ConfigError(f"There is no recipe {name!r}{hint(name, RECIPES)}: expected one of {', '.join(RECIPES)}.")
     if name == "paper":
         return config
     if config.name not in ROBUST:

@@ -9,8 +9,8 @@ from typing import Any
 
 import tomli_w
 
-from difflogic.config import Config
-from difflogic.fields import plain
+from difflogic.config.fields import plain
+from difflogic.config.schema import Config
 
 WIDTH = 100
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic import prng
+from difflogic.core import prng
+from difflogic.core.bits import Planes
 from difflogic.errors import UsageError
-from difflogic.planes import Planes
 
 BITS = 16
 CERTAIN = 1 << BITS
@@ -47,10 +47,10 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
 
 
 def start_key(seed: int, channel: int) -> prng.Key:
-    """Of the random start of a channel."""
+    """The key under which the random start of a channel is drawn."""
     return prng.fold_in(prng.fold_in(prng.key_from_seed(seed), 0), channel)
 
 
 def fire_key(seed: int) -> prng.Key:
-    """Of the cells that fire; step `t`, the first being 0, draws them under `fold_in(fire_key, t)`."""
+    """The key of the cells that fire; step `t`, the first being 0, draws them under `fold_in(fire_key, t)`."""
     return prng.fold_in(prng.key_from_seed(seed), 1)

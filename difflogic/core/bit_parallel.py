@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates
+from difflogic.core import gates
+from difflogic.core.bits import Words
 
-Words = npt.NDArray[np.uint64]
 Index = npt.NDArray[np.int32]
 
 _ANF = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]) @ gates.TRUTH.T % 2

@@ -5,7 +5,8 @@ used: seed 23 gives their wiring, grids and masks. Only 32-bit add, rotate and x
 `shaders/common/threefry.wgsl` produces the same words.
 Source: Salmon et al., *Parallel random numbers: as easy as 1, 2, 3* (2011).
 
-A key is a uint32 array `[2]`.
+A key is a uint32 array `[2]`. For example, seed 23 is the key `[0, 23]`; three random words under it are
+2160167688, 3300718841 and 4285582716, and a permutation of four numbers is 1, 2, 3, 0.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def key_from_seed(seed: int) -> Key:
 
 def random_bits(key: Key, count: int) -> Words:
     """`count` uniform 32-bit words, uint32 `[count]`."""
-    half = (count + 1) // 2
+    half = (count + 1) // 2  # JAX encrypts the first half of the counters together with the second
     counters = np.zeros(2 * half, dtype=np.uint32)  # an odd count gets one zero appended
     counters[:count] = np.arange(count, dtype=np.uint32)
     return np.concatenate(threefry2x32(key, counters[:half], counters[half:]))[:count]
@@ -67,6 +68,7 @@ def fold_in(key: Key, data: int) -> Key:
 def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """float32 in [0, 1): 23 random bits as the mantissa of a number in [1, 2), minus 1."""
     bits = random_bits(key, math.prod(shape)).reshape(shape)
+    # 0x3F800000 is 1.0: with 23 random bits below it the word is a float in [1, 2)
     return (bits >> np.uint32(9) | np.uint32(0x3F800000)).view(np.float32) - np.float32(1)
 
 
@@ -81,7 +83,7 @@ def randint_power_of_two(key: Key, shape: tuple[int, ...], bound: int) -> Words:
     """uint32 in [0, bound) for a power of two `bound`: the low bits of the second subkey's words."""
     if bound < 1 or bound & (bound - 1):
         raise ValueError(f"bound must be a power of two, got {bound}")
-    _, low = split(key)
+    _, low = split(key)  # JAX draws high bits under the first subkey, which a power of two does not need
     return random_bits(low, math.prod(shape)).reshape(shape) & np.uint32(bound - 1)
 
 

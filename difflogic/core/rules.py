@@ -11,8 +11,8 @@ import re
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.errors import ConfigError
-from difflogic.wiring import CENTRE, PATCH
 
 ENTRIES = 1 << PATCH
 GRAMMAR = (
@@ -40,6 +40,31 @@ def table(rule: str) -> npt.NDArray[np.uint8]:
     neighbours = neighbourhoods.sum(axis=1) - centre
     entries: npt.NDArray[np.uint8] = np.where(centre == 1, survival[neighbours], birth[neighbours]).astype(np.uint8)
     return entries
+
+
+def life_like(entries: npt.NDArray[np.uint8]) -> str | None:
+    """The inverse of `table`: `B3/S23` where a rule knows only how many neighbours there are, else None."""
+    counts = {"B": "", "S": ""}
+    neighbourhoods = patches()
+    neighbours = neighbourhoods.sum(axis=1) - neighbourhoods[:, CENTRE]
+    for centre, letter in enumerate("BS"):
+        for count in range(PATCH):
+            values = set(entries[(neighbourhoods[:, CENTRE] == centre) & (neighbours == count)].tolist())
+            if len(values) > 1:
+                return None
+            counts[letter] += str(count) * values.pop()
+    return f"B{counts['B']}/S{counts['S']}"
+
+
+def canonical(rule: str) -> str:
+    """The one way to write a rule: B3/S23 in capitals and ascending, a table in small digits. Raises ConfigError."""
+    table(rule)
+    birth, _, survival = rule.upper().partition("/")
+    return f"{_ascending(birth)}/{_ascending(survival)}" if survival else rule.lower()
+
+
+def _ascending(digits: str) -> str:
+    return digits[0] + "".join(sorted(digits[1:]))
 
 
 def apply(entries: npt.NDArray[np.uint8], grid: npt.NDArray[np.uint8], periodic: bool) -> npt.NDArray[np.uint8]:

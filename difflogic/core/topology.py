@@ -9,7 +9,7 @@ from difflogic.errors import CircuitError
 Wire = tuple[int, int]
 
 
-def in_order(
+def topological_sort(
     inputs: int, wires: Sequence[Wire], outputs: Sequence[int], names: Sequence[str]
 ) -> tuple[list[int], list[Wire], list[int]]:
     """The gates' order, and wires and outputs renumbered to it; bits are the inputs, then the gates.

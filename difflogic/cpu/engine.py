@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 import contextlib
+import platform
 from collections import deque
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
+from llvmlite import binding
 
-from difflogic import bits
-from difflogic import control as c
-from difflogic.batch import Batch, Mode, check_course, check_grids
-from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.cpu import compiled, phases
-from difflogic.cpu.hard_workspace import HardWorkspace, groups_of
+from difflogic.core import bits
+from difflogic.cpu import phases, runner
+from difflogic.cpu.codegen import compiled
+from difflogic.cpu.codegen.threads import default_threads
+from difflogic.cpu.hard.hard_workspace import HardWorkspace, groups_of
 from difflogic.cpu.model import CpuModel
-from difflogic.cpu.processor import processor_info
 from difflogic.cpu.tables import Array
-from difflogic.cpu.threads import default_threads
 from difflogic.cpu.workspace import Workspace
-from difflogic.damage import Damage
-from difflogic.engine import (
-    Floats,
-    Job,
-    OptimizerState,
-    TrainState,
-)
+from difflogic.engine import control as c
+from difflogic.engine import memory
+from difflogic.engine.api import EngineInfo, Model
+from difflogic.engine.batch import Batch, Mode, check_course, check_grids
+from difflogic.engine.events import Damage
+from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
+from difflogic.engine.population import open_in_turn
+from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import UsageError
-from difflogic.shape import Hyper, Shape
+from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 KEPT_BYTES = 1 << 26
 """A workspace of at most so many bytes of states waits for the next hard rollout of its circuit and shape."""
+_FEATURES = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", "SSE2"), ("neon", "NEON"))
+"""LLVM's names, the widest first."""
 
 
 class CpuEngine:
-    """Implements `difflogic.engine.Engine`. Results do not depend on the number of threads."""
+    """Implements `difflogic.engine.api.Engine`. Results do not depend on the number of threads."""
 
     def __init__(self, threads: int | None = None) -> None:
         """Compiles what is not in the cache folder yet, and says so: 20 to 40 seconds."""
@@ -69,21 +74,22 @@ class CpuEngine:
             work.set_masks(masks)
         if damage is not None:
             work.set_damage([(0, damage)])
-        work.set_start(bits.pack(grid))
+        work.set_start(bits.pack_grids(grid))
         work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
-        states = np.stack([bits.unpack(work.state(step), grid.shape) for step in range(shape.steps + 1)])
+        states = np.stack([bits.unpack_grids(work.state(step), grid.shape) for step in range(shape.steps + 1)])
         if work.nbytes <= KEPT_BYTES:
             self._kept.append((circuit, work))
         return states
 
     def _hard_workspace(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> HardWorkspace:
-        """The one of the last hard rollout, where it was of this circuit and shape: a long one comes in many calls.
+        """The one of the last hard rollout, where it was of this wiring and shape: a long one comes in many calls.
 
         It is taken out while it is used, so that two threads never share it.
         """
         with contextlib.suppress(IndexError):
             kept, work = self._kept.pop()
-            if kept is circuit and work.serves(shape, asynchronous):
+            wired = kept.perceive_wires is circuit.perceive_wires and kept.update_wires is circuit.update_wires
+            if wired and work.serves(shape, asynchronous):
                 return work
         return HardWorkspace(circuit, shape, groups_of(shape.batch), shape.steps + 1, self.threads, asynchronous)
 
@@ -108,13 +114,24 @@ class CpuEngine:
             {"soft_loss": float(loss), "skipped": bool(skipped)},
         )
 
-    def open_model(self, job: Job, state: TrainState) -> CpuModel:
-        if job.config.train.half:
+    def open(
+        self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
+    ) -> Model:
+        memory.refuse_limit("cpu", max_memory)
+        if jobs[0].config.train.half:
             raise UsageError(
                 "The precision f16-storage is how the GPU engine keeps gate values, but the cpu engine computes them "
                 "again: ask for --gpu, or leave the precision at float32."
             )
-        return CpuModel(job, state, self.info, self.threads)
+        runs = zip(jobs, states, strict=True)
+        return open_in_turn([partial(CpuModel, job, state, self.info, self.threads) for job, state in runs])
+
+    def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
+        memory.refuse_limit("cpu", max_memory)
+        return sum(memory.training_bytes(job.config, self.threads) for job in jobs)
+
+    def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
+        return memory.rollout_bytes(grid, steps)
 
     def _training(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target."""
@@ -145,11 +162,11 @@ class CpuEngine:
 @cache
 def compile_all() -> None:
     """Once per process, so that no epoch has to wait for the compiler."""
-    compiled.compile_now("schedule", "the CPU engine", 30, warm_up)
+    compiled.compile_now(runner.run, "the CPU engine", 30, warm_up)
 
 
 def warm_up() -> None:
-    """Both pieces of work, on one gate and a grid of nine cells."""
+    """Both entry points, on one gate and a grid of nine cells."""
     logits = np.zeros((1, 1, 16), dtype=np.float32)
     wires = np.zeros((2, 1), dtype=np.int64)
     circuit = Circuit.from_arrays(
@@ -158,3 +175,28 @@ def warm_up() -> None:
     shape = Shape(1, 3, 3, 1, steps=1)
     Workspace(circuit, shape, threads=1).run(phases.rollout(shape))
     HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
+
+
+def processor_info(threads: int) -> EngineInfo:
+    """The engine's description: the processor, and how its code was compiled."""
+    return EngineInfo(
+        engine="cpu",
+        adapter=_name(),
+        driver=f"Numba {numba.__version__}, {vector_unit()}",
+        software=True,
+        variant={"threads": threads},
+    )
+
+
+def vector_unit() -> str:
+    """The widest vector instructions in use."""
+    enabled = set(compiled.target()[1].split(","))
+    found = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
+    return found or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
+
+
+def _name() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names or [platform.processor() or platform.machine()])[0]

@@ -5,25 +5,27 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import bits
-from difflogic import control as c
+from difflogic.core import bits
 from difflogic.cpu import phases
-from difflogic.cpu.hard_workspace import HardWorkspace
+from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.tables import Array
 from difflogic.cpu.workspace import Workspace
-from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
-from difflogic.shape import Hyper, Shape
+from difflogic.engine import control as c
+from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
+from difflogic.engine.job import Job, OptimizerState, TrainState
+from difflogic.engine.shape import Hyper, Shape
 
 CALL_SECONDS = 0.1
 """Aim for the length of one call: signals are heard between calls."""
 
 
 class CpuModel:
-    """Implements `difflogic.engine.TrainingModel`."""
+    """Implements `difflogic.engine.api.Model`: one run."""
 
     def __init__(self, job: Job, state: TrainState, info: EngineInfo, threads: int) -> None:
         config, circuit = job.config, job.circuit
@@ -58,11 +60,11 @@ class CpuModel:
         rows = [EpochMetrics(first + i, float(loss), bool(skipped)) for i, (loss, skipped) in enumerate(history)]
         self._waiting += rows
 
-    def drain(self) -> list[EpochMetrics]:
+    def drain(self) -> list[list[EpochMetrics]]:
         drained, self._waiting = self._waiting, []
-        return drained
+        return [drained]
 
-    def max_epochs_per_call(self) -> int:
+    def epochs_per_call(self) -> int:
         return self._epochs_per_call
 
     # evaluation ---------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ class CpuModel:
     def _judge(self, shape: Shape, threads: int) -> HardWorkspace:
         """Probes and batch side by side: each fills its own groups of 32 samples."""
         job = self._job
-        self._probe_words, self._probe_targets = bits.pack(job.probes), bits.pack(job.targets(job.probes))
+        self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_grids(job.targets(job.probes))
         groups = _groups(len(job.probes)) + _groups(shape.batch)
         masks = job.probe_masks
         hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
@@ -82,22 +84,23 @@ class CpuModel:
         """The last epoch's start grids, damaged where a square came before the first step."""
         return self.work.start().astype(np.uint8)
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self) -> list[Evaluation]:
         job, shape = self._job, self.work.shape
         first, groups = _groups(len(job.probes)), _groups(shape.batch)
         self._damage(first)
-        self._hard.set_start(np.concatenate([self._probe_words, bits.pack(self._batch())], axis=1))
+        self._hard.set_start(np.concatenate([self._probe_words, bits.pack_grids(self._batch())], axis=1))
         self._hard.run(self.work.buffers.logits)
         wrong = self._hard.judged() ^ self._hard_targets()
         wrong = wrong.reshape(*wrong.shape[:2], -1, shape.cells_per_grid)
         of_probes = wrong[:, :, :first] & _samples(len(job.probes))
         of_batch = wrong[:, :, first : first + groups] & _samples(shape.batch)
-        return Evaluation(
+        judged = Evaluation(
             hard_loss=int(np.bitwise_count(of_probes).sum(dtype=np.int64)),
             train_hard_loss=int(np.bitwise_count(of_batch).sum(dtype=np.int64)),
             values=job.values,
             wrong_probes=int(np.bitwise_count(np.bitwise_or.reduce(of_probes, axis=(0, 1, 3))).sum()),
         )
+        return [judged]
 
     def _damage(self, first: int) -> None:
         """The probes' squares, and from group `first` on those of the last epoch's batch."""
@@ -109,17 +112,17 @@ class CpuModel:
 
     def _hard_targets(self) -> Array:
         """uint32 `[loss_channels, groups*H*W]` beside the words of all samples, an even number of groups."""
-        batch = bits.pack((self.work.targets() > 0.5).astype(np.uint8))
+        batch = bits.pack_grids((self.work.targets() > 0.5).astype(np.uint8))
         words = np.concatenate([self._probe_targets, batch], axis=1)
         missing = 2 * self._hard.shape.cells - words.shape[1]
         return np.pad(words, [(0, 0), (0, missing)])
 
     # state --------------------------------------------------------------------------------------------
 
-    def to_cpu(self) -> TrainState:
+    def states(self) -> list[TrainState]:
         work, buffers, control = self.work, self.work.buffers, self.work.buffers.control
         optimizer = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(control[c.STEP]))
-        return TrainState(
+        state = TrainState(
             logits=work.per_gate(buffers.logits),
             optimizer=optimizer,
             data_key=control[c.DATA_KEY].copy(),
@@ -128,6 +131,7 @@ class CpuModel:
             skipped=int(control[c.SKIPPED]),
             pool=self._pool(),
         )
+        return [state]
 
     def _pool(self) -> npt.NDArray[np.uint8] | None:
         shape, pool = self.work.shape, self.work.buffers.pool
@@ -153,3 +157,15 @@ def _samples(count: int) -> Array:
     full = np.full((_groups(count), 1), 0xFFFFFFFF, dtype=np.uint32)
     full[-1] = np.uint32((1 << (count - 1) % bits.WORD + 1) - 1)
     return full
+
+
+def time_phases(model: CpuModel) -> list[tuple[str, int, float]]:
+    """`(name, CA steps or 1, seconds)` of the phases of one train step, which is really done, by the host's clock."""
+    times = []
+    for name, run in groupby(model.epoch, key=lambda phase: phases.NAMES[phase[0]]):
+        part = np.array(list(run))
+        begin = time.perf_counter()
+        model.work.run(part)
+        per_step = part[0, 0] in (phases.FORWARD, phases.BACKWARD)
+        times.append((name, len(part) if per_step else 1, time.perf_counter() - begin))
+    return times

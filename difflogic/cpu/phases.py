@@ -1,6 +1,6 @@
 """A train step, or the part of it that a call wants, as a list of phases.
 
-In each phase every tile, or share of the gates or samples, is one item of work; see `schedule`.
+In each phase every tile, or share of the gates or samples, is one item of work; see `runner`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic.cpu.tables import Array
-from difflogic.engine import Job
-from difflogic.shape import Shape
+from difflogic.engine.job import Job
+from difflogic.engine.shape import Shape
 
 COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, GRADIENTS, COMMIT, ADAMW = range(9)
 NAMES = (

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuit import Circuit
-from difflogic.cpu.vectors import TILE
-from difflogic.layout import Layout, flat_layout
+from difflogic.cpu.codegen.vectors import TILE
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import Layout, flat_layout
 
 Array = npt.NDArray[Any]
 
@@ -28,6 +28,22 @@ class Program(NamedTuple):
     row; those of one node lie side by side, and the node's adjoint is their sum. Nodes with many readers, the patch
     and the perception outputs, have one row each instead, an *accumulator*, to which every reader adds.
     """
+
+    # An example: one channel, one perception kernel. Nodes 0 to 8 are the patch. Perception is gate 0 of (1, 3), gate 1
+    # of (4, 4) and gate 2 of both. The update network is gate 3 of (4, 11), the cell itself and the perception output,
+    # gate 4 of (11, 11), and gate 5 of both. Slots 0 to 8 accumulate for the patch and 9 for node 11; 10 stays 0; 11 is
+    # the output's. In rows and slots, not yet times TILE, the records are
+    #
+    #     node   a   b    to a  to b   own, end
+    #        9   1   3       1     3     12, 13
+    #       10   4   4       4     4     13, 14
+    #       11   9  10      12    13      9, 10
+    #       12   4  11       4     9     12, 13    <- slots 12 and 13 once more: nodes 12 and 13 have read them
+    #       13  11  11       9     9     13, 14       before node 11 fills them for nodes 9 and 10
+    #       14  12  13      12    13     11, 12
+    #
+    # Backward, from the last segment to the first: node 14 finds its adjoint in slot 11 and sends two parts to slots 12
+    # and 13; nodes 12 and 13 take them from there and add theirs to accumulators 4 and 9, and so on to the patch.
 
     channels: int
     patch_nodes: int
@@ -69,6 +85,8 @@ def make_program(circuit: Circuit) -> Program:
 
 def _segments(layout: Layout, depth: int, kernels: int) -> Array:
     """Perception kernel by kernel, whose few rows stay in the L1 cache, then the update network's levels."""
+    # The layout has all kernels' gates of a layer side by side. Taken kernel by kernel instead, a gate's inputs are
+    # still in the cache when it reads them.
     rows = []
     for kernel in range(kernels):
         for index, level in enumerate(layout.levels[:depth]):
@@ -99,13 +117,16 @@ def _slots(layout: Layout, segments: Array, accumulated: Array) -> tuple[Array, 
     nothing, outputs, free = kept, kept + 1, kept + 1 + layout.channels
     read = layout.wires.reshape(-1).astype(np.int64)  # edge 2*i + side reads this node
     degree = np.bincount(read, minlength=layout.nodes)
-    degree[accumulated] = 1
+    degree[accumulated] = 1  # however many readers there are
     first = np.full(layout.nodes, nothing)
     first[accumulated] = np.arange(kept)
     first[layout.nodes - layout.channels :] = outputs + np.arange(layout.channels)
     starts, slots = _blocks(layout, segments, np.where(accumulated, 0, degree), free)
+    # Outputs are read by no gate, but by the loss or the next step: they stay where they were put above.
     elsewhere = (degree > 0) & ~accumulated
     first[elsewhere] = starts[elsewhere]
+    # Each edge of a node sends to a slot of its own, counted from the node's first: no reader has to know whether
+    # another was there before, and none reads what it only wants to add to.
     order = np.argsort(read, kind="stable")
     rank = np.empty_like(read)  # of an edge among those of its node
     rank[order] = np.arange(len(read)) - np.searchsorted(read[order], read[order])
@@ -127,6 +148,8 @@ def _blocks(layout: Layout, segments: Array, degree: Array, free: int) -> tuple[
     starts = np.zeros(layout.nodes, dtype=np.int64)
     in_use: list[tuple[int, int, int]] = []  # first slot, end, segment
     top = free
+    # In the order of the backward pass: a segment's readers come before it and fill its slots; when its own turn is
+    # over, nobody reads these again.
     for segment in range(len(segments) - 1, -1, -1):
         span = slice(segments[segment, FIRST_INSTANCE], ends[segment])
         for source in np.unique(segment_of[layout.wires[span]]):

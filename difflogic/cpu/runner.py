@@ -4,10 +4,16 @@ The work is a list of *phases*, in each of which every block of tiles (or share 
 
     prepare | forward step 0 .. T-1 | backward step T-1 .. 0 | gradients | commit | adamw
 
-`phases` makes such lists. Items are numbered through, over phases and epochs, and a thread takes the next number
-by one atomic addition. It waits until all items of earlier phases are done; nothing else is ever waited for, neither a
-thread that starts late nor one that the system holds up between items. An item writes the same places in the
-same order whoever takes it, so that results do not depend on threads.
+`phases` makes such lists. Items are numbered through, over phases and epochs, and a thread takes the next number as
+soon as all items of earlier phases are done (`atomics.take`). Nothing else is ever waited for, neither a thread that
+starts late nor one that the system holds up between items. An item writes the same places in the same order whoever
+takes it, so that results do not depend on threads.
+
+An example: a rollout of two steps on four blocks has the phases prepare, forward 0, forward 1, and so items 0 to 11.
+Two threads begin: one takes item 0, the other item 1, and whoever is done first takes 2. Item 4, the first block of
+forward 0, is given out when `DONE` counts 4. A thread that looks for work before that waits without having taken
+anything; where the system holds it up just then, the other thread does all that is left. With `epochs` the list begins
+anew at item 12, whose phase is `12 // 4 % 3`, the first.
 """
 
 from __future__ import annotations
@@ -16,30 +22,30 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflogic import control as c
-from difflogic.cpu.adamw import Optimizer, adamw
-from difflogic.cpu.atomics import fetch_add, wait_for
-from difflogic.cpu.coefficients import KINDS, coefficients
-from difflogic.cpu.commit import commit
-from difflogic.cpu.compiled import inner, piece
-from difflogic.cpu.damage import draw_corners, write_kept
-from difflogic.cpu.denormals import flush_denormals, restore
-from difflogic.cpu.fire_mask import fire_mask
-from difflogic.cpu.gate_backward import gate_backward
-from difflogic.cpu.gate_forward import gate_forward, leave
-from difflogic.cpu.gradients import gradients
-from difflogic.cpu.harden import growing_share, harden
+from difflogic.core.gates import GATE_COUNT
+from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
+from difflogic.cpu.codegen.compiled import entry_point, inlined
+from difflogic.cpu.codegen.denormals import flush_denormals, restore
+from difflogic.cpu.codegen.threefry import split
+from difflogic.cpu.kernels.adamw import Optimizer, adamw
+from difflogic.cpu.kernels.clip_norm import shorten, squares
+from difflogic.cpu.kernels.coefficients import coefficients
+from difflogic.cpu.kernels.commit import commit
+from difflogic.cpu.kernels.damage import draw_corners, write_kept
+from difflogic.cpu.kernels.fire_mask import fire_mask
+from difflogic.cpu.kernels.gate_backward import gate_backward
+from difflogic.cpu.kernels.gate_forward import finish_state, gate_forward
+from difflogic.cpu.kernels.gradients import gradients
+from difflogic.cpu.kernels.harden import growing_share, harden
+from difflogic.cpu.kernels.pool import draw_pool, rank, write_back
+from difflogic.cpu.kernels.rule_target import rule_target
+from difflogic.cpu.kernels.seed_grid import seed_grid
 from difflogic.cpu.phases import BACKWARD, COMMIT, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
-from difflogic.cpu.pool import draw_pool, rank, write_back
 from difflogic.cpu.program import Program
-from difflogic.cpu.rule_target import rule_target
-from difflogic.cpu.seed_grid import seed_grid
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.threefry import split
-from difflogic.hardening import Hardening
+from difflogic.engine import control as c
+from difflogic.engine.events import Hardening
 
-TAKEN, DONE = 0, 8
-"""Places of the two counters, on cache lines of their own."""
 TRAIN_KEY = c.TRAIN_KEY.start
 
 
@@ -93,10 +99,12 @@ class Buffers(NamedTuple):
     """float32 `[blocks, 4*G]`: moments."""
     losses: Array
     """float64 `[tiles]`."""
+    squares: Array
+    """float64 `[blocks]`: of a share of the gates, what `clip_norm` sums up, or `[0]` where entries are clipped."""
     finite: Array
     """bool `[blocks]`: of a share of the gates, whether every gradient is finite."""
     control: Array
-    """uint32 `[8]`: see `difflogic.control`."""
+    """uint32 `[8]`: see `difflogic.engine.control`."""
     fire_rate: np.float32
     start: int
     """One of the kinds of `seed_grid`."""
@@ -106,34 +114,33 @@ class Buffers(NamedTuple):
     hardening: Hardening
 
 
-@piece
+@entry_point
 def run(
     thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
     """One thread's part of `phases [n, 2]`, kind and CA step, `len(history)` times; each leaves `(loss, skipped)`."""
-    before = flush_denormals()
+    before = flush_denormals()  # the thread may be the caller's, whose arithmetic must be as it was
     _work(thread, phases, program, grid, buffers, history, counters)
     restore(before)
 
 
-@inner
+@inlined
 def _work(
     thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
     items, each = grid.blocks, len(phases)
     total = len(history) * each * items
     while True:
-        ticket = fetch_add(counters, TAKEN, 1)
+        ticket = take(counters, items, total)
         if ticket >= total:
             return
         round_, item = ticket // items, ticket % items
-        wait_for(counters, DONE, round_ * items)
         kind, at = phases[round_ % each, 0], phases[round_ % each, 1]
         _item(thread, kind, at, item, program, grid, buffers, history[round_ // each])
         fetch_add(counters, DONE, 1)
 
 
-@inner
+@inlined
 def _item(
     thread: int, kind: int, at: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array
 ) -> None:
@@ -143,9 +150,10 @@ def _item(
             gate_forward(
                 program, grid, at, tile, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
             )
-            leave(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept)
+            finish_state(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept)
     elif kind == BACKWARD:
         if at == grid.steps - 1:  # with which the pass begins
+            # A block's moments have one writer in each phase, so that the order of their sum is that of the tiles.
             buffers.partials[item] = 0
         for tile in range(first, last):
             gate_backward(
@@ -171,7 +179,7 @@ def _item(
         _update(kind, item, program, grid, buffers, row)
 
 
-@inner
+@inlined
 def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     if kind == TARGET:
         nodes = buffers.nodes[thread]
@@ -179,27 +187,29 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, bu
             rule_target(grid, tile, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets)
     elif kind == DAMAGE:
         for tile in range(*_share(grid.tiles, item, grid.blocks)):
-            leave(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept)
+            finish_state(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept)
     else:
-        first, last = _share(buffers.logits.size // KINDS, item, grid.blocks)
+        # Gates have nothing to do with tiles: they are shared out among as many items, of which some may get none.
+        first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
         coefficients(first, last, buffers.table, buffers.logits, buffers.probs, buffers.coefficients)
         if kind == DRAW:
             _draw(item, program, grid, buffers)
 
 
-@inner
+@inlined
 def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     """This epoch's hardened gates, start grids, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
     if buffers.pool.size:
         first, last = _share(grid.batch, item, grid.blocks)
         draw_pool(grid, channels, first, last, control, buffers.pool, buffers.places, start)
-        start = buffers.fresh
+        start = buffers.fresh  # for the worst samples, which are replaced after the step
     seed_grid(grid, buffers.start, channels, item, grid.blocks, control, buffers.same, start)
     _, _, key0, key1 = split(control[TRAIN_KEY], control[TRAIN_KEY + 1])
     if buffers.hardening.peak:
-        gates = buffers.logits.size // KINDS
+        gates = buffers.logits.size // GATE_COUNT
         first, last = _share(gates, item, grid.blocks)
+        # After `coefficients` and for the same gates: it overwrites what that has just written.
         share = growing_share(buffers.hardening, control[c.EPOCH])
         harden(first, last, gates, share, key0, key1, buffers.table, buffers.logits, buffers.coefficients)
     if buffers.masks.size:
@@ -209,39 +219,43 @@ def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
         write_kept(grid, index, buffers.damage_side, buffers.corners, buffers.kept)
 
 
-@inner
+@inlined
 def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers, row: Array) -> None:
-    first, last = _share(buffers.logits.size // KINDS, item, grid.blocks)
+    first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
     if kind == GRADIENTS:
         buffers.finite[item] = gradients(
             first, last, buffers.table, buffers.partials, buffers.probs, buffers.moments, buffers.gradients
         )
+        if buffers.squares.size:
+            buffers.squares[item] = squares(first, last, buffers.optimizer.clip, buffers.gradients)
     elif kind == COMMIT:
-        if item == 0:
-            row[0] = commit(buffers.losses, buffers.finite, buffers.control)
+        if item == 0:  # sums over blocks, in their order; the phase's other items only let the count go on
+            row[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
             row[1] = buffers.control[c.NONFINITE]
             if buffers.pool.size:
                 _rank(program, grid, buffers)
     elif not buffers.control[c.NONFINITE]:
         control = buffers.control
+        if buffers.squares.size:
+            shorten(first, last, buffers.squares.sum(), buffers.gradients)
         adamw(first, last, buffers.optimizer, control, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
         if buffers.pool.size:
             _write_back(item, program, grid, buffers)
 
 
-@inner
+@inlined
 def _rank(program: Program, grid: Grid, buffers: Buffers) -> None:
     last = buffers.states[grid.steps]
     rank(grid, program.channels, buffers.pool_reset, last, buffers.targets, buffers.sample_losses, buffers.worst)
 
 
-@inner
+@inlined
 def _write_back(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     first, end = _share(grid.batch, item, grid.blocks)
     last, fresh = buffers.states[grid.steps], buffers.fresh
     write_back(grid, program.channels, first, end, last, fresh, buffers.worst, buffers.places, buffers.pool)
 
 
-@inner
+@inlined
 def _share(count: int, item: int, items: int) -> Any:
     return count * item // items, count * (item + 1) // items

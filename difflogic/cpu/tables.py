@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.cpu.vectors import LINE, TILE
-from difflogic.shape import Shape
-from difflogic.wiring import PATCH
+from difflogic.core.gates import TABLE
+from difflogic.core.wiring import PATCH
+from difflogic.cpu.codegen.vectors import LINE, TILE
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 
@@ -23,6 +24,17 @@ MAX_BLOCKS = 64
 
 class Grid(NamedTuple):
     """One batch of grids. A row of cells has a guard before it, so that shifted reads stay inside."""
+
+    # An example: one torus of 3x3 cells, which is one tile with 23 lanes to spare.
+    #
+    #     0 1 2    Position f = 3*dy + dx of a patch lies `shifts[f]` cells on: -4 -3 -2, -1 0 1, 2 3 4. For cell 4 that
+    #     3 4 5    is right everywhere. For cell 3 it is wrong at f 0, 3 and 6: one cell back is 2, the end of the row
+    #     6 7 8    before, and its neighbour to the left is 5.
+    #
+    # So a tile is read at its shift, in one instruction, and `lanes[f]` says in which lanes that was right: of f 0 in
+    # 4, 5, 7 and 8, the bits of 0b110110000. The other lanes get 0, which is what lies outside a grid without a torus.
+    # On a torus `wrapped` mends them one by one: of f 0 it holds (0, 8), (1, 6), (2, 7), (3, 2), (6, 5), a lane and
+    # the cell that is its neighbour. These are few: a grid's border, not its area.
 
     batch: int
     height: int
@@ -55,9 +67,11 @@ class Grid(NamedTuple):
 
 def make_grid(shape: Shape) -> Grid:
     """The tables of a batch of grids."""
+    # Tiles are cut out of all cells of the batch, and may hold the end of one grid and the beginning of the next.
     tiles = -(-shape.cells // TILE)
     near = neighbours(shape)
     shifts = np.array([(f // 3 - 1) * shape.width + f % 3 - 1 for f in range(PATCH)])
+    # A neighbour in the next grid of the batch is `shifts[f]` on as well, but not the one that `near` names.
     straight = (near >= 0) & (near == np.arange(shape.cells) + shifts[:, None])
     lanes = np.zeros((PATCH, tiles * TILE), dtype=np.uint64)
     lanes[:, : shape.cells] = straight
@@ -74,6 +88,7 @@ def make_grid(shape: Shape) -> Grid:
         blocks=min(tiles, MAX_BLOCKS),
         steps=shape.steps,
         loss_channels=shape.loss_channels,
+        # The farthest shift is a row and a cell; a guard of whole cache lines keeps tiles at their beginnings.
         guard=-(-(shape.width + 1) * 4 // LINE) * LINE // 4,
         shifts=shifts.astype(np.int64),
         lanes=bits,
@@ -115,3 +130,9 @@ def aligned(*shape: int, dtype: npt.DTypeLike = np.float32) -> Array:
     raw = np.zeros(count + LINE, dtype=np.uint8)
     start = -raw.ctypes.data % LINE
     return raw[start : start + count].view(dtype).reshape(shape)
+
+
+def transposed_table() -> Array:
+    """float32 `[4*16]`: TABLE, coefficient by coefficient, as the kernels load it: sixteen gates side by side."""
+    table: Array = np.ascontiguousarray(TABLE.T, dtype=np.float32).reshape(-1)
+    return table

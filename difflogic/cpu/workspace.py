@@ -1,24 +1,32 @@
-"""The memory of one piece of work, and how arrays get in and out of it."""
+"""The memory of one batch on one circuit, and how arrays get in and out of it.
+
+Engines speak of grids `[B, H, W, C]`, a cell's channels side by side. Compiled code wants one channel of many cells
+side by side, so that a vector holds `TILE` cells. A state is therefore a row per channel,
+
+    | guard | cell 0 .. cell B*H*W - 1, and on to a whole tile | guard | to an odd number of cache lines |
+
+and `Grid.stride` is its length. Two grids of 3x3 cells with two channels are two rows of 18 cells, of which 9 to 17
+are the second grid; a row has 16 + 32 + 16 floats, five cache lines, the fifth to make it odd. What has no neighbours
+(targets, masks, damage) is kept in rows of whole tiles, without guards.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from difflogic import control as c
-from difflogic.circuit import Circuit
-from difflogic.cpu import schedule
-from difflogic.cpu.adamw import Optimizer
-from difflogic.cpu.coefficients import transposed_table
+from difflogic.cpu import runner
+from difflogic.cpu.codegen.threads import together
+from difflogic.cpu.codegen.vectors import TILE
+from difflogic.cpu.kernels.adamw import Optimizer
+from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
-from difflogic.cpu.schedule import Buffers
-from difflogic.cpu.seed_grid import BOARDS, RANDOM, SAME
-from difflogic.cpu.tables import Array, aligned, make_grid
-from difflogic.cpu.threads import together
-from difflogic.cpu.vectors import TILE
-from difflogic.damage import Damage
-from difflogic.engine import Job
-from difflogic.hardening import NO_HARDENING, Hardening
-from difflogic.shape import Hyper, Shape
+from difflogic.cpu.runner import Buffers
+from difflogic.cpu.tables import Array, aligned, make_grid, transposed_table
+from difflogic.engine import control as c
+from difflogic.engine.events import NO_HARDENING, Damage, Hardening
+from difflogic.engine.job import Job
+from difflogic.engine.shape import Hyper, Shape
+from difflogic.model.circuit import Circuit
 
 
 class Workspace:
@@ -36,12 +44,12 @@ class Workspace:
         """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules."""
         self.shape = shape
         self.program, self.grid = make_program(circuit), make_grid(shape)
-        self.threads = min(threads, self.grid.blocks)
-        self.buffers = self._buffers(circuit.gates, Optimizer.of(hyper or Hyper()), asynchronous, job)
+        self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
+        self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job)
         self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
 
-    def _buffers(self, gates: int, optimizer: Optimizer, asynchronous: bool, job: Job | None) -> Buffers:
+    def _buffers(self, gates: int, hyper: Hyper, asynchronous: bool, job: Job | None) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
         train = None if job is None else job.config.train
@@ -70,26 +78,29 @@ class Workspace:
             sample_losses=np.zeros(shape.batch),
             worst=np.zeros(shape.batch, dtype=np.bool_),
             nodes=aligned(self.threads, program.nodes * TILE),
+            # and a row per channel for what a cell that did not fire passes on to itself
             slots=aligned(self.threads, (program.slots + channels) * TILE),
+            # a step reads its neighbours' adjoints while it writes its own: two take turns
             d_patches=aligned(2, program.patch_nodes * grid.stride),
             partials=aligned(grid.blocks, 4 * gates),
             losses=aligned(grid.tiles, dtype=np.float64),
+            squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
             fire_rate=np.float32(1 if train is None else train.fire_rate),
             start=_start_kind(job),
             damage_side=shape.damage_side,
             pool_reset=0 if train is None else train.pool_reset,
-            optimizer=optimizer,
+            optimizer=Optimizer.of(hyper),
             hardening=NO_HARDENING if train is None else Hardening.of(train),
         )
 
     def run(self, phases: Array, epochs: int = 1) -> Array:
         """A list of `phases`, `epochs` times; float32 `[epochs, 2]` of loss and skipped."""
         history = np.zeros((epochs, 2), dtype=np.float32)
-        self._counters[:] = 0
+        self._counters[:] = 0  # nobody works here now: threads have come back
         arguments = (phases, self.program, self.grid, self.buffers, history, self._counters)
-        together(self.threads, lambda thread: schedule.run(thread, *arguments))
+        together(self.threads, lambda thread: runner.run(thread, *arguments))
         return history
 
     def set_logits(self, logits: Array, mu: Array | None = None, nu: Array | None = None) -> None:

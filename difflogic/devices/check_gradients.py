@@ -14,20 +14,21 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng, starts
-from difflogic.batch import Batch
-from difflogic.checkpoint import Checkpoint
-from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.config import Config
-from difflogic.damage import Damage, draw_corners
-from difflogic.engine import Floats, Job, TrainState
+from difflogic.config.schema import Config
+from difflogic.core import prng
+from difflogic.engine import events
+from difflogic.engine import job as tasks
+from difflogic.engine.batch import Batch
+from difflogic.engine.events import Damage, draw_corners
+from difflogic.engine.job import Floats, Job, TrainState
+from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
-from difflogic.layout import flat_layout
-from difflogic.memory import physical_memory
+from difflogic.model.circuit import ArraysByNetwork, Circuit
+from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.fire_mask import draw_masks
-from difflogic.shape import Shape
-from difflogic.train import tasks
+from difflogic.reference.kernels.fire_mask import draw_masks
+from difflogic.runs.checkpoint import ModelState
+from difflogic.system.memory import physical_memory
 
 FLOAT64, FLOAT32, DIFFERENCES = "reference float64", "reference float32", "finite differences"
 
@@ -76,7 +77,7 @@ class Subject:
         _, key = prng.split(state.train_key)
         grids = job.fresh(data_key, train.batch)
         if state.pool is not None:
-            grids = state.pool[starts.places(data_key, train.batch, train.pool)]
+            grids = state.pool[events.draw_places(data_key, train.batch, train.pool)]
         y = np.zeros(grids.shape, dtype=np.float32)
         y[..., : task.loss_channels] = job.targets(grids)
         masks = None
@@ -98,7 +99,7 @@ class Subject:
         return cls.of(job, TrainState.initial(job))
 
     @classmethod
-    def loaded(cls, checkpoint: Checkpoint, batch: int | None = None) -> Subject:
+    def loaded(cls, checkpoint: ModelState, batch: int | None = None) -> Subject:
         """Where a run was saved; `batch` start grids, where it is given."""
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
         return cls.of(tasks.make_job(config, checkpoint.circuit), checkpoint.state)

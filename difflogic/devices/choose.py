@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
 
-from difflogic.config import Config
-from difflogic.engine import Engine
+from difflogic.config.choices import Policy
+from difflogic.config.schema import Config
+from difflogic.devices import open as placement
+from difflogic.devices import placement_memory
+from difflogic.devices.open import Placement
+from difflogic.devices.race import Challenger, Contest, Decision
+from difflogic.engine.api import Engine
 from difflogic.errors import DeviceError, UsageError
-from difflogic.train import placement, placement_memory
-from difflogic.train.contest import Challenger, Contest, Decision
-from difflogic.train.placement import Placement
-
-Policy = Literal["auto", "gpu", "cpu", "sticky"]
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 20.0
 """About what opening the CPU engine takes: loading Numba, and its compiler on first use."""
@@ -82,7 +80,7 @@ def _open_cpu() -> Engine:
 
 def _cpu_opening_seconds() -> float:
     try:
-        from difflogic.cpu.compiled import is_cached
+        from difflogic.cpu.codegen.compiled import is_cached
     except ImportError:  # opening it will say so
         return 0.0
     return COMPILED_SECONDS if is_cached() else COMPILING_SECONDS

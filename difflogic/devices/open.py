@@ -6,9 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from difflogic.engine import Engine, EngineInfo, Job, MemoryLimited
+from difflogic.engine.api import Engine, EngineInfo
+from difflogic.engine.job import Job
+from difflogic.engine.search import Settler
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
-from difflogic.settling import Settler
 
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
 
@@ -21,17 +22,8 @@ class Placement:
     selector: str
     """What was asked for."""
     reason: str
-
-    def limited(self, max_memory: int | None) -> Placement:
-        """The same, taking at most so many bytes. Raises UsageError where the engine plans no memory."""
-        if max_memory is not None:
-            if not isinstance(self.engine, MemoryLimited):
-                raise UsageError(
-                    f"--max-memory limits what the GPU engine takes, but the {self.engine.info.engine} engine runs: "
-                    "drop it, or ask for --gpu."
-                )
-            self.engine.limit_memory(max_memory)
-        return self
+    max_memory: int | None = None
+    """Bytes of the engine's device that training may take."""
 
 
 def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engine:
@@ -73,6 +65,22 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
     except NoAdapterError:
         reason = f"the run was on {earlier.adapter}, which is not here now"
         return replace(place("gpu", require_hardware, trusted), reason=reason)
+
+
+def place_hard(earlier: EngineInfo | None) -> Placement:
+    """For hard rollouts of a run: the hardware GPU that it was on, where it is here, else the CPU engine.
+
+    Where that cannot be loaded, as `place_again`; where nothing is known of the run, as `auto`.
+    """
+    if earlier is None:
+        return place("auto", trusted=True)
+    if earlier.engine == "gpu" and not earlier.software:
+        with suppress(DeviceError):
+            return place(f"gpu:{earlier.adapter}", require_hardware=True, trusted=True)
+    try:
+        return place("cpu")
+    except DeviceError:
+        return place_again(earlier, trusted=True)
 
 
 def _auto(require_hardware: bool, trusted: bool) -> Placement:
@@ -142,17 +150,17 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
     except ImportError as error:
         raise NoAdapterError(f"The GPU engine needs the package wgpu, which cannot be loaded: {error}.") from error
     if trusted:  # before a device is opened here: a broken driver may end the process
+        from difflogic.devices import trust
         from difflogic.gpu.adapter import select_adapter
-        from difflogic.train import trust
 
         trust.require(select_adapter(which, require_hardware))
-    return GpuEngine.open(which, require_hardware)
+    return GpuEngine.on(which, require_hardware)
 
 
 def open_settler(job: Job) -> Settler:
     """The search over hard circuits, whatever engine trains: they all find the same."""
     try:
-        from difflogic.cpu.settle import CpuSettler
+        from difflogic.cpu.hard.search import CpuSettler
     except ImportError:  # as `auto` does
         from difflogic.reference.settle import ReferenceSettler
 

@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import difflogic
-from difflogic.config import Config
-from difflogic.engine import EngineInfo
-from difflogic.kept import Kept, key_of
-from difflogic.train.contest import Decision
+from difflogic.config.schema import Config
+from difflogic.devices.race import Decision
+from difflogic.engine.api import EngineInfo
+from difflogic.system.cache import JsonCache, key_of
 
-PLACES = Kept("placement")
+PLACES = JsonCache("placement")
 
 
 @dataclass(frozen=True)

@@ -16,23 +16,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic.batch import Batch, Mode
-from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.damage import Damage
-from difflogic.engine import (
-    Engine,
-    EngineInfo,
-    EpochMetrics,
-    Evaluation,
-    Floats,
-    Job,
-    MemoryLimited,
-    OptimizerState,
-    TrainingModel,
-    TrainState,
-)
+from difflogic.engine.api import Engine, EngineInfo, EpochMetrics, Evaluation, Model
+from difflogic.engine.batch import Batch, Mode
+from difflogic.engine.events import Damage
+from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.errors import DeviceError
-from difflogic.train.population import open_models
+from difflogic.model.circuit import ArraysByNetwork, Circuit
 
 SHARE = 0.05
 """Of the rest of the run, for the challenger."""
@@ -94,7 +83,7 @@ class Decision:
 
 
 class Contest:
-    """Implements `difflogic.engine.Engine` by the engine that is chosen, at first the one given."""
+    """Implements `difflogic.engine.api.Engine` by the engine that is chosen, at first the one given."""
 
     def __init__(
         self,
@@ -112,15 +101,16 @@ class Contest:
         """From now on this is that engine."""
         self.chosen, self.info = engine, engine.info
 
-    def limit_memory(self, max_memory: int) -> None:
-        if isinstance(self.first, MemoryLimited):
-            self.first.limit_memory(max_memory)
+    def open(
+        self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
+    ) -> ContestModel:
+        return ContestModel(self, jobs, states, max_memory)
 
-    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> ContestModel:
-        return ContestModel(self, jobs, states)
+    def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
+        return self.chosen.memory(jobs, max_memory, reserved)
 
-    def open_model(self, job: Job, state: TrainState) -> TrainingModel:
-        return self.chosen.open_model(job, state)
+    def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
+        return self.chosen.rollout_memory(circuit, grid, steps, asynchronous)
 
     def rollout(
         self,
@@ -143,13 +133,15 @@ class Contest:
 
 
 class ContestModel:
-    """Implements `difflogic.engine.PopulationModel`. Between two calls of `train` nothing changes hands."""
+    """Implements `difflogic.engine.api.Model`. Between two calls of `train` nothing changes hands."""
 
-    def __init__(self, contest: Contest, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
+    def __init__(
+        self, contest: Contest, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None
+    ) -> None:
         self.decided: Callable[[Decision], None] = lambda decision: None
         """Told beside the contest's own listener."""
-        self._contest, self._jobs = contest, jobs
-        self._model = open_models(contest.first, jobs, states)
+        self._contest, self._jobs, self._max_memory = contest, jobs, max_memory
+        self._model = self._opened(contest.first, states)
         self.info = self._model.info
         self._epoch = states[0].epoch
         self._heats = [Heat(self.info, self._epoch + 1)]
@@ -167,19 +159,19 @@ class ContestModel:
         for _ in range(epochs):
             self._measure()
 
-    def drain_all(self) -> list[list[EpochMetrics]]:
+    def drain(self) -> list[list[EpochMetrics]]:
         self._collect()
         drained, self._waiting = self._waiting, [[] for _ in self._jobs]
         return drained
 
-    def evaluate_all(self) -> list[Evaluation]:
-        return self._model.evaluate_all()
+    def evaluate(self) -> list[Evaluation]:
+        return self._model.evaluate()
 
-    def to_cpu_all(self) -> list[TrainState]:
-        return self._model.to_cpu_all()
+    def states(self) -> list[TrainState]:
+        return self._model.states()
 
-    def max_epochs_per_call(self) -> int:
-        return 1 if self._running else self._model.max_epochs_per_call()
+    def epochs_per_call(self) -> int:
+        return 1 if self._running else self._model.epochs_per_call()
 
     def close(self) -> None:
         self._model.close()
@@ -194,7 +186,7 @@ class ContestModel:
         self._heats[-1].seconds.append(seconds)
 
     def _collect(self) -> None:
-        for waiting, drained in zip(self._waiting, self._model.drain_all(), strict=True):
+        for waiting, drained in zip(self._waiting, self._model.drain(), strict=True):
             waiting += drained
 
     def _heat_is_over(self) -> bool:
@@ -233,10 +225,14 @@ class ContestModel:
         else:
             self._decide(f"measured {1e3 * first:.3g} ms per epoch on {one}, {1e3 * second:.3g} ms on {other}")
 
+    def _opened(self, engine: Engine, states: Sequence[TrainState]) -> Model:
+        """The limit is that of the first engine's device."""
+        return engine.open(self._jobs, states, self._max_memory if engine is self._contest.first else None)
+
     def _hand_over(self, engine: Engine) -> None:
         """The exact states to another engine. Where it refuses them, nothing has changed."""
-        states = self._model.to_cpu_all()
-        model = open_models(engine, self._jobs, states)
+        states = self._model.states()
+        model = self._opened(engine, states)
         self._model.close()
         self._model, self.info = model, model.info
         self._contest.choose(engine)

@@ -1,7 +1,7 @@
 """Is an adapter to be trusted? Its answers beside the reference's, in a child process.
 
 Some drivers end the process instead of raising; the child takes that fall, and `self_test` tells.
-Run as `python -m difflogic.train.selftest ADAPTER_NAME`, the child prints one JSON object per check.
+Run as `python -m difflogic.devices.selftest ADAPTER_NAME`, the child prints one JSON object per check.
 """
 
 from __future__ import annotations
@@ -11,16 +11,23 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflogic import raster
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
-from difflogic.engine import Engine, Job, TrainState
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import TrainConfig
+from difflogic.core import text_picture
+from difflogic.engine.api import Engine
+from difflogic.engine.batch import Batch
+from difflogic.engine.job import Job, TrainState, make_job
 from difflogic.errors import DifflogicError
-from difflogic.train.tasks import make_job
+from difflogic.model.circuit import Circuit
+
+if TYPE_CHECKING:
+    from difflogic.gpu.engine import GpuEngine
 
 TIMEOUT_SECONDS = 180
 STATE_TOLERANCE = 1e-6
@@ -45,8 +52,6 @@ class Check:
     name: str
     passed: bool
     detail: str
-    fatal: bool = True
-    """False where training works around it."""
 
 
 def self_test(adapter: str) -> list[Check]:
@@ -66,7 +71,7 @@ def self_test(adapter: str) -> list[Check]:
 
 
 def _command(adapter: str) -> list[str]:
-    return [sys.executable, "-m", "difflogic.train.selftest", adapter]
+    return [sys.executable, "-m", "difflogic.devices.selftest", adapter]
 
 
 def _checks(adapter: str) -> Iterator[Check]:
@@ -79,24 +84,19 @@ def _checks(adapter: str) -> Iterator[Check]:
     device = Device(select_adapter(adapter))
     yield Check("device", True, f"{device.adapter.name} opens with portable limits")
     loops = probes.runs_long_loops(device)
-    yield Check("long loops", loops, "80,000 trips are carried out in full" if loops else _LOOPS, fatal=False)
+    yield Check("long loops", loops, "80,000 trips are carried out in full" if loops else probes.CUTS_LOOPS)
     yield _told("NaN test", probes.sees_not_finite(device), "NaN and infinity are told from numbers")
     yield _told("workgroup memory", probes.keeps_workgroup_memory(device), "16 KiB come back as written")
     yield from _parity(GpuEngine(device))
-
-
-_LOOPS = "the driver silently cuts loops short; plans keep below its limit, Mesa 25 or newer is also faster"
 
 
 def _told(name: str, passed: bool, what: str) -> Check:
     return Check(name, passed, what if passed else f"not so: {what}; update the driver, or use another adapter")
 
 
-def _parity(engine: object) -> Iterator[Check]:
-    from difflogic.gpu.engine import GpuEngine
+def _parity(engine: GpuEngine) -> Iterator[Check]:
     from difflogic.reference.engine import ReferenceEngine
 
-    assert isinstance(engine, GpuEngine)
     reference = ReferenceEngine()
     circuit, x, y = example()
     steps = 4
@@ -126,9 +126,10 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
     """What an epoch with all that a task can ask for leaves otherwise than the reference; empty where nothing."""
     job, left = _job(), []
     for each in (engine, reference):
-        model = each.open_model(job, TrainState.initial(job))
+        model = each.open([job], [TrainState.initial(job)])
         model.train(1)
-        left.append((model.drain()[0].soft_loss, model.evaluate(), np.asarray(model.to_cpu().pool)))
+        ((row,),), (verdict,), (state,) = model.drain(), model.evaluate(), model.states()
+        left.append((row.soft_loss, verdict, np.asarray(state.pool)))
         model.close()
     (loss, verdict, pool), (expected_loss, expected, expected_pool) = left
     if abs(loss - expected_loss) > 1e-5 * expected_loss:
@@ -147,8 +148,8 @@ def _job() -> Job:
         width=x.shape[2],
         steps=4,
         start="picture",
-        picture=raster.encode(x[0, ..., :1].astype(np.uint8)),
-        start_picture=raster.encode(x[1].astype(np.uint8)),
+        picture=text_picture.encode(x[0, ..., :1].astype(np.uint8)),
+        start_picture=text_picture.encode(x[1].astype(np.uint8)),
         loss_steps=(2, 4),
         damage_side=3,
         damage_steps=(0, 2),

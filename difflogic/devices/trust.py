@@ -9,15 +9,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from difflogic.devices import selftest
+from difflogic.devices.selftest import Check
 from difflogic.errors import DeviceError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.shaders import shader_hash
-from difflogic.kept import Kept, key_of
-from difflogic.tell import tell
-from difflogic.train import selftest
-from difflogic.train.selftest import Check
+from difflogic.system.cache import JsonCache, key_of, warn
 
-VERDICTS = Kept("selftest")
+VERDICTS = JsonCache("selftest")
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def kept(adapter: Adapter) -> Verdict | None:
 
 def keep(adapter: Adapter, checks: Sequence[Check]) -> Verdict:
     """Keep what a self-test found; returns the verdict."""
-    failures = [f"{check.name}: {check.detail}" for check in checks if check.fatal and not check.passed]
+    failures = [f"{check.name}: {check.detail}" for check in checks if not check.passed]
     if not checks:
         failures = ["self-test: no check was made"]
     VERDICTS.write(_key(adapter), {"adapter": adapter.name, "driver": adapter.driver, "failures": failures})
@@ -64,11 +63,11 @@ def keep(adapter: Adapter, checks: Sequence[Check]) -> Verdict:
 
 
 def _test(adapter: Adapter) -> Verdict:
-    tell(f"checking {adapter.name} against the reference, once per driver ...")
+    warn(f"checking {adapter.name} against the reference, once per driver ...")
     start = time.monotonic()
     verdict = keep(adapter, selftest.self_test(str(adapter.index)))
     seconds = time.monotonic() - start
-    tell(f"checked {adapter.name}: {'it can be trusted' if verdict.passed else 'it FAILED'} ({seconds:.0f} s).")
+    warn(f"checked {adapter.name}: {'it can be trusted' if verdict.passed else 'it FAILED'} ({seconds:.0f} s).")
     return verdict
 
 

@@ -18,25 +18,24 @@ from types import TracebackType
 
 import numpy as np
 
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import TrainState
+from difflogic.config.schema import Config
+from difflogic.devices import variants
+from difflogic.devices.selftest import GRADIENT_TOLERANCE, example
+from difflogic.devices.variants import HOPELESS, Sweep
+from difflogic.engine.batch import Batch
+from difflogic.engine.job import TrainState, make_job
+from difflogic.engine.population import configs
 from difflogic.errors import DeviceError
-from difflogic.gpu import tuned
+from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.measured import Measured, Seconds
+from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_in_groups
-from difflogic.gpu.plan import Plan, Schedule
-from difflogic.gpu.tuned import Tuned
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.submit import Dispatch
+from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
-from difflogic.train import variants
-from difflogic.train.population import configs
-from difflogic.train.selftest import GRADIENT_TOLERANCE, example
-from difflogic.train.tasks import make_job
-from difflogic.train.variants import HOPELESS, Sweep
+from difflogic.model.circuit import Circuit
 
 GAIN = 1.05
 """A winner must be this much faster: less is within what repeated measurements of one schedule differ by."""
@@ -85,7 +84,7 @@ class Screen:
 class Outcome:
     """What tuning found. `stored` is None where the default stays."""
 
-    default: Schedule
+    default: LaunchConfig
     stored: Tuned | None
     measured: int
     """Variants timed, in a sweep that was cut off before too; 0 where the answer was stored before."""
@@ -110,8 +109,8 @@ class Tuner:
 
     def run(self, dry_run: bool = False) -> Outcome:
         """Look the answer up, else measure it and store it. Raises DeviceError where a variant is wrong."""
-        default = self.plan.schedule
-        known = tuned.lookup(self.device.adapter, self.device.limits, self.plan)
+        default = self.plan.launch
+        known = tuning_cache.lookup(self.device.adapter, self.device.limits, self.plan)
         if known is not None or dry_run:
             return Outcome(default, known, 0)
         self._verify_against_reference()
@@ -122,16 +121,19 @@ class Tuner:
         self.measured.forget()
         return outcome
 
-    def _winners(self, family: list[Sweep]) -> list[tuple[Schedule, float]]:
+    def _winners(self, family: list[Sweep]) -> list[tuple[LaunchConfig, float]]:
         """The best workgroup size of each fused step by lanes, and a train step's seconds; until more are hopeless."""
-        winners: list[tuple[Schedule, float]] = []
+        winners: list[tuple[LaunchConfig, float]] = []
         best: Seconds = {}
         for number, sweep in enumerate(family):
             times = self._sweep(sweep)
             here = variants.best_of(times.values())
-            wgs = {kernel: min(times, key=lambda each: times[each][kernel]).wg for kernel in FUSED}
+            wgs = {kernel: min(times, key=lambda each: times[each][kernel]).workgroup_size for kernel in FUSED}
             winner = replace(
-                sweep[0], wg=wgs["gate_backward"], forward_wg=wgs["gate_forward"], hard_wg=wgs["hard_forward"]
+                sweep[0],
+                workgroup_size=wgs["gate_backward"],
+                forward_workgroup_size=wgs["gate_forward"],
+                hard_workgroup_size=wgs["hard_forward"],
             )
             winners.append((winner, sum(here[kernel] for kernel in TRAINED)))
             if best and variants.is_hopeless(here, best, TRAINED):
@@ -140,22 +142,22 @@ class Tuner:
             best = variants.best_of([here, *([best] if best else [])])
         return winners
 
-    def _sweep(self, sweep: Sweep) -> dict[Schedule, Seconds]:
+    def _sweep(self, sweep: Sweep) -> dict[LaunchConfig, Seconds]:
         """Each workgroup size's seconds, until a larger one is hopeless."""
-        times: dict[Schedule, Seconds] = {}
+        times: dict[LaunchConfig, Seconds] = {}
         with ExitStack() as opened:
             work: Workspace | None = None
-            for schedule in sweep:
-                seconds = self.measured.get(schedule)
+            for launch in sweep:
+                seconds = self.measured.get(launch)
                 if seconds is None:
                     began = time.perf_counter()
-                    self._verify(schedule)
+                    self._verify(launch)
                     if work is None:
-                        work = opened.enter_context(_Opened(self, schedule)).workspace
-                    seconds = self._measure(work.under(schedule))
+                        work = opened.enter_context(_Opened(self, launch)).workspace
+                    seconds = self._measure(work.under(launch))
                     self._seconds_per_variant.append(time.perf_counter() - began)
-                    self._add(schedule, seconds)
-                times[schedule] = seconds
+                    self._add(launch, seconds)
+                times[launch] = seconds
                 self._fastest = variants.best_of([seconds, *([self._fastest] if self._fastest else [])])
                 if variants.is_hopeless(seconds, variants.best_of(times.values()), FUSED):
                     self._rule_out(sweep[len(times) :])
@@ -173,39 +175,39 @@ class Tuner:
                 found[kernel] = min(self._time(work, dispatches * times) / times for _ in range(ROUNDS))
         return found
 
-    def _add(self, schedule: Schedule, seconds: Seconds) -> None:
-        self.measured.add(schedule, seconds)
-        self._pending.discard(schedule)
+    def _add(self, launch: LaunchConfig, seconds: Seconds) -> None:
+        self.measured.add(launch, seconds)
+        self._pending.discard(launch)
         here = ", ".join(f"{kernel} {1e3 * each:.2f} ms" for kernel, each in seconds.items())
-        text = f"lanes {schedule.lanes:2}, workgroups of {schedule.wg:3}: {here}"
+        text = f"lanes {launch.chunks_per_workgroup:2}, workgroups of {launch.workgroup_size:3}: {here}"
         self.screen.measured(text, self._progress())
 
-    def _rule_out(self, schedules: Sweep) -> None:
-        self._pending.difference_update(schedules)
+    def _rule_out(self, launches: Sweep) -> None:
+        self._pending.difference_update(launches)
 
     def _progress(self) -> Progress:
         each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
         left = len(self._pending)
         return Progress(len(self.measured), len(self.measured) + left, each * left)
 
-    def _final(self, best: Schedule) -> Tuned | None:
+    def _final(self, best: LaunchConfig) -> Tuned | None:
         """Train steps of the default and of the best in turns; the result where the best wins clearly."""
-        default = self.plan.schedule
+        default = self.plan.launch
         if best == default:
             return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
         self._verify(best)
-        times: dict[Schedule, list[float]] = {default: [], best: []}
+        times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with _Opened(self, default) as one, _Opened(self, best) as other:
             for _ in range(FINAL_ROUNDS):
-                for schedule, model in ((default, one), (best, other)):
-                    times[schedule].append(self._time(model.workspace, model.train_step))
-        default_ms, best_ms = (1e3 * statistics.median(times[schedule]) for schedule in (default, best))
+                for launch, model in ((default, one), (best, other)):
+                    times[launch].append(self._time(model.workspace, model.train_step))
+        default_ms, best_ms = (1e3 * statistics.median(times[launch]) for launch in (default, best))
         self.screen.say(f"train step: default {default_ms:.2f} ms, best {best_ms:.2f} ms")
         winner = best if default_ms >= GAIN * best_ms else default
         return self._store(Tuned(self.device.adapter.name, winner, round(default_ms, 3), round(best_ms, 3)))
 
     def _store(self, result: Tuned) -> Tuned:
-        tuned.store(self.device.adapter, self.plan, result)
+        tuning_cache.store(self.device.adapter, self.plan, result)
         return result
 
     def _time(self, work: Workspace, dispatches: list[Dispatch]) -> float:
@@ -217,22 +219,22 @@ class Tuner:
 
     @cached_property
     def _expected(self) -> list[bytes]:
-        return self._answer(self.plan.schedule)
+        return self._answer(self.plan.launch)
 
-    def _answer(self, schedule: Schedule) -> list[bytes]:
+    def _answer(self, launch: LaunchConfig) -> list[bytes]:
         """What a schedule makes of the example: gradients and hard states, as bytes."""
         circuit, x, y = example()
-        engine = GpuEngine(self.device, schedule)
+        engine = GpuEngine(self.device, launch)
         loss, gradients = engine.loss_and_gradients(circuit, Batch(x, y, steps=3))
         layers = [layer for name in sorted(gradients) for layer in gradients[name]]
         hard = engine.rollout(circuit, x, 3, "hard")
         return [np.float32(loss).tobytes(), *(layer.tobytes() for layer in layers), hard.tobytes()]
 
-    def _verify(self, schedule: Schedule) -> None:
-        if self._answer(schedule) != self._expected:
+    def _verify(self, launch: LaunchConfig) -> None:
+        if self._answer(launch) != self._expected:
             self.measured.forget()
             raise DeviceError(
-                f"The schedule {schedule} gives other numbers than the default on {self.device.adapter.name}: nothing "
+                f"The schedule {launch} gives other numbers than the default on {self.device.adapter.name}: nothing "
                 "was stored; difflogic doctor tells whether this adapter can be trusted."
             )
 
@@ -240,7 +242,7 @@ class Tuner:
         from difflogic.reference.engine import ReferenceEngine
 
         circuit, x, y = example()
-        _, got = GpuEngine(self.device, self.plan.schedule).loss_and_gradients(circuit, Batch(x, y, steps=3))
+        _, got = GpuEngine(self.device, self.plan.launch).loss_and_gradients(circuit, Batch(x, y, steps=3))
         _, expected = ReferenceEngine().loss_and_gradients(circuit, Batch(x, y, steps=3))
         for name, layers in expected.items():
             for ours, theirs in zip(got[name], layers, strict=True):
@@ -254,13 +256,13 @@ class Tuner:
 class _Opened:
     """The models under a schedule, in the middle of training, closed at the end."""
 
-    def __init__(self, tuner: Tuner, schedule: Schedule) -> None:
-        self.tuner, self.schedule = tuner, schedule
+    def __init__(self, tuner: Tuner, launch: LaunchConfig) -> None:
+        self.tuner, self.launch = tuner, launch
 
     def __enter__(self) -> GpuModel:
         jobs, groups = self.tuner.jobs, self.tuner.groups
         states = [TrainState.initial(job) for job in jobs]
-        self.model = GpuModel.from_cpu(self.tuner.device, jobs, states, self.schedule, groups)
+        self.model = GpuModel.from_cpu(self.tuner.device, jobs, states, self.launch, groups)
         self.model.train(2)  # compiles, and fills every buffer with real numbers
         self.model.drain()
         return self.model

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from difflogic.errors import LimitError
 from difflogic.gpu.device import Device
-from difflogic.gpu.measured import Seconds
-from difflogic.gpu.plan import Plan, Schedule
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import check
+from difflogic.gpu.tuning_cache import Seconds
 
 WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
 SOFTWARE_LARGEST = 32
@@ -17,14 +19,15 @@ LANES = (1, 2, 4, 8, 16, 32)
 HOPELESS = 1.5
 """So many times the best seconds: what goes further in the same direction would only be worse."""
 
-Sweep = list[Schedule]
-"""Variants of the same lanes, which differ in workgroup size alone, and take gates in the same order."""
+Sweep = list[LaunchConfig]
+"""Variants of the same lanes, which differ in workgroup size alone."""
 
 
 def families(device: Device, plan: Plan, groups: int) -> list[list[Sweep]]:
     """All variants that the device can run and training would use, from few lanes to many, small workgroups to large.
 
-    First those whose invocations have a chunk to themselves, then those where several share one.
+    First those whose invocations have a chunk to themselves, then those where several share one and wait
+    for each other.
     """
     largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
     found = []
@@ -32,7 +35,7 @@ def families(device: Device, plan: Plan, groups: int) -> list[list[Sweep]]:
         family = []
         for lanes in LANES:
             sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest and (wg == lanes) == alone]
-            sweep = [Schedule(wg, lanes).with_memory(*plan.schedule.memory) for wg in sizes]
+            sweep = [LaunchConfig(wg, lanes).with_memory(*plan.launch.memory) for wg in sizes]
             family.append([each for each in sweep if _fills(plan, each) and _fits(device, plan, groups, each)])
         found.append([sweep for sweep in family if sweep])
     return [family for family in found if family]
@@ -51,16 +54,21 @@ def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bo
     return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
 
 
-def _fills(plan: Plan, schedule: Schedule) -> bool:
+def _fills(plan: Plan, launch: LaunchConfig) -> bool:
     """Whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
-    narrow = replace(plan, schedule=replace(plan.schedule, wg=1, lanes=1, forward_wg=0, hard_wg=0))
-    return schedule.runs_as(plan.schedule) or schedule.lanes // 2 < narrow.blocks
+    narrow = replace(
+        plan,
+        launch=replace(
+            plan.launch, workgroup_size=1, chunks_per_workgroup=1, forward_workgroup_size=0, hard_workgroup_size=0
+        ),
+    )
+    return launch.runs_as(plan.launch) or launch.chunks_per_workgroup // 2 < narrow.blocks
 
 
-def _fits(device: Device, plan: Plan, groups: int, schedule: Schedule) -> bool:
+def _fits(device: Device, plan: Plan, groups: int, launch: LaunchConfig) -> bool:
     """Whether the device can run it, and training would."""
     try:
-        replace(plan, schedule=schedule).check(device.limits, device.adapter.limits_loops)
+        check(replace(plan, launch=launch), device.limits)
     except LimitError:
         return False
-    return plan.may_run(schedule, device.max_memory, groups)
+    return plan.may_run(launch, None, groups)

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuit import Circuit
-from difflogic.config import MIN_SIDE
-from difflogic.damage import Damage
+from difflogic.config.task import MIN_SIDE
+from difflogic.engine.events import Damage
+from difflogic.engine.shape import Shape
 from difflogic.errors import DataError
-from difflogic.shape import Shape
+from difflogic.model.circuit import Circuit
+from difflogic.system.brief import brief
 
 Mode = Literal["soft", "hard"]
 
@@ -34,6 +35,8 @@ class Batch:
     """The loss is summed over the states after these steps, before they are damaged; empty: the last alone."""
     damage: Damage | None = None
 
+    __repr__ = brief
+
     def checked(self, circuit: Circuit, dtype: npt.DTypeLike = np.float32) -> CheckedBatch:
         """As arrays of `dtype`. Raises DataError with what was expected and what came."""
         grid, fire = check_grids(circuit, self.x, self.steps, self.masks, dtype=dtype)
@@ -53,6 +56,8 @@ class CheckedBatch:
     """`[B, H, W, loss_channels]`."""
     masks: npt.NDArray[Any] | None
     damage: Damage | None
+
+    __repr__ = brief
 
 
 def check_grids(

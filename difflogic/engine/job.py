@@ -1,42 +1,28 @@
-"""What every engine does: the interface that `reference/`, `cpu/` and `gpu/` share.
-
-An engine computes; it knows nothing of files, progress or experiments. `Engine` holds the stateless
-calls that tests and notebooks use, and opens a `TrainingModel`, which keeps one training run's state
-where the engine computes and is driven by `train/`.
-"""
+"""What an engine gets and gives back: a job, the state of its training, and how both are made from a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng, rules, starts
-from difflogic.batch import Batch, Mode
-from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.config import Config
-from difflogic.damage import Damage
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.core import prng, rules, text_picture
+from difflogic.engine import events
+from difflogic.engine.events import Damage
+from difflogic.errors import DataError, UsageError
+from difflogic.model.circuit import Circuit
+from difflogic.model.deployment import Scenario
+from difflogic.system.brief import brief
 
 Floats = npt.NDArray[np.float32]
 
-
-@dataclass(frozen=True)
-class EngineInfo:
-    """What ran the numbers: printed at the start and kept in the run's manifest."""
-
-    engine: str
-    """`reference`, `gpu`, ..."""
-    adapter: str = ""
-    adapter_type: str = ""
-    backend: str = ""
-    driver: str = ""
-    software: bool = False
-    """True where a "GPU" is a program on the CPU (lavapipe, SwiftShader, WARP)."""
-    variant: dict[str, int] = field(default_factory=dict)
-    """Tuning values in use; they change speed, never results."""
+PROBE_STREAM = 0x70726F62
+"""`fold_in` data of the probe grids ("prob"): far from the small counters that `split` and `bits` use."""
+PROBE_MASK_STREAM = 0x6D61736B
+"""`fold_in` data of the fire masks of hard evaluation ("mask"). Damage folds a stream of its own into the probes'."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +32,8 @@ class OptimizerState:
     mu: Floats
     nu: Floats
     step: int = 0
+
+    __repr__ = brief
 
     @classmethod
     def fresh(cls, circuit: Circuit) -> OptimizerState:
@@ -71,7 +59,11 @@ class TrainState:
     pool: npt.NDArray[np.uint8] | None = None
     """`[pool, H, W, C]`, 0 or 1: the sample pool; None where every epoch starts afresh."""
     costs: npt.NDArray[np.uint32] | None = None
-    """`[J, loss_channels, P*H*W]`: what each wrong value costs, once the circuit is settled (`difflogic.settling`)."""
+    """`[J, loss_channels, P*H*W]`: what each wrong value costs, once the circuit is settled
+    (`difflogic.engine.search`).
+    """
+
+    __repr__ = brief
 
     @classmethod
     def initial(cls, job: Job) -> TrainState:
@@ -88,7 +80,7 @@ class TrainState:
             optimizer=OptimizerState.fresh(job.circuit),
             data_key=data_key,
             train_key=split,
-            pool=job.fresh(prng.fold_in(data_key, starts.POOL_STREAM), pool) if pool else None,
+            pool=job.fresh(prng.fold_in(data_key, events.POOL_STREAM), pool) if pool else None,
         )
 
 
@@ -108,14 +100,20 @@ class Job:
     start: npt.NDArray[np.uint8] | None = None
     """`[H, W, C]`, 0 or 1: every fresh start; None where each epoch draws (`random`, `boards`)."""
     rule: npt.NDArray[np.uint8] | None = None
-    """`[512]`, 0 or 1, as in `difflogic.rules`: the target is one generation from channel 0 of the start."""
+    """`[512]`, 0 or 1, as in `difflogic.core.rules`: the target is one generation from channel 0 of the start."""
     probe_damage: npt.NDArray[np.int64] | None = None
     """`[len(damage_steps), P, 2]`: row and column of each probe's damage; None without damage."""
 
+    __repr__ = brief
+
     def __post_init__(self) -> None:
-        assert (self.probe_masks is not None) == self.config.train.asynchronous
-        assert (self.target is None) == (self.rule is not None)
-        assert (self.probe_damage is not None) == bool(self.config.task.damage_steps)
+        for name, wanted in (
+            ("probe_masks", self.config.train.asynchronous),
+            ("probe_damage", bool(self.config.task.damage_steps)),
+            ("rule", self.target is None),
+        ):
+            if (getattr(self, name) is not None) != wanted:
+                raise DataError(f"A job of this configuration {'needs' if wanted else 'has no'} {name}.")
 
     def targets(self, grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """`[B, H, W, loss_channels]`: what each of the starts `grids [B, H, W, C]` should become."""
@@ -127,7 +125,7 @@ class Job:
     def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
         """`[count, H, W, C]` start grids, drawn from `key` where they are not all the same."""
         task = self.config.task
-        return starts.draw(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
+        return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
     def damage_of_probes(self, count: int) -> Damage | None:
         """What happens to the first `count` probes; None without damage."""
@@ -141,7 +139,8 @@ class Job:
     @property
     def fixed_target(self) -> Floats:
         """`target`, where it is the same for every start."""
-        assert self.target is not None
+        if self.target is None:
+            raise DataError("The targets of a rule follow from the starts.")
         return self.target
 
     @property
@@ -151,146 +150,94 @@ class Job:
         return len(task.judged_steps) * self.probes[..., : task.loss_channels].size
 
 
-@dataclass(frozen=True)
-class EpochMetrics:
-    """What one epoch leaves behind. `soft_loss` is a sum over batch, cells, loss channels and judged steps."""
+def target(task: TaskConfig) -> Floats | None:
+    """`[H, W, loss_channels]` of 0 and 1; None where a rule makes it from the start.
 
-    epoch: int
-    """1 for the first."""
-    soft_loss: float
-    """NaN where it was not computed: see `difflogic.settling`."""
-    skipped: bool = False
-    """True where the gradient was not finite and the step was not taken."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The hard circuit of the current logits after the judged steps: counts of wrong cells.
-
-    `hard_loss` counts wrong values over all probes, `train_hard_loss` over the last epoch's own
-    batch (both sum over the loss channels and the judged steps, as the soft loss does).
+    A board is in channel 0, and further loss channels should stay 0.
     """
-
-    hard_loss: int
-    train_hard_loss: int
-    values: int
-    """Compared values per full evaluation: `P * H * W * loss_channels`, after each judged step."""
-    wrong_probes: int
-    """Probes with at least one wrong value after any of them."""
-
-    @property
-    def accuracy(self) -> float:
-        """Share of right values in the loss channels, 0 to 1."""
-        return 1 - self.hard_loss / self.values
+    if task.target == "rule":
+        return None
+    if task.target == "picture":
+        return text_picture.decode(task.picture, task.loss_channels).astype(np.float32)
+    rows, columns = np.indices((task.height, task.width))
+    grid = np.zeros((task.height, task.width, task.loss_channels), dtype=np.float32)
+    grid[..., 0] = (columns // 2 + rows // 2) % 2
+    return grid
 
 
-class TrainingModel(Protocol):
-    """One training run held by an engine."""
-
-    info: EngineInfo
-    """The engine's, with the variant that this run really uses."""
-
-    def train(self, epochs: int) -> None:
-        """Do `epochs` train steps; their metrics wait until `drain`."""
-
-    def drain(self) -> list[EpochMetrics]:
-        """Metrics of every epoch since the last call, in order; waits for work under way."""
-
-    def evaluate(self) -> Evaluation:
-        """Judge the hard circuit on the probes and on the last epoch's batch."""
-
-    def to_cpu(self) -> TrainState:
-        """An exact copy of the state."""
-
-    def max_epochs_per_call(self) -> int:
-        """The most epochs `train` should be asked for at once to stay responsive to signals."""
-
-    def close(self) -> None:
-        """Free what the engine holds; the model cannot be used afterwards."""
+def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
+    """`target` as bits. Raises UsageError for a rule."""
+    found = target(task)
+    if found is None:
+        raise UsageError("A rule has no target of its own: what should be follows from the start.")
+    return found.astype(np.uint8)
 
 
-class PopulationModel(Protocol):
-    """Several training runs of one shape, held by an engine and always at the same epoch.
-
-    Each is, bit for bit, what the same engine makes of it alone. Lists have one entry per run.
-    """
-
-    info: EngineInfo
-    """As in `TrainingModel`."""
-
-    def train(self, epochs: int) -> None:
-        """Do `epochs` train steps of every run; their metrics wait until `drain_all`."""
-
-    def drain_all(self) -> list[list[EpochMetrics]]:
-        """`TrainingModel.drain` of every run."""
-
-    def evaluate_all(self) -> list[Evaluation]:
-        """`TrainingModel.evaluate` of every run."""
-
-    def to_cpu_all(self) -> list[TrainState]:
-        """`TrainingModel.to_cpu` of every run."""
-
-    def max_epochs_per_call(self) -> int:
-        """As in `TrainingModel`."""
-
-    def close(self) -> None:
-        """Free what the engine holds."""
+def start(config: Config) -> npt.NDArray[np.uint8] | None:
+    """`[H, W, C]` of 0 and 1, where every start is the same; else None."""
+    return Scenario.of(config).grid(range(config.model.channels))
 
 
-class Engine(Protocol):
-    """The stateless face of an engine. `x`: float32 `[B, H, W, C]`; `masks`: `[T, H, W, 1]`.
-
-    What a circuit or batch cannot be raises CircuitError or DataError.
-    """
-
-    info: EngineInfo
-
-    def rollout(
-        self,
-        circuit: Circuit,
-        x: npt.ArrayLike,
-        steps: int,
-        mode: Mode = "soft",
-        masks: npt.ArrayLike | None = None,
-        damage: Damage | None = None,
-    ) -> Floats:
-        """States `[T+1, B, H, W, C]`, the start included. Hard mode takes 0/1 grids and is exact.
-
-        A state that is damaged is shown damaged, as the next step sees it.
-        """
-
-    def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-        """The soft loss, a sum, and its gradients in the logits' shapes, not clipped."""
-
-    def train_step(
-        self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
-    ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
-        """One clipped AdamW step; `state=None` starts fresh. Metrics: `soft_loss`, `skipped`."""
-
-    def open_model(self, job: Job, state: TrainState) -> TrainingModel:
-        """Hold `state` where this engine computes, ready to train."""
+def probes(config: Config) -> npt.NDArray[np.uint8]:
+    """`[P, H, W, C]`: all boards, the one start, or fair bits from a stream that training never sees."""
+    task, train = config.task, config.train
+    same = start(config)
+    if task.start == "boards":
+        return events.boards(np.arange(1 << task.height * task.width), task.height, task.width)
+    if same is not None:
+        return np.repeat(same[None], train.probes if task.damage_steps else 1, axis=0)
+    key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
+    shape = (train.probes, task.height, task.width, config.model.channels)
+    return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
 
 
-@runtime_checkable
-class MemoryLimited(Protocol):
-    """An engine that chooses how to work by the memory that it may take."""
-
-    def limit_memory(self, max_memory: int) -> None:
-        """Models opened from now on take at most so many bytes, or are refused with LimitError."""
-
-
-@runtime_checkable
-class Weighed(Protocol):
-    """A model that knows what it takes."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the machine's memory, from when it is opened."""
+def probe_count(config: Config) -> int:
+    """How many `probes` there are."""
+    task = config.task
+    if task.start == "boards":
+        return 1 << task.height * task.width
+    return config.train.probes if task.start == "random" or task.damage_steps else 1
 
 
-@runtime_checkable
-class PopulationEngine(Protocol):
-    """An engine that trains several runs better together than one after another."""
+def judges(config: Config) -> str:
+    """What a circuit is judged on, in words: `all 32 probe grids`, `all 512 boards`, `the one start grid`."""
+    count = probe_count(config)
+    if count == 1:
+        return "the one start grid"
+    return f"all {count} {'boards' if config.task.start == 'boards' else 'probe grids'}"
 
-    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> PopulationModel:
-        """Hold every state, ready to train. Raises LimitError, which says how many fit, where not all do."""
+
+def make_job(config: Config, circuit: Circuit) -> Job:
+    """The job of training `circuit` by `config`."""
+    task, grids = config.task, probes(config)
+    return Job(
+        config,
+        circuit,
+        target(task),
+        grids,
+        probe_masks(config),
+        start(config),
+        rules.table(task.rule) if task.target == "rule" else None,
+        probe_damage(config, len(grids)),
+    )
+
+
+def probe_masks(config: Config) -> Floats | None:
+    """Fire masks `[T, H, W, 1]` of hard evaluation, drawn once; None for a synchronous automaton."""
+    task, train = config.task, config.train
+    if not train.asynchronous:
+        return None
+    key, masks = prng.fold_in(prng.key_from_seed(config.seed), PROBE_MASK_STREAM), []
+    for _ in range(task.steps):
+        key, sub = prng.split(key)
+        masks.append(prng.uniform(sub, (task.height, task.width, 1)) <= np.float32(train.fire_rate))
+    return np.stack(masks).astype(np.float32)
+
+
+def probe_damage(config: Config, count: int) -> npt.NDArray[np.int64] | None:
+    """Corners `[len(damage_steps), count, 2]` of the probes' damage, drawn once; None without damage."""
+    task = config.task
+    if not task.damage_steps:
+        return None
+    key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
+    return events.draw_corners(key, len(task.damage_steps), count, task.height, task.width)

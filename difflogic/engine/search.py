@@ -19,8 +19,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng
-from difflogic.config import Config
+from difflogic.config.schema import Config
+from difflogic.core import prng
 
 STREAM = 0x73657474
 """`fold_in` data of settling ("sett"), in whose key the epoch is folded."""

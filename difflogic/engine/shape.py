@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from difflogic.circuit import Circuit
-from difflogic.config import Config, TrainConfig
-from difflogic.damage import Damage
+from difflogic.config.schema import Config
+from difflogic.config.train import TrainConfig
+from difflogic.engine.events import Damage
+from difflogic.model.circuit import Circuit
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Shape:
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
     half: bool = False
-    """Whether the backward pass sees the values of nodes in 16 bits: see `difflogic/reference/half.py`."""
+    """Whether the backward pass sees the values of nodes in 16 bits: see `difflogic/reference/kernels/half.py`."""
 
     @property
     def judged_steps(self) -> tuple[int, ...]:
@@ -86,6 +87,7 @@ class Hyper:
     lr_end: float = 1.0
     lr_from: int = 0
     lr_to: int = 0
+    clip_by: str = "element"
 
     @classmethod
     def of(cls, train: TrainConfig) -> Hyper:

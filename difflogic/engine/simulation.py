@@ -1,6 +1,7 @@
 """A hard circuit on one large grid: what to simulate, and the interface of every engine that can.
 
-All of them give the same bits; which cells fire is part of the `Scene` and drawn as in `difflogic.coins`.
+All of them give the same bits; which cells fire is part of the `SimulationSpec` and drawn as in
+`difflogic.core.bernoulli`.
 """
 
 from __future__ import annotations
@@ -10,21 +11,21 @@ from typing import Protocol
 
 import numpy as np
 
-from difflogic import coins, prng
-from difflogic.config import MIN_SIDE
+from difflogic.config.task import MIN_SIDE
+from difflogic.core import bernoulli, prng
+from difflogic.core.bits import Planes, last_word_mask, words_per_row
 from difflogic.errors import DataError
-from difflogic.netlist import Netlist
-from difflogic.planes import Planes, last_word, words_of
+from difflogic.model.netlist import Netlist
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class SimulationSpec:
     """A circuit on a grid. `netlist.periodic` says what lies outside."""
 
     netlist: Netlist
     height: int
     width: int
-    fire_units: int = coins.CERTAIN
+    fire_units: int = bernoulli.CERTAIN
     """The probability, in units of 2^-16, with which a cell takes its new state in a step."""
     seed: int = 0
     """Which cells fire comes from it."""
@@ -32,7 +33,8 @@ class Scene:
     def __post_init__(self) -> None:
         if min(self.height, self.width) < MIN_SIDE:
             raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
-        assert 1 <= self.fire_units <= coins.CERTAIN
+        if not 1 <= self.fire_units <= bernoulli.CERTAIN:
+            raise DataError(f"Cells fire with 1 to {bernoulli.CERTAIN} units of probability, got {self.fire_units}.")
 
     @property
     def channels(self) -> int:
@@ -41,16 +43,16 @@ class Scene:
     @property
     def words(self) -> int:
         """64-bit words of a row of one channel."""
-        return words_of(self.width)
+        return words_per_row(self.width)
 
     @property
     def last_word(self) -> np.uint64:
         """The bits of a row's last word that are cells."""
-        return last_word(self.width)
+        return last_word_mask(self.width)
 
     @property
     def asynchronous(self) -> bool:
-        return self.fire_units < coins.CERTAIN
+        return self.fire_units < bernoulli.CERTAIN
 
     @property
     def state_bytes(self) -> int:
@@ -60,13 +62,13 @@ class Scene:
     @property
     def fire_key(self) -> prng.Key:
         """Of `coins.fire_key`."""
-        return coins.fire_key(self.seed)
+        return bernoulli.fire_key(self.seed)
 
 
 class Simulation(Protocol):
-    """A scene held by an engine. Planes are uint64 `[H, C, words]` as in `difflogic.planes`."""
+    """A scene held by an engine. Planes are uint64 `[H, C, words]` as in `difflogic.core.bits`."""
 
-    scene: Scene
+    scene: SimulationSpec
     step: int
     """Steps done since the last `put`."""
 
@@ -83,7 +85,7 @@ class Simulation(Protocol):
         """Free what the engine holds."""
 
 
-def check_masks(scene: Scene, masks: Planes, steps: int) -> None:
+def check_masks(scene: SimulationSpec, masks: Planes, steps: int) -> None:
     """Raises DataError where the masks are of another shape."""
     expected = (steps, scene.height, scene.words)
     if masks.shape != expected or masks.dtype != np.uint64:

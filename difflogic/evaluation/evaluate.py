@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
-from difflogic import files
-from difflogic.engine import Engine
+from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import RunFolderError, UsageError
-from difflogic.train.evaluation import subject as subjects
-from difflogic.train.evaluation.census import Layer, census
-from difflogic.train.evaluation.lab import Lab
-from difflogic.train.evaluation.measure import Measure
-from difflogic.train.evaluation.paper import published
-from difflogic.train.evaluation.subject import Subject, engine_of
-from difflogic.train.evaluation.suite import TESTS
-from difflogic.train.summary import describe_engine
+from difflogic.evaluation import subject as subjects
+from difflogic.evaluation.measure import Measure
+from difflogic.evaluation.paper import published
+from difflogic.evaluation.rehearsal import EvaluationContext
+from difflogic.evaluation.subject import TrainedCircuit, engine_of
+from difflogic.evaluation.suite import TESTS
+from difflogic.model.statistics import Layer, census
+from difflogic.system import files
+from difflogic.system.brief import brief
 
 FORMAT, VERSION = "difflogic-evaluation", 1
 NAME = "evaluation.json"
@@ -40,12 +40,14 @@ STARTS, QUICK_STARTS = 64, 8
 class Evaluation:
     """What came of a run."""
 
-    subject: Subject
+    subject: TrainedCircuit
     engine: str
     starts: int
     quick: bool
     measures: tuple[Measure, ...]
     layers: tuple[Layer, ...]
+
+    __repr__ = brief
 
     def __getitem__(self, key: str) -> Measure:
         """The measure of that key. Raises KeyError where the test does not apply."""
@@ -66,10 +68,10 @@ class Evaluation:
     @property
     def paper_active(self) -> int | None:
         """The paper's number of active gates."""
-        return published(self.subject.config.name).active_gates
+        return published(self.subject.config).active_gates
 
     def to_dict(self) -> dict[str, Any]:
-        """As evaluation.json holds it."""
+        """The evaluation as evaluation.json holds it."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -116,7 +118,7 @@ def evaluate(
 ) -> Evaluation:
     """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
 
-    On `engine`, by default the one that the run was on. `starts` fresh starts (64, quick 8) come from the run's seed,
+    On `engine`, by default as `engine_of` finds. `starts` fresh starts (64, quick 8) come from the run's seed,
     but from a stream of their own. Of a population the best model, or the one counted `member` from 1.
     Raises UsageError for what cannot be asked, CheckpointError where there is no usable, trained checkpoint.
     """
@@ -125,9 +127,9 @@ def evaluate(
     subject = subjects.load(Path(run), member)
     engine = engine_of(subject) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
-    lab, measures = Lab(engine, subject, count, quick), []
+    context, measures = EvaluationContext(engine, subject, count, quick), []
     for test in TESTS:
-        measure = test(lab)
+        measure = test(context)
         if measure is not None:
             measures.append(measure)
             tell(f"{measure.title}: {measure.text}")

@@ -1,30 +1,40 @@
-"""One run's pages and files: the living automaton, its film, losses, gates, circuit, and every export that fits."""
+"""A gallery: `index.html`, and for each run a folder of plain files, which any web server can host.
+
+Of a run it shows the living automaton, its film, losses, gates, circuit, and every export that fits.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from difflogic import netlist_json
-from difflogic.circuits.convert import gate_count, gates_once
+import difflogic
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
-from difflogic.circuits.gallery.template import page
-from difflogic.circuits.simplify import Simplified, Tell, silent, simplified
-from difflogic.errors import CircuitError, RunFolderError
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
+from difflogic.errors import CircuitError, DifflogicError, RunFolderError, UsageError
+from difflogic.evaluation import evaluate
+from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
+from difflogic.evaluation.subject import TrainedCircuit
+from difflogic.evaluation.subject import load as load_subject
+from difflogic.model import netlist_json
+from difflogic.model.netlist import Netlist
+from difflogic.model.statistics import active_gates, census
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train import pictures
-from difflogic.train.evaluation import evaluate
-from difflogic.train.evaluation.census import census
-from difflogic.train.evaluation.render import Look, Scene, rollout_picture
-from difflogic.train.evaluation.subject import Subject
-from difflogic.train.evaluation.subject import load as load_subject
-from difflogic.train.journal import CSV
-from difflogic.train.summary import active_gates, verdict
+from difflogic.runs import plots, run_list
+from difflogic.runs.journal import CSV
+from difflogic.runs.summary import verdict
+from difflogic.system.files import Output
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+INDEX = "index.html"
 ON_THE_PAGE = {"html": "live.html", "svg": "circuit.svg"}
 """Formats that the page itself shows, and what their files are called there."""
 RULE_SIDE, RULE_STEPS = 48, 60
@@ -39,10 +49,12 @@ class Exhibit:
     title: str
     verdict: str
     counts: str
+    told: str
+    """Which circuit of the run it is, in one sentence."""
     files: Files
 
 
-def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
+def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     """Of a run, in a population the best. The circuit is simplified, and proved to be the same, before it is shown.
 
     `tell` hears of each pass of that. Raises CheckpointError where there is no trained circuit, RunFolderError where
@@ -50,12 +62,12 @@ def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
     """
     subject = load_subject(run)
     netlist = Netlist.of_run(subject.circuit, subject.config)
-    found = simplified(netlist, tell)
-    scene = Scene((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else Scene()
+    found = simplified(netlist, on_pass)
+    scene = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else RenderSpec()
     files: Files = {"film.gif": rollout_picture(ReferenceEngine(), subject, scene, Look(), "gif")}
-    files["gates.png"] = pictures.gates_png(census(subject.circuit), "gates by layer")
+    files["gates.png"] = plots.gates_png(census(subject.circuit), "gates by layer")
     if subject.rows:
-        files["loss.png"] = pictures.loss_png(subject.rows, subject.title)
+        files["loss.png"] = plots.loss_png(subject.rows, subject.config, subject.title)
     exports, left_out = _exports(found.netlist, name)
     for form, file in ON_THE_PAGE.items():
         for content in exports.pop(form, {}).values():
@@ -64,7 +76,7 @@ def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
         f"files/{file}": content for each in exports.values() for file, content in each.items()
     }
     counts = _counts(subject, netlist, found)
-    heading = verdict(subject.config, list(subject.rows)) if subject.rows else ""
+    heading = verdict(subject.config, subject.rows, subject.best) if subject.rows else ""
     files["index.html"] = page(
         "exhibit.html",
         title=subject.title,
@@ -80,11 +92,11 @@ def exhibit(run: Path, name: str, tell: Tell = silent) -> Exhibit:
         config=subject.config.to_toml(),
     )
     brief = f"{gate_count(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
-    return Exhibit(name, subject.title, heading, brief, files | downloads)
+    return Exhibit(name, subject.title, heading, brief, subject.told, files | downloads)
 
 
 def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
-    """By format; and a sentence for each that cannot hold the circuit."""
+    """The exports by format, and a sentence for each format that cannot hold the circuit."""
     found, left_out = {}, []
     for form in formats.FORMATS:
         try:
@@ -94,7 +106,7 @@ def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
     return found, left_out
 
 
-def _downloads(subject: Subject, netlist: Netlist, name: str) -> Files:
+def _downloads(subject: TrainedCircuit, netlist: Netlist, name: str) -> Files:
     """The run's own: every gate, its configuration, its metrics."""
     files: Files = {
         f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
@@ -105,7 +117,7 @@ def _downloads(subject: Subject, netlist: Netlist, name: str) -> Files:
     return files
 
 
-def _facts(subject: Subject) -> str:
+def _facts(subject: TrainedCircuit) -> str:
     config = subject.config
     task, train, model = config.task, config.train, config.model
     timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
@@ -116,7 +128,7 @@ def _facts(subject: Subject) -> str:
     )
 
 
-def _counts(subject: Subject, netlist: Netlist, found: Simplified) -> list[tuple[str, int]]:
+def _counts(subject: TrainedCircuit, netlist: Netlist, found: Simplified) -> list[tuple[str, int]]:
     return [
         ("gates trained", subject.config.model.gates),
         ("active: neither A nor B, a perception gate once per kernel", active_gates(subject.circuit.flat_logits())),
@@ -126,7 +138,7 @@ def _counts(subject: Subject, netlist: Netlist, found: Simplified) -> list[tuple
     ]
 
 
-def _measures(subject: Subject) -> list[dict[str, str]]:
+def _measures(subject: TrainedCircuit) -> list[dict[str, str]]:
     """What `difflogic evaluate` found, where it was asked and the run is still the same."""
     path = None if subject.folder is None else subject.folder / evaluate.NAME
     if path is None or not path.exists():
@@ -137,7 +149,7 @@ def _measures(subject: Subject) -> list[dict[str, str]]:
         if tuple(kept[key] for key in ("format", "version", "seed", "epoch")) != current:
             return []
         return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunFolderError(f"{path} is no evaluation: remove it, or ask `difflogic evaluate` again.") from error
 
 
@@ -157,3 +169,54 @@ def names_of(runs: list[Path]) -> Iterator[tuple[Path, str]]:
             word = f"{stem}_{number}"
         taken.add(word)
         yield run, word
+
+
+def runs_in(paths: Sequence[Path]) -> list[Path]:
+    """The run folders that `paths` are or hold, each once, in order.
+
+    Raises RunFolderError for a path that is no folder, UsageError where there is no run.
+    """
+    found = list(dict.fromkeys(run for path in paths for run in run_list.find(path)))
+    if not found:
+        raise UsageError(f"There is no run in {', '.join(map(str, paths))}: expected run folders, or folders of them.")
+    return found
+
+
+def check_out(out: Path, force: bool) -> None:
+    """Raises UsageError where `out` is no place for a gallery, before any work is done for it."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file: name a folder.")
+    if not force and out.is_dir() and any(out.iterdir()):
+        raise UsageError(f"The folder {out} is not empty: --force replaces the pages in it, --out names another.")
+
+
+def write_exhibit(out: Path, exhibit: Exhibit) -> None:
+    """Raises DifflogicError where the disk refuses."""
+    for file, content in exhibit.files.items():
+        _write(out / exhibit.name / file, content)
+
+
+def write_index(out: Path, exhibits: Sequence[Exhibit]) -> None:
+    """The page that leads to them; last, so that it never leads nowhere. Raises DifflogicError."""
+    _write(out / INDEX, page(INDEX, exhibits=exhibits))
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DifflogicError(f"Cannot write {path}: {error.strerror or error}.") from error
+    Output(path, force=True).write(content if isinstance(content, bytes) else content.encode())
+
+
+def page(file: str, **values: Any) -> str:
+    """The text of a page; every value that its template names must be given."""
+    return _environment().get_template(file).render(version=difflogic.__version__, **values)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("difflogic.evaluation", "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.train.evaluation.rollout import Bits, evenly
+from difflogic.evaluation.rollout import Bits, evenly
+from difflogic.system.brief import brief
 
 FRAMES = 60
 """A film has at most so many states."""
@@ -21,6 +22,8 @@ class Film:
 
     frames: Bits
     steps: Sequence[int]
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +37,8 @@ class Record:
     outside: npt.NDArray[np.int64]
     """`[B]`: wrong values at the end, of those that were not damaged there."""
     film: Film
+
+    __repr__ = brief
 
 
 def watch(
@@ -79,6 +84,8 @@ class Measure:
     """Wrong values after each judged step, the mean over the samples."""
     film: Film | None = field(default=None, repr=False)
 
+    __repr__ = brief
+
     @classmethod
     def of(
         cls, key: str, title: str, records: Sequence[Record], exact_in_paper: bool = False, **more: float
@@ -106,7 +113,7 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As evaluation.json holds it: without the film."""
+        """The measure as evaluation.json holds it, without the film."""
         names = ("key", "title", "text", "values", "paper", "met")
         return {name: getattr(self, name) for name in names} | {"curve": list(self.curve)}
 

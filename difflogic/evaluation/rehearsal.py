@@ -1,22 +1,25 @@
-"""What every test of an evaluation works with."""
+"""What every test of an evaluation works with: the trained circuit, its task on other grids, and rollouts to watch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 
 import numpy as np
 
-from difflogic import prng
-from difflogic.config import Config
-from difflogic.engine import Engine, Floats
-from difflogic.train.evaluation import worlds
-from difflogic.train.evaluation.measure import Record, watch
-from difflogic.train.evaluation.paper import Published, published
-from difflogic.train.evaluation.rollout import Bits, DamagePlan, play
-from difflogic.train.evaluation.subject import Subject
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.core import prng, text_picture
+from difflogic.engine import events, job
+from difflogic.engine.api import Engine
+from difflogic.engine.job import Floats
+from difflogic.errors import ConfigError
+from difflogic.evaluation.measure import Record, watch
+from difflogic.evaluation.paper import Published, published
+from difflogic.evaluation.rollout import Bits, DamagePlan, play
+from difflogic.evaluation.subject import TrainedCircuit
 
 MASK_DRAWS = 3
 """Asynchronous rollouts from drawn starts are judged under so many draws of the fire masks, all starts in each."""
@@ -24,14 +27,70 @@ FIXED_DRAWS = 16
 """And from a start that is always the same under so many."""
 FIRE_RATE = 0.6
 """The paper's, of asynchronous rollouts of a circuit that was trained synchronously."""
+START_STREAM = 0x6576616C
+"""`fold_in` data of the starts of an evaluation ("eval"): neither training nor its probes draw from it."""
+
+
+def resized(config: Config, height: int, width: int) -> Config:
+    """The same experiment on another grid, without its damage; a picture lies in the middle, with 0 around it.
+
+    Where the start is one of all boards, it becomes any board. Raises ConfigError for a grid below 3x3, or smaller
+    than a picture.
+    """
+    task, same = config.task, (height, width) == (config.task.height, config.task.width)
+    wide = replace(
+        task,
+        height=height,
+        width=width,
+        start="random" if task.start == "boards" and not same else task.start,
+        picture=_padded("target", task.picture, height, width),
+        start_picture=_padded("start", task.start_picture, height, width),
+        damage_side=0,
+        damage_steps=(),
+    )
+    return replace(config, task=wide)
+
+
+def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[str, ...]:
+    """So that the picture's cell (h//2, w//2) is the grid's (H//2, W//2), where a seed lies."""
+    if not rows:
+        return rows
+    if len(rows) > height or len(rows[0]) > width:
+        raise ConfigError(
+            f"The run's {name} picture has {len(rows)}x{len(rows[0])} cells: the grid must be at least as large, "
+            f"got {height}x{width}."
+        )
+    blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
+    inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
+    return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
+
+
+def evaluation_key(config: Config) -> prng.Key:
+    """Where the random numbers of a run's evaluation begin."""
+    return prng.fold_in(prng.key_from_seed(config.seed), START_STREAM)
+
+
+def fresh_starts(config: Config, count: int, key: prng.Key) -> Bits:
+    """`[count, H, W, C]`, 0 or 1: as training would start, drawn from `key` where it draws."""
+    task = config.task
+    shape = (count, task.height, task.width, config.model.channels)
+    return events.draw_starts(task.start, key, shape, job.start(config))
+
+
+def knows_larger_grids(task: TaskConfig) -> bool:
+    """True where the task says what should be on a larger grid: a board, or a picture that grows from its middle.
+
+    What grows from zeros takes its place from the border, and what grows from noise has none.
+    """
+    return task.target == "checkerboard" or (task.target == "picture" and task.start in ("seed", "picture"))
 
 
 @dataclass(frozen=True, eq=False)
-class Lab:
+class EvaluationContext:
     """A trained circuit, an engine, and how thorough to be."""
 
     engine: Engine
-    subject: Subject
+    subject: TrainedCircuit
     starts: int
     """Fresh starts that accuracy is measured on."""
     quick: bool
@@ -42,7 +101,7 @@ class Lab:
 
     @property
     def paper(self) -> Published:
-        return published(self.config.name)
+        return published(self.config)
 
     @cached_property
     def own(self) -> Config:
@@ -52,7 +111,7 @@ class Lab:
     def larger(self, factor: int) -> Config:
         """The experiment on a grid `factor` times as high and as wide, without damage."""
         task = self.config.task
-        return worlds.resized(self.config, factor * task.height, factor * task.width)
+        return resized(self.config, factor * task.height, factor * task.width)
 
     @property
     def fixed_target(self) -> bool:
@@ -66,17 +125,17 @@ class Lab:
 
     @property
     def fire_rate(self) -> float:
-        """As trained."""
+        """The share of cells that fire in a step, as the circuit was trained."""
         return self.config.train.fire_rate
 
     @property
     def asynchronous_rate(self) -> float:
-        """As trained, or the paper's."""
+        """The share of cells that fire in asynchronous rollouts: as trained, or the paper's."""
         return self.fire_rate if self.config.train.asynchronous else FIRE_RATE
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
-        """Of one test the key of its starts, and that of its masks and damage."""
-        start, play_ = prng.split(prng.fold_in(worlds.fresh_key(self.config), test))
+        """The key of a test's starts, and that of its masks and damage."""
+        start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
         return start, play_
 
     def watch(
@@ -92,11 +151,11 @@ class Lab:
     ) -> Record:
         """One rollout on the grid of `config`, beside its target; `test` numbers its random numbers."""
         start_key, play_key = self.keys(test)
-        start = worlds.fresh(config, samples, start_key) if start is None else start
+        start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.fire_rate if fire_rate is None else fire_rate
         states = play(self.engine, self.subject.circuit, start, steps, play_key, rate, damage)
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
-        return watch(states, repeat(worlds.target(config.task)) if targets is None else targets, steps, damaged)
+        return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[Record]:
         """Rollouts on the run's own grid, of all fresh starts; where cells fire at random, under several masks."""
@@ -109,12 +168,12 @@ class Lab:
         """Mean over fresh starts of the sum of squared errors after T steps, of the circuit as it was trained."""
         task, train = self.own.task, self.config.train
         start_key, mask_key = self.keys(test)
-        start = worlds.fresh(self.own, self.starts if self.draws_starts else 1, start_key)
+        start = fresh_starts(self.own, self.starts if self.draws_starts else 1, start_key)
         masks: Floats | None = None
         if train.asynchronous:
             fires = prng.uniform(mask_key, (task.steps, task.height, task.width, 1)) <= np.float32(train.fire_rate)
             masks = fires.astype(np.float32)
-        total, target = 0.0, worlds.target(task)
+        total, target = 0.0, job.fixed_target(task)
         for first in range(0, len(start), train.batch):
             part = start[first : first + train.batch]
             last = self.engine.rollout(self.subject.circuit, part, task.steps, "soft", masks)[-1]

@@ -10,47 +10,53 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import files, prng, starts
-from difflogic.config import STARTS, Config
-from difflogic.engine import Engine
-from difflogic.errors import DataError, DifflogicError, UsageError
-from difflogic.train import film, picture_file, pictures
-from difflogic.train.evaluation import subject as subjects
-from difflogic.train.evaluation import worlds
-from difflogic.train.evaluation.census import census
-from difflogic.train.evaluation.rollout import Bits, DamagePlan, evenly, play
-from difflogic.train.evaluation.subject import Subject, engine_of
+from difflogic.config import picture_file
+from difflogic.config.choices import DRAWINGS
+from difflogic.config.schema import Config
+from difflogic.config.task import STARTS
+from difflogic.core import prng
+from difflogic.devices import cost
+from difflogic.engine import events
+from difflogic.engine.api import Engine
+from difflogic.errors import DataError, UsageError
+from difflogic.evaluation import rehearsal
+from difflogic.evaluation import subject as subjects
+from difflogic.evaluation.rollout import Bits, DamagePlan, evenly, play
+from difflogic.evaluation.subject import TrainedCircuit, engine_of
+from difflogic.model.statistics import census
+from difflogic.runs import film, plots
+from difflogic.system.cache import warn
+from difflogic.system.files import Output
 
 PICTURES = (".png", ".gif", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 KINDS = {".gif": "gif", ".apng": "apng", ".png": "png"}
-WHAT = ("rollout", "gates", "loss")
 FILM_FRAMES, STRIP_FRAMES = 200, 8
 """States shown where nobody says which."""
 
 
 @dataclass(frozen=True)
-class Scene:
+class RenderSpec:
     """A rollout to show; None is as the run was trained."""
 
     size: tuple[int, int] | None = None
     """Rows and columns."""
     steps: int | None = None
     start: str | None = None
-    """One of `difflogic.config.STARTS`, or a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or a picture."""
+    """One of `difflogic.config.task.STARTS`, or a .npy file of 0/1 `[H, W]` or `[H, W, C]`, or a picture."""
     seed: int | None = None
-    """Of a drawn start, fire masks and places of damage."""
+    """The seed of a drawn start, of fire masks and of places of damage."""
     fire_rate: float | None = None
     damage: DamagePlan | None = None
     periodic: bool | None = None
 
 
-def states(engine: Engine, subject: Subject, scene: Scene) -> tuple[Iterator[Bits], int]:
+def states(engine: Engine, subject: TrainedCircuit, scene: RenderSpec) -> tuple[Iterator[Bits], int]:
     """The states uint8 `[H, W, C]` of a scene, and its number of steps. Raises UsageErrors."""
     task = subject.config.task
-    config = worlds.resized(subject.config, *(scene.size or (task.height, task.width)))
+    config = rehearsal.resized(subject.config, *(scene.size or (task.height, task.width)))
     steps = task.steps if scene.steps is None else scene.steps
     seed = config.seed if scene.seed is None else scene.seed
-    start_key, play_key = prng.split(worlds.fresh_key(replace(config, seed=seed)))
+    start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
     start = _start(config, scene.start, start_key)
     fire_rate = config.train.fire_rate if scene.fire_rate is None else scene.fire_rate
     circuit = subject.circuit
@@ -68,12 +74,12 @@ def _first(batches: Iterator[Bits]) -> Iterator[Bits]:
 
 def _start(config: Config, start: str | None, key: prng.Key) -> Bits:
     if start is None or start == config.task.start:
-        return np.asarray(worlds.fresh(config, 1, key)[0])
+        return np.asarray(rehearsal.fresh_starts(config, 1, key)[0])
     if start == "picture":
         raise UsageError("The run has no start picture of its own: name a file, say --start start.png.")
     shape = (config.task.height, config.task.width, config.model.channels)
     if start in ("random", "boards"):
-        return np.asarray(starts.draw("random", key, (1, *shape), None)[0])
+        return np.asarray(events.draw_starts("random", key, (1, *shape), None)[0])
     grid = np.zeros(shape, dtype=np.uint8)
     if start == "seed":
         grid[shape[0] // 2, shape[1] // 2] = 1
@@ -83,7 +89,7 @@ def _start(config: Config, start: str | None, key: prng.Key) -> Bits:
 
 
 def _place(grid: Bits, bits: Bits, name: str) -> None:
-    """In the middle, in the first channels."""
+    """Put the bits into the middle of the grid, in its first channels."""
     height, width, channels = bits.shape
     if height > grid.shape[0] or width > grid.shape[1] or channels > grid.shape[2]:
         raise DataError(
@@ -123,10 +129,10 @@ def _seen(state: Bits, channels: Channels, loss_channels: int) -> npt.NDArray[np
     if channels == "all":
         return film.tiles(state)
     if channels == "loss":
-        return pictures.colors(state[..., :loss_channels])
+        return plots.colors(state[..., :loss_channels])
     if not 0 <= channels < state.shape[-1]:
         raise UsageError(f"There is no channel {channels}: a cell has channels 0 to {state.shape[-1] - 1}.")
-    return pictures.colors(state[..., channels : channels + 1])
+    return plots.colors(state[..., channels : channels + 1])
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,7 @@ def render(
     run: Path | str,
     out: Path | str,
     what: str = "rollout",
-    scene: Scene | None = None,
+    scene: RenderSpec | None = None,
     look: Look | None = None,
     engine: Engine | None = None,
     member: int | None = None,
@@ -154,27 +160,33 @@ def render(
     """Write `out` and return its size in bytes: a `rollout`, its `gates`, or its `loss` curves.
 
     The ending of `out` decides: .gif and .apng move, .png is a strip of steps. A rollout is computed on `engine`, by
-    default the one that the run was on. Raises UsageError for what cannot be shown, or where `out` exists and
+    default as `engine_of` finds. Raises UsageError for what cannot be shown, or where `out` exists and
     `force` is not set, CheckpointError where the run in a folder or checkpoint file has no usable, trained circuit.
     """
-    out = Path(out)
-    kind = kind_of(out, what)
-    check_free(out, force)
+    kind = kind_of(Path(out), what)
+    output = Output(Path(out), force)
     subject = subjects.load(Path(run), member)
     if what == "gates":
-        data = pictures.gates_png(census(subject.circuit), f"{subject.title}: gates by layer")
+        data = plots.gates_png(census(subject.circuit), f"{subject.title}: gates by layer")
     elif what == "loss":
         data = _loss_picture(subject)
     else:
-        data = rollout_picture(engine or engine_of(subject), subject, scene or Scene(), look or Look(), kind)
-    write(out, data, force)
+        data = rollout_picture(engine or engine_of(subject), subject, scene or RenderSpec(), look or Look(), kind)
+    output.write(data)
     return len(data)
 
 
-def rollout_picture(engine: Engine, subject: Subject, scene: Scene, look: Look, kind: str) -> bytes:
-    """A `gif`, an `apng`, or a strip as `png`. Raises UsageErrors."""
-    played, steps = states(engine, subject, scene)
+def rollout_picture(engine: Engine, subject: TrainedCircuit, scene: RenderSpec, look: Look, kind: str) -> bytes:
+    """A `gif`, an `apng`, or a strip as `png`. Raises UsageErrors, and LimitError for what memory does not hold."""
+    task = subject.config.task
+    steps = task.steps if scene.steps is None else scene.steps
     shown = _shown(look.steps, steps, kind)
+    height, width = scene.size or (task.height, task.width)
+    colours = 3 * (subject.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
+    long = cost.check_rollout(subject.config.model, height * width, steps, len(shown) * colours)
+    if long is not None:
+        warn(long)
+    played, _ = states(engine, subject, scene)
     wanted, loss_channels = set(shown), subject.config.task.loss_channels
     frames = [_seen(state, look.channels, loss_channels) for step, state in enumerate(played) if step in wanted]
     if kind == "png":
@@ -191,37 +203,18 @@ def _shown(asked: Sequence[int] | None, steps: int, kind: str) -> list[int]:
     return sorted(set(asked))
 
 
-def _loss_picture(subject: Subject) -> bytes:
+def _loss_picture(subject: TrainedCircuit) -> bytes:
     if not subject.rows:
         raise UsageError(f"There are no metrics beside {subject.path}: name a run folder with metrics.jsonl.")
-    return pictures.loss_png(subject.rows, subject.title)
+    return plots.loss_png(subject.rows, subject.config, subject.title)
 
 
 def kind_of(path: Path, what: str) -> str:
     """By the file's ending. Raises UsageError for one that is unknown, or does not suit `what`."""
     kind = KINDS.get(path.suffix.lower())
-    if what not in WHAT:
-        raise UsageError(f"There is no picture {what!r}: expected {', '.join(WHAT)}.")
+    if what not in DRAWINGS:
+        raise UsageError(f"There is no picture {what!r}: expected {', '.join(DRAWINGS)}.")
     expected = ", ".join(KINDS) if what == "rollout" else ".png"
     if kind is None or (what != "rollout" and kind != "png"):
         raise UsageError(f"The ending of {path} says what to write: for {what} expected {expected}.")
     return kind
-
-
-def write(path: Path, data: bytes, force: bool) -> None:
-    """The whole file or nothing. Raises UsageError where it exists and may not be replaced, or cannot be written."""
-    check_free(path, force)
-    try:
-        files.write_atomically(path, data)
-    except OSError as error:
-        raise DifflogicError(f"Cannot write {path}: {error.strerror or error}.") from error
-
-
-def check_free(path: Path, force: bool) -> None:
-    """Raises UsageError where `path` must not or cannot be written, before any work is done for it."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: name a file in it.")
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists already: choose another name, or replace it with --force.")
-    if not path.parent.is_dir():
-        raise UsageError(f"There is no folder {path.parent} to write {path.name} to.")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import difflogic
-from difflogic.train import film, pictures
-from difflogic.train.evaluation.evaluate import Evaluation
-from difflogic.train.evaluation.measure import Measure
+from difflogic.evaluation.evaluate import Evaluation
+from difflogic.evaluation.measure import Film
+from difflogic.runs import film, plots
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -28,9 +29,13 @@ def to_html(evaluation: Evaluation) -> str:
         facts=_facts(evaluation),
         evaluation=evaluation,
         version=difflogic.__version__,
-        shown=[(each, _film(each), _curve(each)) for each in evaluation.measures if each.film is not None],
-        loss=_base64(pictures.loss_png(subject.rows, "losses")) if subject.rows else "",
-        gates=_base64(pictures.gates_png(evaluation.layers, "gates by layer")),
+        shown=[
+            (each, _film(each.film), _curve(each.curve, each.film))
+            for each in evaluation.measures
+            if each.film is not None
+        ],
+        loss=_base64(plots.loss_png(subject.rows, subject.config, "losses")) if subject.rows else "",
+        gates=_base64(plots.gates_png(evaluation.layers, "gates by layer")),
         config=subject.config.to_toml(),
     )
 
@@ -39,7 +44,7 @@ def to_html(evaluation: Evaluation) -> str:
 def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("difflogic.train.evaluation", "")
+    loader = PackageLoader("difflogic.evaluation", "")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     return environment.get_template("report.html")
 
@@ -53,21 +58,19 @@ def _facts(evaluation: Evaluation) -> str:
     )
 
 
-def _film(measure: Measure) -> str:
+def _film(shots: Film) -> str:
     """A pixel a cell: the browser enlarges it, sharply."""
-    assert measure.film is not None
-    return _base64(film.animation(pictures.colors(measure.film.frames), "gif", scale=1))
+    return _base64(film.animation(plots.colors(shots.frames), "gif", scale=1))
 
 
-def _curve(measure: Measure) -> str:
-    if len(measure.curve) < 2 or not any(measure.curve):
+def _curve(wrong: Sequence[float], shots: Film) -> str:
+    if len(wrong) < 2 or not any(wrong):
         return ""
-    count = len(measure.curve)
+    count = len(wrong)
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
-    assert measure.film is not None
-    step = measure.film.steps[-1] / (count - 1)
-    curve = np.array(measure.curve)[shown].tolist()
-    return _base64(pictures.curve_png(curve, (shown * step).tolist(), "wrong values"))
+    step = shots.steps[-1] / (count - 1)
+    curve = np.array(wrong)[shown].tolist()
+    return _base64(plots.curve_png(curve, (shown * step).tolist(), "wrong values"))
 
 
 def _base64(data: bytes) -> str:

@@ -15,11 +15,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng
-from difflogic.batch import check_grids
-from difflogic.circuit import Circuit
-from difflogic.damage import Damage, draw_corners
-from difflogic.engine import Engine, Floats
+from difflogic.core import prng
+from difflogic.engine.api import Engine
+from difflogic.engine.batch import check_grids
+from difflogic.engine.events import Damage, draw_corners
+from difflogic.engine.job import Floats
+from difflogic.model.circuit import Circuit
 
 Bits = npt.NDArray[np.uint8]
 

@@ -6,30 +6,38 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from difflogic import checkpoint
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import Engine
-from difflogic.errors import CheckpointError, RunFolderError, UsageError
-from difflogic.train import manifest, placement
-from difflogic.train.journal import Row, last_evaluated, read_rows
+from difflogic.config.schema import Config
+from difflogic.devices import open as placement
+from difflogic.engine.api import Engine
+from difflogic.errors import CheckpointError, RunFolderError
+from difflogic.model.circuit import Circuit
+from difflogic.runs import chosen, manifest
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.journal import Row, last_evaluated, read_rows
+from difflogic.system.brief import brief
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
-    """One model of a run as its checkpoint holds it."""
+class TrainedCircuit:
+    """One model of a run: the best, unless another is asked for."""
 
     path: Path
     """The run folder, or the checkpoint file that was named."""
     config: Config
-    """With the model's own seed."""
+    """The configuration, with the model's own seed."""
     circuit: Circuit
-    """With the trained logits."""
+    """The circuit, with the trained logits."""
     epoch: int
     rows: Sequence[Row]
-    """Its metrics up to that epoch; none where only a checkpoint file was named."""
+    """The run's metrics; none where only a checkpoint file was named."""
     members: int = 1
     """Models of the run; more than one in a population."""
+    best: ModelState | None = None
+    """The state of the model, where it is the best that the run kept."""
+    told: str = ""
+    """Which circuit of the run it is, in one sentence."""
+
+    __repr__ = brief
 
     @property
     def folder(self) -> Path | None:
@@ -43,8 +51,8 @@ class Subject:
 
     @property
     def judged(self) -> Row | None:
-        """The row of the last evaluation on the probes."""
-        return last_evaluated(self.rows)
+        """The row of its evaluation on the probes, or of the last one before that."""
+        return last_evaluated(self.rows[: self.epoch])
 
     @property
     def title(self) -> str:
@@ -52,44 +60,34 @@ class Subject:
         return f"{self.config.name}, seed {self.config.seed}{which}, after epoch {self.epoch}"
 
 
-def load(path: Path, member: int | None = None) -> Subject:
-    """The model in a run folder or checkpoint file: of a population the best, or the one counted `member` from 1.
+def load(path: Path, member: int | None = None) -> TrainedCircuit:
+    """What `difflogic.runs.chosen` takes of a run: its best circuit, or the last of the model counted `member` from 1.
 
     Raises CheckpointError where there is no usable or no trained checkpoint, UsageError for a member that is not
     there, RunFolderError where the metrics cannot be read.
     """
-    path = Path(path)
-    found = checkpoint.read(path)
-    index = _index(path, member, found.leader, found.seeds)
-    chosen = found.members[index]
+    found = chosen.load(path, member)
     if found.epoch == 0:
         raise CheckpointError(
             f"The run in {path} has no trained circuit yet: its checkpoint is of epoch 0. Train it first."
         )
     try:
-        rows = read_rows(path, found.seeds)[index] if path.is_dir() else []
+        rows = read_rows(found.path, found.seeds)[found.index] if found.path.is_dir() else []
     except OSError as error:
         raise RunFolderError(f"Cannot read the metrics in {path}: {error.strerror or error}.") from error
-    return Subject(
-        path=path,
-        config=chosen.config,
-        circuit=chosen.circuit,
+    return TrainedCircuit(
+        path=found.path,
+        config=found.config,
+        circuit=found.circuit,
         epoch=found.epoch,
-        rows=rows[: found.epoch],
-        members=len(found.members),
+        rows=rows[: max(found.last, found.epoch)],
+        members=len(found.seeds),
+        best=found.best,
+        told=found.told,
     )
 
 
-def _index(path: Path, member: int | None, leader: int, seeds: Sequence[int]) -> int:
-    if member is None:
-        return leader
-    if not 1 <= member <= len(seeds):
-        range_ = f"1 to {len(seeds)}, of seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else "1 alone"
-        raise UsageError(f"There is no member {member} in {path}: it has {range_}.")
-    return member - 1
-
-
-def engine_of(subject: Subject) -> Engine:
-    """The engine that a run was on; another where that one is not here now, as for a resumed run."""
+def engine_of(subject: TrainedCircuit) -> Engine:
+    """Where a run's circuit is tested: hard rollouts are exact everywhere, so that only speed decides."""
     folder = subject.path if subject.folder else subject.path.parent
-    return placement.place_again(manifest.last_engine(manifest.read(folder)), trusted=True).engine
+    return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from difflogic import rules
-from difflogic.config import TaskConfig
-from difflogic.train.evaluation import worlds
-from difflogic.train.evaluation.lab import Lab
-from difflogic.train.evaluation.measure import Measure, in_words
-from difflogic.train.evaluation.rollout import Bits, DamagePlan
+from difflogic.config.task import TaskConfig
+from difflogic.core import rules
+from difflogic.evaluation import rehearsal
+from difflogic.evaluation.measure import Measure, in_words
+from difflogic.evaluation.rehearsal import EvaluationContext
+from difflogic.evaluation.rollout import Bits, DamagePlan
 
 FAULT_SIDE = 20
 """Cells a side of the paper's damage; on a grid smaller than 40x40, half the grid."""
@@ -27,17 +27,17 @@ RULE_SIDE, RULE_GENERATIONS = 64, 100
 QUICKER = 10
 """A quick evaluation takes so many times fewer steps in the two long tests."""
 
-Test = Callable[[Lab], Measure | None]
+Test = Callable[[EvaluationContext], Measure | None]
 
 
-def training(lab: Lab) -> Measure | None:
+def training(context: EvaluationContext) -> Measure | None:
     """When the hard circuit was first exact on the probes, by the metrics."""
-    judged, first, paper = lab.subject.judged, lab.subject.first_solved, lab.paper.solved_at
+    judged, first, paper = context.subject.judged, context.subject.first_solved, context.paper.solved_at
     if judged is None or judged.hard_loss is None:
         return None
-    interval = lab.config.train.eval_interval
+    interval = context.config.train.eval_interval
     text = "not yet" if first is None else f"epoch {first} (judged every {interval})"
-    values: dict[str, float] = {"epoch": lab.subject.epoch, "hard_loss": judged.hard_loss}
+    values: dict[str, float] = {"epoch": context.subject.epoch, "hard_loss": judged.hard_loss}
     values |= {"soft_loss": judged.soft_loss} if math.isfinite(judged.soft_loss) else {}
     values |= {} if first is None else {"first_solved": first}
     return Measure("training", "training: first hard loss 0 on the probes", text, values, _epoch(paper))
@@ -47,31 +47,31 @@ def _epoch(number: int | None) -> str:
     return "" if number is None else f"epoch {number}"
 
 
-def accuracy(lab: Lab) -> Measure | None:
+def accuracy(context: EvaluationContext) -> Measure | None:
     """On fresh starts after T steps, without damage: hard, soft, and the gap between them."""
-    if not lab.fixed_target:
+    if not context.fixed_target:
         return None
-    steps = lab.own.task.steps
-    title = f"{_starts(lab)}, after T = {steps} steps"
-    found = Measure.of("accuracy", title, lab.draws(steps, test=100))
-    hard, soft = found.values["wrong"] / found.values["samples"], lab.soft_loss(test=100)
+    steps = context.own.task.steps
+    title = f"{_starts(context)}, after T = {steps} steps"
+    found = Measure.of("accuracy", title, context.draws(steps, test=100))
+    hard, soft = found.values["wrong"] / found.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
     return replace(
         found, values=found.values | values, text=f"{found.text}; soft loss {soft:.3g}, hard {hard:.3g} each"
     )
 
 
-def _starts(lab: Lab) -> str:
-    return f"{lab.starts} fresh starts" if lab.draws_starts else "its one start"
+def _starts(context: EvaluationContext) -> str:
+    return f"{context.starts} fresh starts" if context.draws_starts else "its one start"
 
 
-def damaged_as_trained(lab: Lab) -> Measure | None:
+def damaged_as_trained(context: EvaluationContext) -> Measure | None:
     """After T steps with the damage of the training."""
-    task = lab.config.task
-    if not task.damage_side or not lab.fixed_target:
+    task = context.config.task
+    if not task.damage_side or not context.fixed_target:
         return None
     damage = DamagePlan(task.damage_side, task.damage_steps, "random")
-    record = lab.watch(lab.own, task.steps, test=200, damage=damage, samples=lab.starts)
+    record = context.watch(context.own, task.steps, test=200, damage=damage, samples=context.starts)
     title = f"{_square(damage)} zeroed at step {', '.join(map(str, task.damage_steps))}, as trained"
     return Measure.of("damaged-as-trained", title, [record])
 
@@ -80,30 +80,31 @@ def _square(damage: DamagePlan) -> str:
     return f"{damage.side}x{damage.side} square"
 
 
-def neighbourhoods(lab: Lab) -> Measure | None:
+def neighbourhoods(context: EvaluationContext) -> Measure | None:
     """A rule on each of its 512 neighbourhoods: the middle cell of every 3x3 board, after one step."""
-    task = lab.config.task
-    if lab.fixed_target or task.steps != 1:
+    task = context.config.task
+    if context.fixed_target or task.steps != 1:
         return None
-    boards = worlds.fresh(worlds.resized(lab.config, 3, 3), rules.ENTRIES, lab.keys(300)[0])
+    boards = rehearsal.fresh_starts(rehearsal.resized(context.config, 3, 3), rules.ENTRIES, context.keys(300)[0])
     boards[..., 0] = rules.patches().reshape(-1, 3, 3)
-    after = lab.engine.rollout(lab.subject.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
+    after = context.engine.rollout(context.subject.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
     right = int(np.count_nonzero(after == rules.table(task.rule)))
     text = f"{right} of {rules.ENTRIES} right"
     values: dict[str, float] = {"right": right, "entries": rules.ENTRIES}
-    return Measure("neighbourhoods", "neighbourhoods of the rule", text, values, "512 of 512", right == rules.ENTRIES)
+    found = Measure("neighbourhoods", "neighbourhoods of the rule", text, values)
+    return replace(found, paper="512 of 512", met=right == rules.ENTRIES) if context.paper.exact else found
 
 
-def generations(lab: Lab) -> Measure | None:
+def generations(context: EvaluationContext) -> Measure | None:
     """A rule beside itself: noise on a large grid, generation after generation."""
-    task = lab.config.task
-    if lab.fixed_target or lab.config.model.channels > 1 or lab.config.train.asynchronous:
+    task = context.config.task
+    if context.fixed_target or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
-    config = worlds.resized(lab.config, RULE_SIDE, RULE_SIDE)
-    count = RULE_GENERATIONS // QUICKER if lab.quick else RULE_GENERATIONS
-    start = worlds.fresh(config, 1, lab.keys(301)[0])
-    history = _generations(rules.table(task.rule), start[0], lab.config.model.periodic, task.steps)
-    record = lab.watch(config, count * task.steps, test=301, targets=history, start=start)
+    config = rehearsal.resized(context.config, RULE_SIDE, RULE_SIDE)
+    count = RULE_GENERATIONS // QUICKER if context.quick else RULE_GENERATIONS
+    start = rehearsal.fresh_starts(config, 1, context.keys(301)[0])
+    history = _generations(rules.table(task.rule), start[0], context.config.model.periodic, task.steps)
+    record = context.watch(config, count * task.steps, test=301, targets=history, start=start)
     return Measure.of("generations", f"{RULE_SIDE}x{RULE_SIDE} cells of noise, after {count} generations", [record])
 
 
@@ -118,12 +119,12 @@ def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterat
 def persistence(factor: int) -> Test:
     """The target is there after T steps; is it still there later?"""
 
-    def test(lab: Lab) -> Measure | None:
-        if not lab.fixed_target:
+    def test(context: EvaluationContext) -> Measure | None:
+        if not context.fixed_target:
             return None
-        steps = factor * lab.own.task.steps
+        steps = factor * context.own.task.steps
         return Measure.of(
-            f"persistence-{factor}t", f"still there after {factor}T = {steps} steps", lab.draws(steps, 100)
+            f"persistence-{factor}t", f"still there after {factor}T = {steps} steps", context.draws(steps, 100)
         )
 
     return test
@@ -132,40 +133,40 @@ def persistence(factor: int) -> Test:
 def larger_grid(factor: int) -> Test:
     """A board on a larger grid for as many times as many steps; a picture grows in the middle of it, in T."""
 
-    def test(lab: Lab) -> Measure | None:
-        task = lab.config.task
-        if not worlds.knows_larger_grids(task):
+    def test(context: EvaluationContext) -> Measure | None:
+        task = context.config.task
+        if not rehearsal.knows_larger_grids(task):
             return None
-        board, config = task.target == "checkerboard", lab.larger(factor)
+        board, config = task.target == "checkerboard", context.larger(factor)
         steps = factor * task.steps if board else task.steps
-        record = lab.watch(config, steps, test=400 + factor)
+        record = context.watch(config, steps, test=400 + factor)
         title = f"{_grid(config.task)} (sides {factor} times as long), after {steps} steps"
-        return Measure.of(f"larger-grid-{factor}x", title, [record], board and factor == 4 and lab.paper.exact)
+        return Measure.of(f"larger-grid-{factor}x", title, [record], board and factor == 4 and context.paper.exact)
 
     return test
 
 
-def other_timing(lab: Lab) -> Measure | None:
+def other_timing(context: EvaluationContext) -> Measure | None:
     """A synchronous rule with cells that fire at random, an asynchronous one with all cells in step."""
-    if not lab.fixed_target:
+    if not context.fixed_target:
         return None
-    steps = 4 * lab.own.task.steps
-    if lab.config.train.asynchronous:
+    steps = 4 * context.own.task.steps
+    if context.config.train.asynchronous:
         return Measure.of(
-            "synchronous", f"all cells in step, after {steps} steps", lab.draws(steps, 500, fire_rate=1.0)
+            "synchronous", f"all cells in step, after {steps} steps", context.draws(steps, 500, fire_rate=1.0)
         )
-    rate = lab.asynchronous_rate
+    rate = context.asynchronous_rate
     title = f"asynchronous, fire rate {rate:g}, after {steps} steps"
-    return Measure.of("asynchronous", title, lab.draws(steps, 500, fire_rate=rate))
+    return Measure.of("asynchronous", title, context.draws(steps, 500, fire_rate=rate))
 
 
-def fault_tolerance(lab: Lab) -> Measure | None:
+def fault_tolerance(context: EvaluationContext) -> Measure | None:
     """A square in the middle of a large grid is zeroed after every step: what of the rest?"""
-    if lab.config.task.target != "checkerboard":
+    if context.config.task.target != "checkerboard":
         return None
-    config, steps = lab.larger(4), 4 * lab.config.task.steps
+    config, steps = context.larger(4), 4 * context.config.task.steps
     damage = DamagePlan(_fault_side(config.task), range(1, steps + 1))
-    record = lab.watch(config, steps, test=600, damage=damage)
+    record = context.watch(config, steps, test=600, damage=damage)
     outside = int(record.outside.sum())
     title = f"fault tolerance: {_grid(config.task)}, its middle {_square(damage)} zeroed after each of {steps} steps"
     found = Measure.of("fault-tolerance", title, [record], wrong_outside=outside)
@@ -173,19 +174,19 @@ def fault_tolerance(lab: Lab) -> Measure | None:
     return replace(found, text=f"outside the square: {rest}")
 
 
-def self_healing(lab: Lab) -> Measure | None:
+def self_healing(context: EvaluationContext) -> Measure | None:
     """A board is damaged in the first half of the time, a picture when it is there: are they whole in the end?"""
-    task = lab.config.task
-    if not lab.fixed_target:
+    task = context.config.task
+    if not context.fixed_target:
         return None
     board, steps = task.target == "checkerboard", 4 * task.steps
-    config = lab.larger(4) if board else lab.own
+    config = context.larger(4) if board else context.own
     times = range(1, steps // 2 + 1) if board else [task.steps]
     damage = DamagePlan(_fault_side(config.task), times)
-    record = lab.watch(config, steps, test=601, damage=damage)
+    record = context.watch(config, steps, test=601, damage=damage)
     when = f"after each of the first {steps // 2} steps" if board else f"after step {task.steps}"
     title = f"self-healing: {_grid(config.task)}, its middle {_square(damage)} zeroed {when}, at step {steps}"
-    found = Measure.of("self-healing", title, [record], board and lab.paper.exact)
+    found = Measure.of("self-healing", title, [record], board and context.paper.exact)
     if record.wrong[-1].any():
         return found
     healed = int(np.flatnonzero(record.wrong[:, 0])[-1]) + 1
@@ -196,18 +197,20 @@ def _fault_side(task: TaskConfig) -> int:
     return min(FAULT_SIDE, task.height // 2, task.width // 2)
 
 
-def robustness(lab: Lab) -> Measure | None:
+def robustness(context: EvaluationContext) -> Measure | None:
     """Thousands of asynchronous steps with damage after each: the mean error, taken when the damage is done.
 
     The paper's figure is of one trial. Ours is the mean over several, with their standard deviation: within two of
     them a worse figure says nothing, so it is not called worse.
     """
-    if lab.config.task.target != "checkerboard":
+    if context.config.task.target != "checkerboard":
         return None
-    config = worlds.resized(lab.config, ROBUST_SIDE, ROBUST_SIDE)
-    steps = ROBUST_STEPS // QUICKER if lab.quick else ROBUST_STEPS
+    config = rehearsal.resized(context.config, ROBUST_SIDE, ROBUST_SIDE)
+    steps = ROBUST_STEPS // QUICKER if context.quick else ROBUST_STEPS
     damage = DamagePlan(ROBUST_DAMAGE, range(1, steps + 1), "random")
-    record = lab.watch(config, steps, test=700, fire_rate=lab.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS)
+    record = context.watch(
+        config, steps, test=700, fire_rate=context.asynchronous_rate, damage=damage, samples=ROBUST_TRIALS
+    )
     errors = record.wrong[1:]
     trials = errors.mean(axis=0)
     mean, spread, worst = float(trials.mean()), float(trials.std(ddof=1)), int(errors.max())
@@ -216,7 +219,7 @@ def robustness(lab: Lab) -> Measure | None:
     )
     found = Measure.of("robustness", title, [record], mean_error=mean, trial_deviation=spread, worst_error=worst)
     text = f"mean error {mean:.1f} of {record.values}, {len(trials)} trials ± {spread:.1f}"
-    paper = None if lab.quick else lab.paper.robustness
+    paper = None if context.quick else context.paper.robustness
     if paper is None:
         return replace(found, text=text)
     met = True if mean <= paper else False if mean > paper + 2 * spread else None
@@ -242,4 +245,4 @@ TESTS: tuple[Test, ...] = (
     self_healing,
     robustness,
 )
-"""In the order in which they are shown."""
+"""All tests, in the order in which they are shown."""

@@ -7,7 +7,6 @@ every WebGPU implementation grants, so that a kernel that outgrows it fails here
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +31,7 @@ PORTABLE_LIMITS = {
 
 NO_ADAPTER = (
     "No GPU adapter was found: install a Vulkan driver (on Debian or Ubuntu the package "
-    "mesa-vulkan-drivers brings a software one), or use --engine reference."
+    "mesa-vulkan-drivers brings a software one), or use --engine cpu."
 )
 
 
@@ -59,14 +58,6 @@ class Adapter:
     def granted_limits(self, wanted: dict[str, int] | None = None) -> dict[str, int]:
         """The smaller of the adapter's and the portable (or the wanted) limits: what a device is asked for."""
         return {name: min(self.limits[name], value) for name, value in (PORTABLE_LIMITS | (wanted or {})).items()}
-
-    @property
-    def limits_loops(self) -> bool:
-        """True for lavapipe of Mesa before 25, which cuts long loops short without an error."""
-        if "llvmpipe" not in self.name.lower():
-            return False
-        version = re.search(r"Mesa (\d+)", self.driver)
-        return version is None or int(version.group(1)) < 25
 
 
 @functools.cache
@@ -137,7 +128,7 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
     except RuntimeError as error:
         raise NoAdapterError(
             f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
-            "(difflogic devices lists them), or --engine reference."
+            "(difflogic devices lists them), or --engine cpu."
         ) from error
 
 

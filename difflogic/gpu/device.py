@@ -1,23 +1,41 @@
-"""One open device: pipelines made once per schedule, buffers, bind groups, and what crossed the bus."""
+"""One open device: pipelines made once per launch configuration, buffers, bind groups, and what crossed the bus."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.engine import EngineInfo
+from difflogic.engine.api import EngineInfo
 from difflogic.errors import KernelError, LimitError
 from difflogic.gpu.adapter import Adapter, first_line, open_device
-from difflogic.gpu.kernels import KERNELS, KernelSpec
-from difflogic.gpu.ledger import TransferLedger
-from difflogic.gpu.plan import Schedule, constants_of
+from difflogic.gpu.kernels import KERNELS, Binding
+from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.shaders import Source, load_source
 
 _LAYOUT_TYPE = {"uniform": "uniform", "read": "read-only-storage", "read_write": "storage"}
 _COMPUTE = 4  # GPUShaderStage.COMPUTE
+
+
+@dataclass
+class TransferLedger:
+    """Every byte that crosses between host and device, counted by purpose.
+
+    `uploaded["circuit"]` is the number of bytes sent for that purpose so far; `downloaded` likewise.
+    """
+
+    uploaded: Counter[str] = field(default_factory=Counter)
+    downloaded: Counter[str] = field(default_factory=Counter)
+
+    def upload(self, purpose: str, count: int) -> None:
+        self.uploaded[purpose] += count
+
+    def download(self, purpose: str, count: int) -> None:
+        self.downloaded[purpose] += count
 
 
 class Device:
@@ -29,14 +47,12 @@ class Device:
         self.limits: dict[str, int] = dict(self.handle.limits)
         self.queue = self.handle.queue
         self.ledger = TransferLedger()
-        self.max_memory: int | None = None
-        """Bytes of storage buffers that one piece of work may take; None: what is fair, see `plan.KEEP_BYTES`."""
         self._pipelines: dict[tuple[str, tuple[int, ...]], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
 
-    def info(self, schedule: Schedule) -> EngineInfo:
-        """What to print and keep about this device running under `schedule`."""
+    def info(self, launch: LaunchConfig) -> EngineInfo:
+        """What to print and keep about this device running under `launch`."""
         adapter = self.adapter
         return EngineInfo(
             engine="gpu",
@@ -45,19 +61,21 @@ class Device:
             backend=adapter.backend,
             driver=adapter.driver,
             software=adapter.software,
-            variant=asdict(schedule),
+            variant=launch.written(),
         )
 
-    def pipeline(self, kernel: str, schedule: Schedule, half: bool = False, trees: bool = False) -> Any:
-        """The compute pipeline of a kernel, compiled the first time: one for all schedules that it runs alike under.
+    def pipeline(self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False) -> Any:
+        """The compute pipeline of a kernel, compiled the first time: one for all that it runs alike under.
 
         `half`: see Shape; `trees`: see Plan. Raises KernelError.
         """
         spec = KERNELS[kernel]
-        constants = constants_of(spec, schedule, half, trees)
+        constants = spec.constants(launch, half, trees)
         key = (kernel, tuple(constants.values()))
         if key not in self._pipelines:
-            layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self.layout(spec)])
+            layout = self.handle.create_pipeline_layout(
+                label=kernel, bind_group_layouts=[self.layout(kernel, spec.bindings)]
+            )
             self._pipelines[key] = self.handle.create_compute_pipeline(
                 label=kernel,
                 layout=layout,
@@ -83,14 +101,14 @@ class Device:
         except wgpu.GPUError as error:
             raise KernelError(f"The shader {source.name} does not compile: {source.locate(str(error))}") from error
 
-    def layout(self, spec: KernelSpec) -> Any:
-        if spec.name not in self._layouts:
+    def layout(self, kernel: str, bindings: Sequence[Binding]) -> Any:
+        if kernel not in self._layouts:
             entries = [
                 {"binding": number, "visibility": _COMPUTE, "buffer": {"type": _LAYOUT_TYPE[binding.access]}}
-                for number, binding in enumerate(spec.bindings)
+                for number, binding in enumerate(bindings)
             ]
-            self._layouts[spec.name] = self.handle.create_bind_group_layout(label=spec.name, entries=entries)
-        return self._layouts[spec.name]
+            self._layouts[kernel] = self.handle.create_bind_group_layout(label=kernel, entries=entries)
+        return self._layouts[kernel]
 
     def bind(self, kernel: str, buffers: dict[str, Any]) -> Any:
         """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
@@ -100,7 +118,7 @@ class Device:
             given = buffers[binding.name]
             buffer, offset, size = given if isinstance(given, tuple) else (given, 0, given.size)
             entries.append({"binding": number, "resource": {"buffer": buffer, "offset": offset, "size": size}})
-        return self.handle.create_bind_group(label=kernel, layout=self.layout(spec), entries=entries)
+        return self.handle.create_bind_group(label=kernel, layout=self.layout(kernel, spec.bindings), entries=entries)
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
         """A zeroed buffer on the device. Raises LimitError where the device is out of memory."""

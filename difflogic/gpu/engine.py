@@ -2,54 +2,51 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import bits
-from difflogic import control as c
-from difflogic.batch import Batch, Mode, check_course, check_grids
-from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.damage import Damage
-from difflogic.engine import (
-    Floats,
-    Job,
-    OptimizerState,
-    TrainState,
-)
-from difflogic.gpu import tuned
-from difflogic.gpu.adapter import select_adapter
+from difflogic.core import bits
+from difflogic.engine import control as c
+from difflogic.engine.api import Model
+from difflogic.engine.batch import Batch, Mode, check_course, check_grids
+from difflogic.engine.events import Damage
+from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
+from difflogic.engine.population import open_in_turn
+from difflogic.engine.shape import Hyper, Shape
+from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
-from difflogic.gpu.groups import GpuGroups
-from difflogic.gpu.model import GpuModel, corner_words, plan_for, plan_in_groups
-from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule, make_plan
-from difflogic.gpu.trees import wired
+from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
+from difflogic.gpu.model import GpuModel, corner_words, plan_in_groups
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import make_plan
+from difflogic.gpu.probes import open_checked
+from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
-from difflogic.layout import flat_layout
-from difflogic.shape import Hyper, Shape
+from difflogic.model.circuit import ArraysByNetwork, Circuit
+from difflogic.model.layout import flat_layout
 
 Array = npt.NDArray[Any]
 
 
 class GpuEngine:
-    """Implements `difflogic.engine.Engine` on one adapter."""
+    """Implements `difflogic.engine.api.Engine` on one adapter."""
 
-    def __init__(self, device: Device, schedule: Schedule | None = None) -> None:
+    def __init__(self, device: Device, launch: LaunchConfig | None = None) -> None:
         self.device = device
-        self._schedule = schedule
+        self._launch = launch
         kind = SOFTWARE if device.adapter.software else HARDWARE
-        self.info = device.info(schedule or kind[0])
+        self.info = device.info(launch or kind[0])
 
     @classmethod
-    def open(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:
-        """On the adapter of that index or name, else on the first. Raises NoAdapterError."""
-        return cls(Device(select_adapter(selector, require_hardware)))
-
-    def limit_memory(self, max_memory: int) -> None:
-        """Models opened from now on take at most so many bytes of device memory, or raise LimitError."""
-        self.device.max_memory = max_memory
+    def on(cls, selector: str | None = None, require_hardware: bool = False) -> GpuEngine:
+        """On the adapter of that index or name, else on the first. Raises DeviceError."""
+        return cls(open_checked(selector, require_hardware))
 
     def rollout(
         self,
@@ -68,7 +65,8 @@ class GpuEngine:
 
     def _soft(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
         steps = shape.steps
-        work = self._workspace(circuit, shape, masks, damage, training=False)
+        plan = self._plan(circuit, shape, masks is not None, training=False)
+        work = self._workspace(plan, masks, damage)
         self._upload_start(work, circuit, grid)
         work.submit([*work.coefficients, *work.forward])
         states = work.download_all("states", np.float32, "states")
@@ -78,15 +76,15 @@ class GpuEngine:
 
     def _hard(self, circuit: Circuit, shape: Shape, grid: Array, masks: Array | None, damage: Damage | None) -> Floats:
         steps = shape.steps
-        work = self._workspace(circuit, shape, masks, damage, training=False, probes=len(grid))
+        work = self._workspace(self._hard_plan(circuit, shape, masks is not None), masks, damage)
         work.upload("logits", circuit.flat_logits().astype(np.float32), "state")
-        work.upload(work.words(0), to_chunks(bits.pack(grid).T, work.plan.hard_chunks), "states")
+        work.upload(work.words(0), to_chunks(bits.pack_grids(grid).T, work.plan.hard_chunks), "states")
         work.submit([*work.coefficients, *work.hard_forward])
         words = work.download_all("words", np.uint32, "states")
         work.close()
         chunked = words.reshape(steps + 1, work.plan.hard_chunks, circuit.channels, 16)
         cells = work.plan.groups * shape.cells_per_grid
-        return bits.unpack(from_chunks(chunked, cells).swapaxes(-1, -2), grid.shape)
+        return bits.unpack_grids(from_chunks(chunked, cells).swapaxes(-1, -2), grid.shape)
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
         work = self._prepare(circuit, batch, Hyper())
@@ -109,60 +107,72 @@ class GpuEngine:
         work.close()
         return circuit.with_logits(logits), OptimizerState(mu, nu, step), {"soft_loss": loss, "skipped": skipped}
 
-    def open_model(self, job: Job, state: TrainState) -> GpuModel:
-        schedule = self._schedule or self._tuned(plan_for(self.device, [job]))
-        return GpuModel.from_cpu(self.device, [job], [state], schedule)
+    def open(
+        self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
+    ) -> Model:
+        """As many groups of models as one binding each can hold, as even as can be; one where that can hold all."""
+        groups, plan = plan_in_groups(self.device, jobs, self._launch, max_memory, reserved)
+        launch = self._launch or self._tuned(plan, groups, max_memory, reserved)
+        ends = [len(jobs) * group // groups for group in range(groups + 1)]
+        limits = launch, groups, max_memory, reserved
+        return open_in_turn(
+            [
+                partial(GpuModel.from_cpu, self.device, jobs[first:last], states[first:last], *limits)
+                for first, last in itertools.pairwise(ends)
+            ]
+        )
 
-    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> GpuModel | GpuGroups:
-        groups, plan = plan_in_groups(self.device, jobs, self._schedule)
-        schedule = self._schedule or self._tuned(plan, groups)
-        if groups > 1:
-            return GpuGroups.from_cpu(self.device, jobs, states, groups, schedule)
-        return GpuModel.from_cpu(self.device, jobs, states, schedule)
+    def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
+        groups, plan = plan_in_groups(self.device, jobs, self._launch, max_memory, reserved)
+        return groups * plan.total_bytes()
 
-    def _tuned(self, plan: Plan, groups: int = 1) -> Schedule | None:
+    def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
+        return self._hard_plan(circuit, Shape.of(circuit, grid, steps), asynchronous).total_bytes()
+
+    def _tuned(self, plan: Plan, groups: int, max_memory: int | None, reserved: int) -> LaunchConfig | None:
         """What `difflogic tune` stored on this adapter for this work, which is that of the largest of some groups."""
-        stored = tuned.lookup(self.device.adapter, self.device.limits, plan)
-        if stored is None or not plan.may_run(stored.schedule, self.device.max_memory, groups):
+        device = self.device
+        stored = tuning_cache.lookup(device.adapter, device.limits, plan)
+        limit = None if max_memory is None else max_memory - reserved
+        if stored is None or not plan.may_run(stored.launch, limit, groups):
             return None
-        return stored.schedule
+        return stored.launch
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target uploaded."""
         checked = batch.checked(circuit)
         shape = checked.shape
-        work = self._workspace(circuit, shape, checked.masks, checked.damage, hyper=hyper)
+        plan = self._plan(circuit, shape, checked.masks is not None)
+        work = self._workspace(plan, checked.masks, checked.damage, hyper)
         self._upload_start(work, circuit, checked.x)
         targets = checked.targets.reshape(-1, shape.loss_channels)
         work.upload("targets", to_chunks(targets, work.plan.chunks), "task")
         return work
 
-    def _workspace(
-        self,
-        circuit: Circuit,
-        shape: Shape,
-        masks: Array | None,
-        damage: Damage | None,
-        training: bool = True,
-        probes: int = 0,
-        hyper: Hyper | None = None,
-    ) -> Workspace:
-        device = self.device
-        asynchronous = masks is not None
-        plan = make_plan(
+    def _plan(self, circuit: Circuit, shape: Shape, asynchronous: bool, training: bool = True, probes: int = 0) -> Plan:
+        device, wirings = self.device, wired([flat_layout(circuit)])
+        return make_plan(
             device.adapter,
             device.limits,
-            wired([flat_layout(circuit)]),
+            wirings,
             shape,
             probes,
-            schedule=self._schedule,
+            launch=self._launch,
             training=training,
             asynchronous=asynchronous,
         )
+
+    def _hard_plan(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> Plan:
+        """Of hard rollouts: the samples are probes, and a soft batch, of which nothing is computed, takes little."""
+        return self._plan(circuit, replace(shape, batch=1), asynchronous, training=False, probes=shape.batch)
+
+    def _workspace(
+        self, plan: Plan, masks: Array | None, damage: Damage | None, hyper: Hyper | None = None
+    ) -> Workspace:
         # any rate below 1 makes the kernels read the masks; the masks themselves are given
-        work = Workspace(device, plan, hyper or Hyper(), 0.5 if asynchronous else 1.0)
+        work = Workspace(self.device, plan, hyper or Hyper(), 0.5 if plan.asynchronous else 1.0)
         if masks is not None:
-            work.upload("hard_masks" if probes else "masks", masks, "task")
+            work.upload("hard_masks" if plan.probes else "masks", masks, "task")
         if damage is not None:
             work.upload("corners", corner_words(damage.corners[None], plan), "task")
         return work

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import bits
-from difflogic import control as c
-from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.core import bits
+from difflogic.engine import control as c
+from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.engine.events import Hardening
+from difflogic.engine.job import Job, OptimizerState, TrainState
+from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch, encode
-from difflogic.gpu.pacing import SUBMIT_SECONDS
-from difflogic.gpu.plan import HISTORY, Plan, Schedule, Supply, make_plan
-from difflogic.gpu.trees import Wiring, wired
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import HISTORY, BatchSource, Plan
+from difflogic.gpu.planner import make_plan
+from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, encode
+from difflogic.gpu.wiring import Wiring, wired
 from difflogic.gpu.workspace import Workspace, to_chunks
-from difflogic.hardening import Hardening
-from difflogic.layout import flat_layout
-from difflogic.memory import physical_memory
-from difflogic.shape import Hyper, Shape
+from difflogic.model.layout import flat_layout
+from difflogic.system.memory import physical_memory
 
 Array = npt.NDArray[Any]
 
@@ -41,15 +43,12 @@ class _Submit:
 
 
 class GpuModel:
-    """Implements `difflogic.engine.PopulationModel`: M models share every dispatch (`workgroup_id.y`).
-
-    A `TrainingModel` too: `drain`, `evaluate` and `to_cpu` take a model's index, 0 for a single run.
-    """
+    """Implements `difflogic.engine.api.Model`: M models share every dispatch (`workgroup_id.y`)."""
 
     def __init__(self, device: Device, jobs: Sequence[Job], plan: Plan) -> None:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
-        self.info = device.info(plan.schedule)
+        self.info = device.info(plan.launch)
         train = config.train
         self.workspace = Workspace(device, plan, Hyper.of(train), train.fire_rate, Hardening.of(train))
         self._upload_task()
@@ -69,11 +68,13 @@ class GpuModel:
         device: Device,
         jobs: Sequence[Job],
         states: Sequence[TrainState],
-        schedule: Schedule | None = None,
+        launch: LaunchConfig | None = None,
         groups: int = 1,
+        max_memory: int | None = None,
+        reserved: int = 0,
     ) -> GpuModel:
-        """Models on the device, ready to train. Raises LimitError where they do not fit. `groups`: see `plan_for`."""
-        plan = plan_for(device, jobs, schedule, groups)
+        """Models on the device, ready to train. Raises LimitError where they do not fit. The rest: see `plan_for`."""
+        plan = plan_for(device, jobs, launch, groups, max_memory, reserved)
         try:
             model = cls(device, jobs, plan)
         except LimitError as error:
@@ -100,7 +101,7 @@ class GpuModel:
         workspace.upload("mu", np.stack([state.optimizer.mu for state in states]), "state")
         workspace.upload("nu", np.stack([state.optimizer.nu for state in states]), "state")
         workspace.upload("control", np.stack([_control_words(state) for state in states]), "state")
-        if self.plan.supply.pool:
+        if self.plan.batch_source.pool:
             workspace.upload("pool", np.stack([pool_words(state.pool) for state in states]), "state")
         workspace.submit(workspace.coefficients)
         self._epoch = states[0].epoch
@@ -113,10 +114,10 @@ class GpuModel:
         cells = plan.groups * plan.shape.cells_per_grid
         hard_targets = np.zeros((plan.models, cells, plan.shape.loss_channels), dtype=np.uint32)
         for model, job in enumerate(jobs):
-            of_probes = bits.pack(job.targets(job.probes)).T
+            of_probes = bits.pack_grids(job.targets(job.probes)).T
             hard_targets[model, : len(of_probes)] = of_probes
         workspace.upload("hard_targets", hard_targets, "task")
-        words = [to_chunks(bits.pack(job.probes).T, plan.hard_chunks) for job in jobs]
+        words = [to_chunks(bits.pack_grids(job.probes).T, plan.hard_chunks) for job in jobs]
         workspace.upload(workspace.words(0), np.stack(words), "task")
         masks = [job.probe_masks for job in jobs if job.probe_masks is not None]
         if masks:
@@ -145,14 +146,14 @@ class GpuModel:
 
         At most one submit is under way while the next is encoded.
         """
-        pacer = self.workspace.pacer
+        submit_queue = self.workspace.submit_queue
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
-            *before, last = [self.train_step * count] if count > 1 else pacer.pieces(self.train_step)
+            *before, last = [self.train_step * count] if count > 1 else submit_queue.pieces(self.train_step)
             if before:
                 self._collect()
             sent_at = time.perf_counter()
-            pacer.submit(before)
+            submit_queue.submit(before)
             encoder = encode(self.device, last)
             staging = self._staging[self._turn]
             self._copy_history(encoder, staging, count)
@@ -189,23 +190,17 @@ class GpuModel:
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))
-        self.workspace.pacer.learn(self.train_step, per_epoch)
+        self.workspace.submit_queue.learn(self.train_step, per_epoch)
 
-    def drain(self, model: int = 0) -> list[EpochMetrics]:
+    def drain(self) -> list[list[EpochMetrics]]:
         self._collect()
-        drained, self._waiting[model] = self._waiting[model], []
+        drained, self._waiting = self._waiting, [[] for _ in self._jobs]
         return drained
 
-    def drain_all(self) -> list[list[EpochMetrics]]:
-        return [self.drain(model) for model in range(self.plan.models)]
-
-    def max_epochs_per_call(self) -> int:
+    def epochs_per_call(self) -> int:
         return self._epochs_per_submit
 
-    def evaluate(self, model: int = 0) -> Evaluation:
-        return self.evaluate_all()[model]
-
-    def evaluate_all(self) -> list[Evaluation]:
+    def evaluate(self) -> list[Evaluation]:
         self._collect()
         return [self._evaluation(*each) for each in zip(self._jobs, self._counts(), strict=True)]
 
@@ -222,9 +217,9 @@ class GpuModel:
     def _counts(self) -> Array:
         """`[M, groups, 2]`: wrong values, and the bits of the samples with any."""
         counts = self.workspace.buffers["counts"]
-        pacer = self.workspace.pacer
-        *before, last = pacer.pieces(self.workspace.evaluation)
-        pacer.submit(before)
+        submit_queue = self.workspace.submit_queue
+        *before, last = submit_queue.pieces(self.workspace.evaluation)
+        submit_queue.submit(before)
         encoder = encode(self.device, last)
         encoder.copy_buffer_to_buffer(counts, 0, self._counts_staging, 0, counts.size)
         self.device.queue.submit([encoder.finish()])
@@ -233,10 +228,7 @@ class GpuModel:
 
     # state --------------------------------------------------------------------------------------------
 
-    def to_cpu(self, model: int = 0) -> TrainState:
-        return self.to_cpu_all()[model]
-
-    def to_cpu_all(self) -> list[TrainState]:
+    def states(self) -> list[TrainState]:
         self._collect()
         download = self.workspace.download
         shape = (self.plan.models, self.plan.layout.gates, 16)
@@ -247,14 +239,16 @@ class GpuModel:
     def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
         """Each model's, or None."""
         plan = self.plan
-        if not plan.supply.pool:
+        if not plan.batch_source.pool:
             return [None] * plan.models
         shape = plan.shape
-        words = self.workspace.download("pool", np.uint32, "checkpoint").reshape(plan.models, plan.supply.pool, -1)
+        words = self.workspace.download("pool", np.uint32, "checkpoint").reshape(
+            plan.models, plan.batch_source.pool, -1
+        )
         values = np.unpackbits(
             words.astype("<u4").view(np.uint8), axis=2, count=shape.cells_per_grid * shape.channels, bitorder="little"
         )
-        return list(values.reshape(plan.models, plan.supply.pool, shape.height, shape.width, shape.channels))
+        return list(values.reshape(plan.models, plan.batch_source.pool, shape.height, shape.width, shape.channels))
 
     def close(self) -> None:
         self._collect()
@@ -263,32 +257,49 @@ class GpuModel:
             staging.destroy()
 
 
-def plan_for(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None, groups: int = 1) -> Plan:
-    """The plan of these jobs, all of one shape, on a device; `groups`: so many such plans share its memory.
+def plan_for(
+    device: Device,
+    jobs: Sequence[Job],
+    launch: LaunchConfig | None = None,
+    groups: int = 1,
+    max_memory: int | None = None,
+    reserved: int = 0,
+) -> Plan:
+    """The plan of these jobs, all of one shape, on a device; `groups`: so many such plans share `max_memory`.
 
-    Raises LimitError where none fits; it says how many models would.
+    `reserved` bytes of that are left to rollouts beside them. Raises LimitError where none fits; it says how many
+    models would.
     """
     wirings = wired([flat_layout(job.circuit) for job in jobs])
+    make = partial(_plan, device, jobs[0], launch=launch, max_memory=max_memory, reserved=reserved)
     try:
-        return _plan(device, jobs[0], wirings, schedule, device.max_memory, groups)
+        return make(wirings, groups=groups)
     except LimitError as error:
-        raise _refusal(error, _most(device, jobs[0], wirings, schedule, device.max_memory), len(jobs)) from error
+        raise _refusal(error, _most(make, wirings), len(jobs)) from error
 
 
-def plan_in_groups(device: Device, jobs: Sequence[Job], schedule: Schedule | None = None) -> tuple[int, Plan]:
+def plan_in_groups(
+    device: Device,
+    jobs: Sequence[Job],
+    launch: LaunchConfig | None = None,
+    max_memory: int | None = None,
+    reserved: int = 0,
+) -> tuple[int, Plan]:
     """In how many groups, one after another, these jobs are trained, as few as can be; and the largest one's plan.
 
-    Raises LimitError where all groups together do not fit; it says how many models would.
+    The limits are those of `plan_for`. Raises LimitError where all groups together do not fit; it says how many models
+    would.
     """
     wirings = wired([flat_layout(job.circuit) for job in jobs])
-    bound = _most(device, jobs[0], wirings, schedule, None)
+    bound = _most(partial(_plan, device, jobs[0], launch=launch), wirings)
     groups = -(-len(jobs) // bound) if bound else 1
     size = -(-len(jobs) // groups)
+    make = partial(_plan, device, jobs[0], launch=launch, max_memory=max_memory, reserved=reserved)
     try:
-        plan = _plan(device, jobs[0], wirings[:size], schedule, device.max_memory, groups)
+        plan = make(wirings[:size], groups=groups)
     except LimitError as error:
-        raise _refusal(error, _most(device, jobs[0], wirings, schedule, device.max_memory), len(jobs)) from error
-    memory = physical_memory() if device.adapter.software and device.max_memory is None else None
+        raise _refusal(error, _most(make, wirings), len(jobs)) from error
+    memory = physical_memory() if device.adapter.software and max_memory is None else None
     needed = groups * plan.total_bytes()
     if memory is not None and needed > memory and len(jobs) > 1:
         raise LimitError(
@@ -305,14 +316,12 @@ def _refusal(error: LimitError, fitting: int, asked: int) -> LimitError:
     return LimitError(f"{error} Of the {asked} models asked for, {fitting} fit at once: use --population {fitting}.")
 
 
-def _most(
-    device: Device, job: Job, wirings: Sequence[Wiring], schedule: Schedule | None, max_memory: int | None
-) -> int:
+def _most(make: Callable[[Sequence[Wiring]], Plan], wirings: Sequence[Wiring]) -> int:
     """How many models, from the first on, fit into the same dispatches; 0 where not even one does."""
 
     def refused(count: int) -> bool:
         try:
-            _plan(device, job, wirings[:count], schedule, max_memory)
+            make(wirings[:count])
         except LimitError:
             return True
         return False
@@ -324,8 +333,9 @@ def _plan(
     device: Device,
     job: Job,
     wirings: Sequence[Wiring],
-    schedule: Schedule | None,
-    max_memory: int | None,
+    launch: LaunchConfig | None = None,
+    max_memory: int | None = None,
+    reserved: int = 0,
     groups: int = 1,
 ) -> Plan:
     task, train = job.config.task, job.config.train
@@ -336,11 +346,12 @@ def _plan(
         Shape.training(job.circuit, job.config),
         probes=len(job.probes),
         hard_batch=train.batch,
-        schedule=schedule,
+        launch=launch,
         max_memory=max_memory,
         asynchronous=train.asynchronous,
-        supply=Supply(task.start, job.rule is not None, train.pool, train.pool_reset),
+        batch_source=BatchSource(task.start, job.rule is not None, train.pool, train.pool_reset),
         groups=groups,
+        reserved=reserved,
     )
 
 
@@ -379,7 +390,8 @@ def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.u
 
 def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
     """`[pool, H, W, C]` of 0 and 1 as words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
-    assert pool is not None
+    if pool is None:
+        raise DataError("The configuration keeps a pool, but the state has none.")
     packed = np.packbits(pool.reshape(len(pool), -1), axis=1, bitorder="little")
     padded = np.pad(packed, [(0, 0), (0, -packed.shape[1] % 4)])
     return np.ascontiguousarray(padded).view("<u4").astype(np.uint32)

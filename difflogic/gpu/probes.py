@@ -1,40 +1,89 @@
-"""Small questions to a device that decide whether its answers can be trusted."""
+"""Shaders that are no kernels of ours, among them small questions that decide whether a device can be trusted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.errors import DeviceError
+from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
-from difflogic.gpu.shaders import load_source
+from difflogic.gpu.shaders import Source, load_source
 
+Array = npt.NDArray[Any]
 Words = npt.NDArray[np.uint32]
 
 LOOP_TRIPS = 40_000
+CUTS_LOOPS = (
+    "the driver silently cuts long loops short, as lavapipe does before Mesa 25: install a newer one, or use "
+    "--engine cpu"
+)
+
+
+class AnyShader:
+    """A compute shader that is no kernel of ours, such as a probe or an exported circuit.
+
+    The bindings of its group 0 are, in order, so many uniforms and then storage buffers.
+    """
+
+    def __init__(self, device: Device, source: Source, arrays: Sequence[Array], uniforms: int = 1) -> None:
+        """`arrays` fill the buffers. Raises KernelError where the shader does not compile."""
+        self._device = device
+        self._pipeline = device.handle.create_compute_pipeline(
+            label=source.name, layout="auto", compute={"module": device.compile(source), "entry_point": "main"}
+        )
+        self.buffers = [
+            device.buffer(f"{source.name} {index}", array.nbytes, uniform=index < uniforms)
+            for index, array in enumerate(arrays)
+        ]
+        for buffer, array in zip(self.buffers, arrays, strict=True):
+            device.upload(buffer, array, "shader")
+
+    def run(self, order: Sequence[int], workgroups: tuple[int, int]) -> None:
+        """One dispatch, with the buffers in this order."""
+        handle = self._device.handle
+        buffers = [self.buffers[index] for index in order]
+        entries = [{"binding": binding, "resource": {"buffer": buffer}} for binding, buffer in enumerate(buffers)]
+        group = handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
+        encoder = handle.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        compute.set_pipeline(self._pipeline)
+        compute.set_bind_group(0, group)
+        compute.dispatch_workgroups(*workgroups)
+        compute.end()
+        self._device.queue.submit([encoder.finish()])
+
+    def read(self, index: int) -> npt.NDArray[np.uint32]:
+        """A copy of a buffer as words."""
+        return self._device.download(self.buffers[index], np.uint32, "shader")
+
+    def close(self) -> None:
+        """Free the buffers. Only after what was submitted has been read or waited for."""
+        for buffer in self.buffers:
+            buffer.destroy()
+
+
+def open_checked(selector: str | None = None, require_hardware: bool = False) -> Device:
+    """A device on the adapter that `select_adapter` finds, whose loops go on to their ends.
+
+    An adapter that cuts them short gives wrong numbers without an error, and no plan can be sure of how many rounds
+    an invocation makes: such an adapter is not used at all. Raises NoAdapterError, or DeviceError for that reason.
+    """
+    device = Device(select_adapter(selector, require_hardware))
+    if not runs_long_loops(device):
+        raise DeviceError(f"{device.adapter.name} cannot be used: {CUTS_LOOPS}.")
+    return device
 
 
 def run_probe(device: Device, name: str, words: Words) -> Words:
     """Dispatch `shaders/selftest/<name>.wgsl` once over a buffer of words and return the buffer."""
-    pipeline = device.handle.create_compute_pipeline(
-        label=name,
-        layout="auto",
-        compute={"module": device.compile(load_source(f"selftest/{name}")), "entry_point": "main"},
-    )
-    buffer = device.buffer(name, words.nbytes)
-    device.upload(buffer, words, "selftest")
-    resource: dict[str, Any] = {"binding": 0, "resource": {"buffer": buffer}}
-    group = device.handle.create_bind_group(label=name, layout=pipeline.get_bind_group_layout(0), entries=[resource])
-    encoder = device.handle.create_command_encoder()
-    compute_pass = encoder.begin_compute_pass()
-    compute_pass.set_pipeline(pipeline)
-    compute_pass.set_bind_group(0, group)
-    compute_pass.dispatch_workgroups(1)
-    compute_pass.end()
-    device.queue.submit([encoder.finish()])
-    answer = device.download(buffer, np.uint32, "selftest")
-    buffer.destroy()
+    shader = AnyShader(device, load_source(f"selftest/{name}"), [words], uniforms=0)
+    shader.run([0], (1, 1))
+    answer = shader.read(0)
+    shader.close()
     return answer
 
 

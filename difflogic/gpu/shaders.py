@@ -21,7 +21,9 @@ def shader_root() -> Path:
     for root in (_PACKAGE / "_shaders", _PACKAGE.parent / "shaders"):
         if (root / "gate_forward.wgsl").is_file():
             return root
-    raise KernelError("The installation has no shaders: reinstall difflogic-ca.")
+    raise KernelError(
+        "The installation has no shaders: install difflogic again, by pip install . in a folder with its sources."
+    )
 
 
 @dataclass(frozen=True)

@@ -6,39 +6,32 @@ minutes over long functions.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.coins import BITS
-from difflogic.errors import LimitError
+from difflogic.core.bits import Planes
+from difflogic.core.wiring import PATCH
+from difflogic.engine.simulation import SimulationSpec, check_masks
+from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
-from difflogic.gpu.kernels import KernelSpec, read, read_write, uniform
-from difflogic.gpu.loops import loop
-from difflogic.gpu.plan import LOOP_BUDGET
+from difflogic.gpu.kernels import read, read_write, uniform
 from difflogic.gpu.shaders import Source, load_source, make_source
-from difflogic.gpu.uniforms import AT_STRIDE, at_bytes
-from difflogic.netlist import Netlist
-from difflogic.planes import Planes
-from difflogic.simulation import Scene, check_masks
-from difflogic.slots import SlotProgram, slot_program
-from difflogic.straight_line import expression, lines, read_inputs
-from difflogic.wiring import PATCH
+from difflogic.gpu.uniforms import uniform_struct
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
 
-SPEC = KernelSpec(
-    "simulation/simulate",
-    (
-        uniform("scene"),
-        uniform("at"),
-        read("program"),
-        read("masks"),
-        read("before"),
-        read_write("after"),
-        read_write("nodes"),
-    ),
+KERNEL = "simulation/simulate"
+BINDINGS = (
+    uniform("scene"),
+    uniform("at"),
+    read("program"),
+    read("masks"),
+    read("before"),
+    read_write("after"),
+    read_write("nodes"),
 )
 WG = 64
 MOST_ROWS = 65535
@@ -52,7 +45,6 @@ WORK_AT_ONCE = {True: 4e7, False: 2e10}
 """Gates times words of one submit, on software and on hardware: less than a tenth of a second."""
 
 _COINS, _GIVEN = 1, 2
-_THREEFRY = loop(5, loop(4))
 
 
 class GpuProgram:
@@ -62,30 +54,33 @@ class GpuProgram:
         """Raises KernelError where the device does not take it."""
         self.netlist = netlist
         self.device = device
-        self.slots = slot_program(netlist)
+        self.registers = register_program(netlist)
         self.software = device.adapter.software
-        self.generated = len(self.slots.code) <= (
+        self.generated = len(self.registers.code) <= (
             MOST_STATEMENTS[self.software] if most_statements is None else most_statements
         )
-        source = generated_source(netlist) if self.generated else load_source(SPEC.name)
-        layout = device.handle.create_pipeline_layout(label=SPEC.name, bind_group_layouts=[device.layout(SPEC)])
+        source = generated_source(netlist) if self.generated else load_source(KERNEL)
+        layout = device.handle.create_pipeline_layout(
+            label=KERNEL, bind_group_layouts=[device.layout(KERNEL, BINDINGS)]
+        )
         compute = {"module": device.compile(source), "entry_point": "main", "constants": {"WG": WG}}
-        self.pipeline = device.handle.create_compute_pipeline(label=SPEC.name, layout=layout, compute=compute)
+        self.pipeline = device.handle.create_compute_pipeline(label=KERNEL, layout=layout, compute=compute)
 
 
 class GpuSimulation:
-    """Implements `difflogic.simulation.Simulation`."""
+    """Implements `difflogic.engine.simulation.Simulation`."""
 
-    def __init__(self, scene: Scene, program: GpuProgram) -> None:
-        """Raises LimitError where the device cannot hold or run the scene."""
-        assert scene.netlist is program.netlist
+    def __init__(self, scene: SimulationSpec, program: GpuProgram) -> None:
+        """Raises LimitError where the device cannot hold or run the scene, DataError for another circuit's program."""
+        if scene.netlist is not program.netlist:
+            raise DataError("The program was made for another circuit than the scene's.")
         self.scene = scene
         self.step = 0
         self._program, self._device = program, program.device
         self._words = 2 * scene.words
         self._rows = self._rows_at_once()
         self._check()
-        work = self._words * scene.height * (len(program.slots.code) + PATCH * scene.channels)
+        work = self._words * scene.height * (len(program.registers.code) + PATCH * scene.channels)
         self._steps_at_once = int(max(1, min(STEPS_AT_ONCE, WORK_AT_ONCE[program.software] // work)))
         self._make_buffers()
 
@@ -93,7 +88,7 @@ class GpuSimulation:
         rows = min(self.scene.height, MOST_ROWS)
         if self._program.generated:
             return rows
-        return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.slots.slots))))
+        return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.registers.registers))))
 
     def _check(self) -> None:
         limits = self._device.limits
@@ -103,33 +98,23 @@ class GpuSimulation:
                 f"A state of {self.scene.width}x{self.scene.height} cells takes {self.scene.state_bytes / 1e6:.0f} MB, "
                 f"but this device binds at most {allowed / 1e6:.0f} MB: use a smaller grid or another engine."
             )
-        if self._device.adapter.limits_loops and self._loop_trips() > LOOP_BUDGET:
-            raise LimitError(
-                f"{len(self._program.slots.code)} gates on {self.scene.height} rows are too many for this driver: it "
-                "silently stops after 65535 rounds of a loop. Use Mesa 25 or newer, or another engine."
-            )
-
-    def _loop_trips(self) -> int:
-        """Rounds of all loops of one invocation."""
-        slots = self._program.slots
-        table = 0 if self._program.generated else len(slots.patches) + len(slots.code) + self.scene.channels + 3
-        return loop(-(-self.scene.height // self._rows), table + _THREEFRY + loop(BITS, _THREEFRY))
 
     def _make_buffers(self) -> None:
         device, scene = self._device, self.scene
-        table = _table(self._program.slots, scene.channels)
-        nodes = 16 if self._program.generated else 4 * self._program.slots.slots * self._words * self._rows
+        at = uniform_struct(KERNEL, "At")
+        table = _table(self._program.registers, scene.channels)
+        nodes = 16 if self._program.generated else 4 * self._program.registers.registers * self._words * self._rows
         masks = scene.height * self._words * 4
         self._buffers = {
-            "scene": device.buffer("scene", 64, uniform=True),
-            "at": device.buffer("at", STEPS_AT_ONCE * AT_STRIDE, uniform=True),
+            "scene": device.buffer("scene", uniform_struct(KERNEL, "Scene").fields.itemsize, uniform=True),
+            "at": device.buffer("at", STEPS_AT_ONCE * at.stride, uniform=True),
             "program": device.buffer("program", max(16, table.nbytes)),
             "masks": device.buffer("masks", masks),
             "even": device.buffer("even", scene.state_bytes),
             "odd": device.buffer("odd", scene.state_bytes),
             "nodes": device.buffer("nodes", max(16, nodes)),
         }
-        device.upload(self._buffers["at"], at_bytes([(step, 0, 0, 0, 0) for step in range(STEPS_AT_ONCE)]), "shape")
+        device.upload(self._buffers["at"], at.pack_all({"step": step} for step in range(STEPS_AT_ONCE)), "shape")
         if table.size:
             device.upload(self._buffers["program"], table, "circuit")
         self._groups = [*(self._bind(step, step % 2 == 0) for step in range(STEPS_AT_ONCE)), self._bind(0, False)]
@@ -139,14 +124,15 @@ class GpuSimulation:
     def _bind(self, step: int, from_even: bool) -> Any:
         before, after = ("even", "odd") if from_even else ("odd", "even")
         bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
+        at = uniform_struct(KERNEL, "At")
         entries = []
-        for number, binding in enumerate(SPEC.bindings):
+        for number, binding in enumerate(BINDINGS):
             resource = {"buffer": bound[binding.name], "offset": 0, "size": bound[binding.name].size}
             if binding.name == "at":
-                resource |= {"offset": AT_STRIDE * step, "size": 16}
+                resource |= {"offset": at.stride * step, "size": at.fields.itemsize}
             entries.append({"binding": number, "resource": resource})
-        layout = self._device.layout(SPEC)
-        return self._device.handle.create_bind_group(label=SPEC.name, layout=layout, entries=entries)
+        layout = self._device.layout(KERNEL, BINDINGS)
+        return self._device.handle.create_bind_group(label=KERNEL, layout=layout, entries=entries)
 
     def put(self, planes: Planes, step: int = 0) -> None:
         self._parity, self.step = 0, step
@@ -189,11 +175,11 @@ class GpuSimulation:
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
     def _scene_bytes(self, mode: int) -> bytes:
-        scene, program = self.scene, self._program.slots
-        sizes = (scene.height, scene.width, scene.channels, self._words, int(scene.netlist.periodic))
-        key = scene.fire_key.tolist()
-        counts = (len(program.patches), len(program.code))
-        return struct.pack("<12I", *sizes, mode, scene.fire_units, self.step, *key, *counts)
+        scene, program = self.scene, self._program.registers
+        values = {name: getattr(scene, name) for name in ("height", "width", "channels", "fire_units")}
+        values |= {"words": self._words, "periodic": scene.netlist.periodic, "mode": mode, "first_step": self.step}
+        values |= {"key": scene.fire_key, "patches": len(program.patches), "gates": len(program.code)}
+        return uniform_struct(KERNEL, "Scene").pack(values)
 
     def planes(self) -> Planes:
         words = self._device.download(self._buffers["odd" if self._parity else "even"], "<u8", "states")
@@ -210,7 +196,7 @@ def generated_source(netlist: Netlist) -> Source:
     """The kernel with the circuit as a function of one statement per gate."""
     body = "\n".join(f"    {line}" for line in _statements(netlist))
     text = f"fn next_words(place: Place, fire: u32) {{\n{body}\n}}\n"
-    return make_source(SPEC.name, {"simulation/interpreted.wgsl": text})
+    return make_source(KERNEL, {"simulation/interpreted.wgsl": text})
 
 
 def _statements(netlist: Netlist) -> Iterator[str]:
@@ -223,7 +209,7 @@ def _statements(netlist: Netlist) -> Iterator[str]:
         yield f"write_word(place, {channel}u, v{output}, fire);"
 
 
-def _table(program: SlotProgram, channels: int) -> npt.NDArray[np.uint32]:
+def _table(program: RegisterProgram, channels: int) -> npt.NDArray[np.uint32]:
     """What `interpreted.wgsl` reads."""
     table = np.zeros((len(program.patches) + len(program.code) + channels, 4), dtype=np.uint32)
     channel, f = np.divmod(program.patches, PATCH)

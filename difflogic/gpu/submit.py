@@ -1,20 +1,51 @@
-"""Long work in several submits: each short enough for watchdogs and signals, and never more than two waiting."""
+"""Dispatches and their commands: long work goes in several submits, each short enough for watchdogs and signals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch, encode
 
 SUBMIT_SECONDS = 0.08
 """Aim for the length of one submit: long enough to hide its cost, short enough for signals and watchdogs."""
 
 
-class Pacer:
+class Dispatch(NamedTuple):
+    """One line of a compute pass."""
+
+    kernel: str
+    pipeline: Any
+    bind_group: Any
+    x: int
+    y: int
+    work: int = 0
+    """Gate evaluations, roughly; 0 for what is short beside the fused steps."""
+
+
+def encode(device: Device, dispatches: Sequence[Dispatch]) -> Any:
+    """A command encoder with all dispatches in one pass."""
+    encoder = device.handle.create_command_encoder()
+    encode_pass(encoder, dispatches)
+    return encoder
+
+
+def encode_pass(encoder: Any, dispatches: Sequence[Dispatch], timestamps: dict[str, Any] | None = None) -> None:
+    """One pass, its pipelines set where they change."""
+    compute_pass = encoder.begin_compute_pass(timestamp_writes=timestamps)
+    current = None
+    for dispatch in dispatches:
+        if dispatch.pipeline is not current:
+            compute_pass.set_pipeline(dispatch.pipeline)
+            current = dispatch.pipeline
+        compute_pass.set_bind_group(0, dispatch.bind_group)
+        compute_pass.dispatch_workgroups(dispatch.x, dispatch.y)
+    compute_pass.end()
+
+
+class SubmitQueue:
     """Cuts dispatch lists by work, and learns from how long it takes how much makes a submit."""
 
     def __init__(self, device: Device, marked: Any, least: int) -> None:

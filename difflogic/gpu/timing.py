@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.gpu.adapter import TIMESTAMPS
+from difflogic.gpu.adapter import TIMESTAMPS, Adapter, open_device
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch, encode_pass
 from difflogic.gpu.shaders import Source
+from difflogic.gpu.submit import Dispatch, encode_pass
 
 COPY_BYTES = 64 << 20
 EMPTY_DISPATCHES = 1000
@@ -154,6 +154,8 @@ class Rates:
     """An empty dispatch that waits for the one before it."""
     round_trip_s: float
     """Submit, and read 4 bytes back."""
+    open_s: float
+    """Opening a device on an adapter that is known."""
 
 
 def measure_rates(device: Device) -> Rates:
@@ -192,7 +194,16 @@ def measure_rates(device: Device) -> Rates:
         copy_bytes_per_s=2 * size * count / max(copying - round_trip, 1e-9),
         dispatch_s=max(dispatch - round_trip, 0.0) / EMPTY_DISPATCHES,
         round_trip_s=round_trip,
+        open_s=statistics.median(_opening(device.adapter) for _ in range(3)),
     )
+
+
+def _opening(adapter: Adapter) -> float:
+    begin = time.perf_counter()
+    handle = open_device(adapter)
+    seconds = time.perf_counter() - begin
+    handle.destroy()
+    return seconds
 
 
 def _empty_dispatches(device: Device, buffer: Any) -> Callable[[Any], None]:

@@ -1,66 +1,150 @@
-"""The uniform blocks, byte for byte as `shaders/common/shape.wgsl` declares them."""
+"""The uniform blocks, packed by the names of the fields that the shaders' structs declare."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from difflogic.engine.events import Hardening
+from difflogic.engine.shape import Hyper, Shape
+from difflogic.errors import KernelError
 from difflogic.gpu.plan import HISTORY, MAX_LEVELS, Plan
-from difflogic.hardening import Hardening
-from difflogic.shape import Hyper, Shape
+from difflogic.gpu.shaders import load_source
 
-AT_STRIDE = 256
-"""Bytes between `At` blocks: the portable alignment of a uniform binding."""
-AT_BYTES = 32
-"""Bytes of an `At` block, rounded up."""
-MARK_BYTES = 16
-"""The same of a `Mark` block."""
+ALIGNMENT = 256
+"""Where a uniform binding may begin in its buffer on every device, in bytes."""
+
+_FIELD = re.compile(r"(\w+):(?:array<)?(?:vec([24])<)?([uf])32>?(?:,(\d+)>)?(?:,|$)")
+"""A field of a struct, without blanks: a number, a vector, or an array of vectors."""
 
 
-def shape_bytes(plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False) -> bytes:
-    """The `Shape` uniform; `hard` describes the packed words instead of the soft batch."""
-    shape, layout = plan.shape, plan.layout
+@dataclass(frozen=True)
+class UniformStruct:
+    """A struct of a shader, to be filled by its fields' names: their order and places stand in its text alone."""
+
+    name: str
+    fields: np.dtype[np.void]
+    """A NumPy record of the same fields at the same offsets; its size is in whole vectors of 16 bytes."""
+
+    @classmethod
+    def parse(cls, text: str, name: str) -> UniformStruct:
+        """The struct `name` of a WGSL text. Raises KernelError where there is none, or a field is of another kind."""
+        found = re.search(rf"\bstruct {name} \{{(.*?)\}}", re.sub(r"//.*", "", text), re.DOTALL)
+        if found is None:
+            raise KernelError(f"The shader has no struct {name}.")
+        body = re.sub(r"\s", "", found.group(1))
+        if left := _FIELD.sub("", body):
+            raise KernelError(f"The struct {name} has a field that cannot be packed: {left}.")
+        names, formats, offsets, end = [], [], [], 0
+        for field, lanes, kind, length in _FIELD.findall(body):
+            align = 4 * int(lanes or 1)
+            names.append(field)
+            formats.append(np.dtype((f"<{kind}4", tuple(int(each) for each in (length, lanes) if each))))
+            offsets.append(-(-end // align) * align)
+            end = offsets[-1] + formats[-1].itemsize
+        record: Any = {"names": names, "formats": formats, "offsets": offsets, "itemsize": -(-end // 16) * 16}
+        return cls(name, np.dtype(record))
+
+    def pack(self, values: Mapping[str, Any]) -> bytes:
+        """One block. Raises KernelError where a value is missing, has no field, or is not of its field's type."""
+        if wrong := set(self.fields.names or ()).symmetric_difference(values):
+            raise KernelError(f"The struct {self.name} and what is to fill it differ in: {', '.join(sorted(wrong))}.")
+        record = np.zeros((), self.fields)
+        for name, value in values.items():
+            given, wanted = np.asarray(value), self.fields[name]
+            if given.shape != wanted.shape or not _holds(wanted.base, given):
+                raise KernelError(f"The field {name} of {self.name} takes {wanted}, not {value!r}.")
+            record[name] = given
+        return record.tobytes()
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one block of a buffer to the next."""
+        return -(-self.fields.itemsize // ALIGNMENT) * ALIGNMENT
+
+    def pack_all(self, rows: Iterable[Mapping[str, Any]]) -> bytes:
+        """Blocks `stride` apart."""
+        return b"".join(self.pack(row).ljust(self.stride, b"\0") for row in rows)
+
+
+def _holds(wanted: np.dtype[Any], given: npt.NDArray[Any]) -> bool:
+    """Whether a field of that type can say what was given: a number, or a whole one that is not too large."""
+    if wanted.kind == "f":
+        return given.dtype.kind in "iuf"
+    return given.dtype.kind in "biu" and int(given.min()) >= 0 and int(given.max()) < 1 << 32
+
+
+@cache
+def uniform_struct(source: str, name: str) -> UniformStruct:
+    """The struct of a file of `shaders/`, whose ending is left out."""
+    return UniformStruct.parse(load_source(source).text, name)
+
+
+def shape_struct() -> UniformStruct:
+    """The struct `Shape`, which says what every kernel works on."""
+    return uniform_struct("common/shape", "Shape")
+
+
+def step_range_struct() -> UniformStruct:
+    """The struct `StepRange`, which says what of a CA step a dispatch does."""
+    return uniform_struct("common/shape", "StepRange")
+
+
+def event_index_struct() -> UniformStruct:
+    """The struct `EventIndex`: a state's places in the lists of damaged and of judged ones."""
+    return uniform_struct("common/corners", "EventIndex")
+
+
+def shape_values(
+    plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False
+) -> dict[str, Any]:
+    """The fields of `Shape`; `hard` describes the packed words instead of the soft batch."""
+    shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
-    words = (
-        *(batch, shape.height, shape.width, shape.channels),
-        *(batch * shape.cells_per_grid, plan.hard_chunks if hard else plan.chunks, shape.steps, shape.periodic),
-        *(layout.patch_nodes, plan.nodes, layout.instances, layout.gates),
-        *(len(layout.levels), plan.slots, shape.loss_channels, fire_rate < 1),
-        *(plan.blocks, plan.chunks_per_block, HISTORY, plan.hard_batch),
-        *(plan.probes, plan.probe_groups),
-    )
-    reals = (fire_rate, hyper.lr, hyper.weight_decay, hyper.beta1, hyper.beta2, hyper.epsilon, hyper.clip)
-    more = (
-        *(plan.models, plan.window, *hardening, len(shape.judged_steps)),
-        *(len(shape.damage_steps), min(shape.damage_side, max(shape.height, shape.width))),
-        *(plan.corner_samples, plan.supply.pool, plan.grid_words, plan.supply.resets, hyper.lr_from, hyper.lr_to),
-    )
-    trees = (plan.wirings[0].tree_levels, plan.wirings[0].inner, plan.follows_trails, 0)
+    of_shape = "height width channels steps periodic loss_channels"
+    of_plan = "nodes slots blocks chunks_per_block probes probe_groups models halo corner_samples grid_words"
+    return {
+        **{name: getattr(shape, name) for name in of_shape.split()},
+        **{name: getattr(plan, name) for name in of_plan.split()},
+        **{name: getattr(layout, name) for name in ("patch_nodes", "instances", "gates")},
+        **{name: value for name, value in asdict(hyper).items() if name != "clip_by"},  # that decides what is run
+        **{f"harden_{name}": value for name, value in hardening._asdict().items()},
+        "batch": batch,
+        "cells": batch * shape.cells_per_grid,
+        "chunks": plan.hard_chunks if hard else plan.chunks,
+        "samples": plan.hard_batch,
+        "levels": len(layout.levels),
+        "level_table": _level_table(plan),
+        "tree_levels": wiring.tree_levels,
+        "inner": wiring.inner,
+        "fire_rate": fire_rate,
+        "asynchronous": fire_rate < 1,
+        "judged": len(shape.judged_steps),
+        "damages": len(shape.damage_steps),
+        "damage_side": min(shape.damage_side, max(shape.height, shape.width)),
+        "pool": plan.batch_source.pool,
+        "resets": plan.batch_source.resets,
+        "history": HISTORY,
+    }
+
+
+def _level_table(plan: Plan) -> npt.NDArray[np.uint32]:
     table = np.zeros((MAX_LEVELS, 4), dtype=np.uint32)
-    for row, level in zip(table, layout.levels, strict=False):
+    for row, level in zip(table, plan.layout.levels, strict=False):
         row[:] = (level.first_instance, level.count, level.first_gate, level.replicas)
-    layout_of = f"<{len(words)}I{len(reals)}f{len(more)}If{len(trees)}I"
-    return struct.pack(layout_of, *words, *reals, *more, hyper.lr_end, *trees) + table.tobytes()
+    return table
 
 
-def at_bytes(rows: Sequence[tuple[int, ...]]) -> bytes:
-    """The `At` uniforms of all dispatches of fused steps, `AT_STRIDE` apart: the step and its span."""
-    return _blocks(rows)
-
-
-def mark_bytes(shape: Shape) -> bytes:
-    """The `Mark` uniforms of all states, `AT_STRIDE` apart: places in the lists of damaged and judged ones, or 0."""
-    lists = (shape.damage_steps, shape.judged_steps)
-    return _blocks([tuple(_place(step, each) for each in lists) for step in range(shape.steps + 1)])
-
-
-def _place(step: int, steps: tuple[int, ...]) -> int:
-    return steps.index(step) if step in steps else 0
-
-
-def _blocks(rows: Sequence[tuple[int, ...]]) -> bytes:
-    blocks = np.zeros((len(rows), AT_STRIDE // 4), dtype=np.uint32)
-    blocks[:, : len(rows[0])] = rows
-    return blocks.tobytes()
+def event_indices(shape: Shape) -> list[dict[str, int]]:
+    """The fields of `EventIndex` for all states: their places in the lists of damaged and judged ones, or 0."""
+    lists = {"damage": shape.damage_steps, "judged": shape.judged_steps}
+    return [
+        {name: steps.index(step) if step in steps else 0 for name, steps in lists.items()}
+        for step in range(shape.steps + 1)
+    ]

@@ -19,9 +19,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.gpu.trails import Trails
-from difflogic.layout import Index, Layout
-from difflogic.wiring import CENTRE, PATCH
+from difflogic.core.wiring import CENTRE, PATCH
+from difflogic.model.layout import Index, Layout, slot_places
 
 WIDTHS = (8, 4, 2)
 """Gates of a perception kernel by level, as far as they are trees: of `shaders/common/trees.wgsl`."""
@@ -45,7 +44,17 @@ def wired(layouts: Sequence[Layout]) -> list[Wiring]:
 
 @dataclass(frozen=True)
 class Wiring:
-    """A layout's wires and slots, by the numbers that the kernels use."""
+    """A layout's wires and slots, by the numbers that the kernels use.
+
+    A worked example, with C = 1 channel, so that nodes 0 to 8 are the patch, and no trees. Level 1 has two gates, which
+    read (0, 4) and (4, 8): they are instances 0 and 1, their values nodes 9 and 10. Level 2 has one gate, instance 2,
+    which reads (9, 10); its value is node 11, the new state.
+
+    Backward, each of the six inputs has a slot, and those that read the same node lie side by side. The patch comes
+    first: node 0 is read once (slot 0), node 4 twice (slots 1 and 2), node 8 once (slot 3). Then come two regions that
+    levels take in turn, since a level's slots are free once it has summed them: level 1's are 4 (of node 9) and 5 (of
+    node 10). So `slots` is [[0, 1], [2, 3], [4, 5]], and `fanout` of node 4 is [1, 3): its adjoint is their sum.
+    """
 
     layout: Layout
     trees: bool
@@ -70,6 +79,7 @@ class Wiring:
         layout, wires = self.layout, self.layout.wires.astype(np.int64)
         if not self.trees:
             return layout.wires
+        # instances below the roots have no node, so that all nodes after the patch move down by as many
         numbered = np.where(wires >= layout.patch_nodes, wires - self.inner, wires)
         above = slice(layout.levels[1].first_instance, self._ends)
         numbered[above] = layout.instance_gates[wires[above] - layout.patch_nodes]
@@ -86,6 +96,8 @@ class Wiring:
         layout = self.layout
         sends = np.ones((layout.instances, 2), dtype=np.bool_)
         if self.trees:
+            # inner gates pass adjoints on in registers; of the four leaves that read the cell itself as b, the one that
+            # is reached by input a all the way down sends their sum
             sends[layout.levels[1].first_instance : self._ends] = False
             sends[: layout.levels[1].first_instance, 1] = False
             first = np.arange(self.inner, self._ends)
@@ -95,11 +107,38 @@ class Wiring:
         return sends
 
     @cached_property
-    def apart(self) -> Trails:
-        """Every gate a trail of its own."""
-        return Trails(self, long=False)
+    def order(self) -> npt.NDArray[np.int64]:
+        """int64 `[instances]`: in which order the backward kernel takes the instances of each level after the trees.
+
+        By the node that input a reads: `unique` connections pair each node with the next, so that the node that one
+        gate reads as b is mostly what the next reads as a, and is loaded once.
+        """
+        # levels of trees stay as they are: there the kernels find instances by their numbers
+        level_of = np.repeat(np.arange(len(self.layout.levels)), [level.count for level in self.layout.levels])
+        read = np.where(level_of < self.tree_levels, 0, self.wires[:, 0])
+        return np.lexsort((read, level_of))
 
     @cached_property
-    def trails(self) -> Trails:
-        """Trails as long as can be."""
-        return Trails(self, long=True)
+    def _places(self) -> tuple[Index, Index]:
+        layout = self.layout
+        levels = layout.levels[max(0, self.tree_levels - 1) :]  # a level of nodes each: the roots, and all that follow
+        firsts = [layout.patch_nodes + level.first_instance - self.inner for level in levels]
+        slots = np.zeros((layout.instances, 2), dtype=np.uint32)
+        read = self.wires[self.sends]
+        slots[self.sends], fanout = slot_places(read, layout.patch_nodes, [*firsts, self.nodes])
+        return slots, fanout
+
+    @property
+    def slots(self) -> Index:
+        """uint32 `[instances, 2]`: where its input adjoints go, as far as they do."""
+        return self._places[0]
+
+    @property
+    def fanout(self) -> Index:
+        """uint32 `[nodes, 2]`: the slots `[start, end)` whose sum is a node's adjoint."""
+        return self._places[1]
+
+    @property
+    def slot_count(self) -> int:
+        """Slots per cell: the patch region and two regions that levels take in turn."""
+        return int(self.fanout.max(initial=1))

@@ -1,4 +1,8 @@
-"""Buffers, bind groups and dispatch lists of one plan: made once, used for every step after that."""
+"""Buffers, bind groups and dispatch lists of one plan: made once, used for every step after that.
+
+A dispatch list is plain data: it is encoded again and again, and nothing in it changes from epoch to epoch. What does
+change (keys, counters, the epoch) stands in the buffer `control`, which the kernels read and `commit` advances.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +15,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.engine.events import NO_HARDENING, Hardening
+from difflogic.engine.shape import Hyper
+from difflogic.errors import DeviceError
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch, encode
-from difflogic.gpu.kernels import TILED
-from difflogic.gpu.loops import LINEAR_WG
-from difflogic.gpu.pacing import Pacer
-from difflogic.gpu.plan import CHUNK, Plan, Schedule
-from difflogic.gpu.trails import SINGLE, Trails
-from difflogic.gpu.uniforms import AT_BYTES, AT_STRIDE, MARK_BYTES, at_bytes, mark_bytes, shape_bytes
-from difflogic.hardening import NO_HARDENING, Hardening
-from difflogic.shape import Hyper
+from difflogic.gpu.kernels import LINEAR, TILED
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import CHUNK, Plan
+from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
+from difflogic.gpu.uniforms import (
+    UniformStruct,
+    event_index_struct,
+    event_indices,
+    shape_struct,
+    shape_values,
+    step_range_struct,
+)
+from difflogic.gpu.wiring import Wiring
 
 Array = npt.NDArray[Any]
 
 
-_OWN = ("device", "plan", "buffers", "several", "pacer", "_at", "_marks")
+_OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_step_ranges", "_event_indices")
 """Attributes of a workspace that are not derived from its schedule."""
 
 
@@ -35,7 +46,7 @@ class Workspace:
     def __init__(
         self, device: Device, plan: Plan, hyper: Hyper, fire_rate: float = 1.0, hardening: Hardening = NO_HARDENING
     ) -> None:
-        self.device, self.plan = device, plan
+        self.device, self.plan, self.hyper = device, plan, hyper
         sizes, counts = plan.buffer_bytes(), plan.buffer_counts()
         self.buffers: dict[str, Any] = {
             name: device.buffer(name, size) for name, size in sizes.items() if name not in counts
@@ -43,52 +54,52 @@ class Workspace:
         self.several: dict[str, list[Any]] = {
             name: [device.buffer(name, sizes[name]) for _ in range(count)] for name, count in counts.items()
         }
-        self.pacer = Pacer(device, self.buffers["coefficients"], plan.most_work)
-        self._uniforms(hyper, fire_rate, hardening)
+        self.submit_queue = SubmitQueue(device, self.buffers["coefficients"], plan.most_work)
+        self._uniforms(fire_rate, hardening)
         self._upload_wiring()
 
-    def _uniforms(self, hyper: Hyper, fire_rate: float, hardening: Hardening) -> None:
-        device, plan = self.device, self.plan
+    def _uniforms(self, fire_rate: float, hardening: Hardening) -> None:
+        plan = self.plan
         for name, hard in (("shape", False), ("hard_shape", True)):
-            data = shape_bytes(plan, hyper, fire_rate, hardening, hard)
-            self.buffers[name] = device.buffer(name, len(data), uniform=True)
-            device.upload(self.buffers[name], data, "shape")
+            self._blocks(name, shape_struct(), [shape_values(plan, self.hyper, fire_rate, hardening, hard)])
         rows = [
-            (kernel, step, span) for kernel in TILED for step in range(plan.shape.steps) for span in plan.spans(kernel)
+            (kernel, step, span)
+            for kernel in TILED
+            for step in range(plan.shape.steps)
+            for span in TILED[kernel].ranges(plan)
         ]
-        blocks = at_bytes([(step, *span) for _, step, span in rows])
-        self.buffers["at"] = device.buffer("at", len(blocks), uniform=True)
-        device.upload(self.buffers["at"], blocks, "shape")
-        places = ((self.buffers["at"], AT_STRIDE * row, AT_BYTES) for row in range(len(rows)))
-        self._at = dict(zip(rows, places, strict=True))
-        marks = mark_bytes(plan.shape)
-        self.buffers["mark"] = device.buffer("mark", len(marks), uniform=True)
-        device.upload(self.buffers["mark"], marks, "shape")
-        self._marks = [(self.buffers["mark"], AT_STRIDE * step, MARK_BYTES) for step in range(plan.shape.steps + 1)]
+        ats = self._blocks("at", step_range_struct(), [{"step": step, **span._asdict()} for _, step, span in rows])
+        self._step_ranges = dict(zip(rows, ats, strict=True))
+        self._event_indices = self._blocks("mark", event_index_struct(), event_indices(plan.shape))
+
+    def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
+        """A buffer of uniform blocks; for each of them what a bind group takes: buffer, offset and size."""
+        data = struct.pack_all(rows)
+        self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
+        self.device.upload(self.buffers[name], data, "shape")
+        return [(self.buffers[name], struct.stride * row, struct.fields.itemsize) for row in range(len(rows))]
 
     def _upload_wiring(self) -> None:
         self.device.upload(self.buffers["wires"], np.stack([each.wires for each in self.plan.wirings]), "circuit")
         if self.plan.training:
-            trails = self.plan.trails
-            self.device.upload(self.buffers["place_of"], np.stack([each.places for each in trails]), "circuit")
-            self.device.upload(self.buffers["edges"], np.stack([self._edges(each) for each in trails]), "circuit")
+            self.device.upload(self.buffers["edges"], np.stack(list(map(self._edges, self.plan.wirings))), "circuit")
 
-    def _edges(self, trails: Trails) -> Array:
-        """The `Edge` of every instance, by place, then of every patch node; the last level's slots come last."""
-        wiring, layout = trails.wiring, trails.wiring.layout
-        fanout = np.zeros((layout.instances + layout.patch_nodes, 2), dtype=np.uint32)
-        fanout[wiring.inner : layout.instances] = trails.fanout[layout.patch_nodes :]
-        fanout[layout.instances :] = trails.fanout[: layout.patch_nodes]
-        outputs = self.plan.slots - layout.channels + np.arange(layout.channels)
-        fanout[layout.instances - layout.channels : layout.instances] = np.stack([outputs, outputs + 1], axis=1)
-        edges = np.zeros((len(fanout), 8), dtype=np.uint32)
-        edges[:, 2], edges[:, 6] = fanout.T
-        own = edges[: layout.instances]
-        own[:, 4], own[:, 0] = wiring.wires.T
-        own[:, 1], own[:, 5] = trails.slots.T
-        own[:, 3] = trails.gates | np.where(own[:, 6] == own[:, 2] + 1, np.uint32(SINGLE), np.uint32(0))
-        own[:, 7] = np.arange(layout.instances)
-        own[:] = own[trails.order]
+    def _edges(self, wiring: Wiring) -> Array:
+        """The `Edge` of every instance, in the order of `wiring.order`, then of every patch node.
+
+        Columns are the fields of the struct in `gate_backward.wgsl`: wires, slots, fanout (two each), gate, instance.
+        Nobody reads the last level within a step: its slots, behind all others, take the adjoint of the next state.
+        """
+        layout = wiring.layout
+        edges = np.zeros((layout.instances + layout.patch_nodes, 8), dtype=np.uint32)
+        own, patch = np.split(edges, [layout.instances])
+        own[:, 0:2], own[:, 2:4] = wiring.wires, wiring.slots
+        own[wiring.inner :, 4:6] = wiring.fanout[layout.patch_nodes :]
+        patch[:, 4:6] = wiring.fanout[: layout.patch_nodes]
+        own[-layout.channels :, 4] = self.plan.slots - layout.channels + np.arange(layout.channels)
+        own[-layout.channels :, 5] = own[-layout.channels :, 4] + 1
+        own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
+        own[:] = own[wiring.order]  # a whole row moves; what others point at are slots and nodes, never rows
         return edges
 
     # dispatch lists -----------------------------------------------------------------------------------
@@ -96,7 +107,7 @@ class Workspace:
     @cached_property
     def coefficients(self) -> list[Dispatch]:
         """logits -> coefficients and hard gates."""
-        return [self._linear("coefficients", self.plan.layout.gates)]
+        return [self._dispatch("coefficients")]
 
     @cached_property
     def forward(self) -> list[Dispatch]:
@@ -113,7 +124,9 @@ class Workspace:
             "state": self.state(step),
             "next_state": self.state(step + 1),
             "values": self.several["kept"][step] if plan.keeps_as_is else scratch,
-            "kept": self.several["kept"][step] if plan.schedule.keep and plan.shape.half else self.buffers["nothing"],
+            "kept": self.several["kept"][step]
+            if plan.launch.store_activations and plan.shape.half
+            else self.buffers["nothing"],
         }
         return self._tiled("gate_forward", step, bound)
 
@@ -122,19 +135,13 @@ class Workspace:
         shape = self.plan.shape
         if step not in shape.judged_steps[:-1] or not self.plan.training:
             return []
-        return [self._linear("judge", self.plan.chunks, {"state": self.state(step), "mark": self._marks[step]})]
+        return [self._dispatch("step_loss", {"state": self.state(step), "mark": self._event_indices[step]})]
 
     def _damage(self, step: int) -> list[Dispatch]:
         """The damage of a state, which may have been done before, where there is any."""
         if step not in self.plan.shape.damage_steps:
             return []
-        return [self._linear("damage", self._damaged_values, {"state": self.state(step), "mark": self._marks[step]})]
-
-    @property
-    def _damaged_values(self) -> int:
-        shape = self.plan.shape
-        side = min(shape.damage_side, max(shape.height, shape.width))
-        return shape.batch * side * side * shape.channels
+        return [self._dispatch("damage", {"state": self.state(step), "mark": self._event_indices[step]})]
 
     @cached_property
     def backward(self) -> list[Dispatch]:
@@ -142,10 +149,11 @@ class Workspace:
         steps = self.plan.shape.steps
         bound = {"state": self.state(steps), "d_rows": self._d_rows(steps)}
         return [
-            self._dispatch("loss", min(self.plan.chunks, 65535), bound),
+            self._dispatch("loss", bound),
             *(dispatch for step in reversed(range(steps)) for dispatch in self.backward_step(step)),
-            self._linear("gradients", self.plan.layout.gates * 8),
-            self._dispatch("commit", 1),
+            self._dispatch("gradients"),
+            *([self._dispatch("clip_norm")] if self.hyper.clip_by == "norm" else []),
+            self._dispatch("commit"),
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
@@ -154,7 +162,7 @@ class Workspace:
         Before it, the forward steps whose states were not kept, where it needs them first.
         """
         bound = {
-            "kept": self.several["kept"][step] if self.plan.schedule.keep else self.state(step),
+            "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
             "d_next": self._d_rows(step + 1),
             "values": self.buffers["scratch"],
             "d_rows": self._d_rows(step),
@@ -165,16 +173,16 @@ class Workspace:
     def _d_events(self, step: int) -> list[Dispatch]:
         """The adjoints of a state's damage and of its loss."""
         shape, made = self.plan.shape, []
-        bound = {"d_rows": self._d_rows(step), "mark": self._marks[step]}
+        bound = {"d_rows": self._d_rows(step), "mark": self._event_indices[step]}
         if step in shape.damage_steps:
-            made.append(self._linear("d_damage", self._damaged_values, bound))
+            made.append(self._dispatch("d_damage", bound))
         if step in shape.judged_steps:
-            made.append(self._linear("d_judge", self.plan.chunks * CHUNK * shape.loss_channels, bound))
+            made.append(self._dispatch("step_loss_backward", bound))
         return made
 
     def _forward_again(self, step: int) -> list[Dispatch]:
         """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
-        spacing = self.plan.spacing
+        spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []
         steps = range(step - spacing + 1, step)
@@ -184,48 +192,42 @@ class Workspace:
     def update(self) -> list[Dispatch]:
         """New logits; and the batch goes back into the pool, where it came from one."""
         plan = self.plan
-        adamw = self._linear("adamw", plan.layout.gates)
-        if not plan.supply.pool:
+        adamw = self._dispatch("adamw")
+        if not plan.batch_source.pool:
             return [adamw]
         last = {"state": self.state(plan.shape.steps)}
         return [
-            self._dispatch("sample_losses", min(plan.shape.batch, 65535), last),
+            self._dispatch("sample_losses", last),
             adamw,
-            self._linear("write_back", plan.shape.batch * plan.grid_words, last),
+            self._dispatch("write_back", last),
         ]
 
     @cached_property
     def harden(self) -> list[Dispatch]:
         """logits -> coefficients of an epoch with hardened gates."""
-        return [self._linear("harden", self.plan.layout.gates)]
+        return [self._dispatch("harden")]
 
     @cached_property
     def seed(self) -> list[Dispatch]:
         """Start grids by the control block's key, fresh or from the pool, and a rule's targets."""
-        plan, shape, first = self.plan, self.plan.shape, {"state": self.state(0)}
-        kernel, items = {
-            "random": ("seed_grid", -(-shape.cells * shape.channels // 2)),
-            "boards": ("seed_boards", shape.cells),
-        }.get(plan.supply.start, ("same_start", shape.cells * shape.channels))
-        made = [self._linear(kernel, items, {"state": self.buffers["fresh"]} if plan.supply.pool else first)]
-        if plan.supply.pool:
-            made.append(self._linear("draw_pool", shape.batch * plan.grid_words, first))
-        if plan.supply.ruled:
-            made.append(self._linear("rule_target", shape.cells, first))
+        plan, first = self.plan, {"state": self.state(0)}
+        kernel = {"random": "seed_grid", "boards": "seed_boards"}.get(plan.batch_source.start, "same_start")
+        made = [self._dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
+        if plan.batch_source.pool:
+            made.append(self._dispatch("draw_pool", first))
+        if plan.batch_source.ruled:
+            made.append(self._dispatch("rule_target", first))
         return made
 
     @cached_property
     def corners(self) -> list[Dispatch]:
         """Fresh squares for every damage step, from the control block's key."""
-        shape = self.plan.shape
-        steps = len(shape.damage_steps)
-        return [self._linear("draw_corners", steps * shape.batch)] if steps else []
+        return [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
 
     @cached_property
     def fire(self) -> list[Dispatch]:
         """Fresh fire masks from the control block's key."""
-        half = -(-self.plan.shape.cells_per_grid // 2)
-        return [self._linear("fire_mask", half * self.plan.shape.steps)]
+        return [self._dispatch("fire_mask")]
 
     @cached_property
     def hard_forward(self) -> list[Dispatch]:
@@ -237,15 +239,14 @@ class Workspace:
     def _hard_damage(self, step: int) -> list[Dispatch]:
         if step not in self.plan.shape.damage_steps:
             return []
-        bound = {"shape": self.buffers["hard_shape"], "words": self.words(step), "mark": self._marks[step]}
-        return [self._linear("hard_damage", self.plan.groups * self.plan.shape.cells_per_grid, bound)]
+        bound = {"shape": self.buffers["hard_shape"], "words": self.words(step), "mark": self._event_indices[step]}
+        return [self._dispatch("hard_damage", bound)]
 
     def _hard_judge(self, step: int) -> list[Dispatch]:
         shape = self.plan.shape
         if step not in shape.judged_steps:
             return []
-        values = self.plan.groups * shape.cells_per_grid * shape.loss_channels
-        return [self._linear("hard_loss", values, {"shape": self.buffers["hard_shape"], "words": self.words(step)})]
+        return [self._dispatch("hard_loss", {"shape": self.buffers["hard_shape"], "words": self.words(step)})]
 
     def _hard_step(self, step: int) -> list[Dispatch]:
         bound = {
@@ -261,9 +262,8 @@ class Workspace:
     def evaluation(self) -> list[Dispatch]:
         """The training batch joins the probes, T hard steps, and after the judged ones the count of wrong values."""
         shape = self.plan.shape
-        values = self.plan.groups * shape.cells_per_grid * (shape.channels + shape.loss_channels)
         made = [
-            [self._linear("pack", values, {"state": self.state(0), "words": self.words(0)})],
+            [self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})],
             self._hard_damage(0),
         ]
         for step in range(shape.steps):
@@ -284,41 +284,47 @@ class Workspace:
 
     def _tiled(self, kernel: str, step: int, bound: dict[str, Any]) -> list[Dispatch]:
         """The dispatches of a fused step."""
-        plan = self.plan
+        plan, grid = self.plan, TILED[kernel]
         made = []
-        for span in plan.spans(kernel):
-            groups = min(plan.groups_of(kernel), span.tiles)
-            dispatch = self._dispatch(kernel, groups, bound | {"at": self._at[kernel, step, span]})
-            made.append(dispatch._replace(work=span.tiles * span.parts * plan.work_of(kernel)))
+        for each in grid.ranges(plan):
+            group = self._bind(kernel, bound | {"at": self._step_ranges[kernel, step, each]})
+            workgroups, work = min(grid.workgroups(plan), each.tiles), each.tiles * each.parts * grid.work(plan)
+            made.append(Dispatch(kernel, self._pipeline(kernel), group, workgroups, 1, work))
         return made
 
-    def _linear(self, kernel: str, items: int, bound: dict[str, Any] | None = None) -> Dispatch:
-        return self._dispatch(kernel, min(-(-items // LINEAR_WG), 65535), bound)
+    def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
+        """A kernel over a plain list."""
+        workgroups = LINEAR[kernel].workgroups(self.plan)
+        return Dispatch(kernel, self._pipeline(kernel), self._bind(kernel, bound or {}), workgroups, self.plan.models)
 
-    def _dispatch(self, kernel: str, x: int, bound: dict[str, Any] | None = None) -> Dispatch:
+    def _bind(self, kernel: str, bound: dict[str, Any]) -> Any:
         """`bound`: the buffers of bindings that have no buffer of their name, or another here."""
-        group = self.device.bind(kernel, self.buffers | (bound or {}))
-        y = 1 if kernel in TILED else self.plan.models
-        plan = self.plan
-        pipeline = self.device.pipeline(kernel, plan.schedule, plan.shape.half, plan.trees)
-        return Dispatch(kernel, pipeline, group, x, y)
+        return self.device.bind(kernel, self.buffers | bound)
 
-    def under(self, schedule: Schedule) -> Workspace:
-        """The same memory under another schedule, with as many lanes and gates in the same order: other pipelines."""
-        ours = self.plan.schedule
-        assert (schedule.lanes, schedule.memory) == (ours.lanes, ours.memory)
+    def _pipeline(self, kernel: str) -> Any:
+        return self.device.pipeline(kernel, self.plan.launch, self.plan.shape.half, self.plan.trees)
+
+    def under(self, launch: LaunchConfig) -> Workspace:
+        """The same memory under another schedule, with as many lanes: other pipelines.
+
+        Raises DeviceError for a schedule that needs other memory.
+        """
+        if (launch.chunks_per_workgroup, launch.memory) != (
+            self.plan.launch.chunks_per_workgroup,
+            self.plan.launch.memory,
+        ):
+            raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
-        other.plan = replace(self.plan, schedule=schedule)
-        assert other.plan.follows_trails == self.plan.follows_trails
+        other.plan = replace(self.plan, launch=launch)
         return other
 
     # use ----------------------------------------------------------------------------------------------
 
     def submit(self, dispatches: Sequence[Dispatch]) -> None:
         """Queue the work, in several submits where it is long."""
-        *before, last = self.pacer.pieces(dispatches)
-        self.pacer.submit(before)
+        *before, last = self.submit_queue.pieces(dispatches)
+        self.submit_queue.submit(before)
         self.device.queue.submit([encode(self.device, last).finish()])
 
     def upload(self, buffer: str | Any, data: Array, purpose: str) -> None:
@@ -336,7 +342,7 @@ class Workspace:
         """Free the memory. Only after everything submitted has been waited for: wgpu aborts otherwise."""
         for buffer in (*self.buffers.values(), *(each for buffers in self.several.values() for each in buffers)):
             buffer.destroy()
-        self.pacer.close()
+        self.submit_queue.close()
 
 
 def to_chunks(values: Array, chunks: int) -> Array:

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import all_round, gates, prng, wiring
-from difflogic.config import ModelConfig, NetworkConfig
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.core import gates, prng, wiring
 from difflogic.errors import CircuitError
 
 NETWORKS = ("perceive", "update")
@@ -97,7 +97,7 @@ class Circuit:
         narrow[gates.PASS_THROUGH] = initial_logit - narrow_drop
         perceive = [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]]
         if model.all_round:
-            all_round.aim(perceive, perceive_wires, prng.fold_in(perceive_key, all_round.STREAM))
+            wiring.moore_start(perceive, perceive_wires, prng.fold_in(perceive_key, wiring.MOORE_START_STREAM))
         update = model.update.widths[1:]
         circuit = cls.from_arrays(
             logits={
@@ -113,6 +113,10 @@ class Circuit:
         key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
         noise = prng.normal(key, (circuit.gates, gates.GATE_COUNT))
         return circuit.with_logits(circuit.flat_logits() + np.float32(logit_noise) * noise)
+
+    def __repr__(self) -> str:
+        outside = "periodic" if self.periodic else "zero"
+        return f"<Circuit of {self.gates} gates, {self.kernels} kernels, {self.channels} channels, {outside} boundary>"
 
     @property
     def kernels(self) -> int:
@@ -147,7 +151,7 @@ class Circuit:
         }
 
     def with_logits(self, flat: Array) -> Circuit:
-        """The same wiring with other logits `[G, 16]`."""
+        """A circuit of the same wiring with other logits `[G, 16]`."""
         arrays = self.unflatten(flat)
         return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]))
 

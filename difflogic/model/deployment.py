@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import raster
-from difflogic.config import Config
+from difflogic.config.schema import Config
+from difflogic.config.task import MAX_SIDE
+from difflogic.core import text_picture
 from difflogic.errors import CircuitError, DataError
+from difflogic.system.brief import brief
 
 STARTS = ("random", "seed", "zeros", "picture")
-MAX_SIDE = 1 << 16
-"""Cells a side, at most."""
 
 
 @dataclass(frozen=True)
-class Habitat:
+class Scenario:
     """Of a task, what its circuit takes along. Raises CircuitError for what cannot be."""
 
     start: str
@@ -33,7 +33,9 @@ class Habitat:
     fire_rate: float = 1.0
     """Below 1, a cell takes its new state with this probability in each step."""
     picture: tuple[str, ...] = ()
-    """Rows of text as in `difflogic.raster`: the first channels of the start."""
+    """Rows of text as in `difflogic.core.text_picture`: the first channels of the start."""
+
+    __repr__ = brief
 
     def __post_init__(self) -> None:
         if self.start not in STARTS:
@@ -51,7 +53,7 @@ class Habitat:
             raise CircuitError(f"The picture of a habitat must have its {self.width}x{self.height} cells.")
 
     @classmethod
-    def of(cls, config: Config) -> Habitat:
+    def of(cls, config: Config) -> Scenario:
         """Of a training job. Boards are random bits: on other grids than their own there is no list of all."""
         task = config.task
         start = "random" if task.start == "boards" else task.start
@@ -67,12 +69,12 @@ class Habitat:
         elif self.start == "picture":
             bits = self._bits()
             for channel, name in enumerate(origin):
-                if name < raster.MAX_BITS:
+                if name < text_picture.MAX_BITS:
                     grid[..., channel] = bits[..., name]
         return grid
 
     def _bits(self) -> npt.NDArray[np.uint8]:
         try:
-            return raster.decode(self.picture, raster.MAX_BITS)
+            return text_picture.decode(self.picture, text_picture.MAX_BITS)
         except DataError as error:
             raise CircuitError(f"The picture of a habitat cannot be read: {error}") from error

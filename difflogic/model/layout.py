@@ -23,8 +23,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import wiring
-from difflogic.circuit import Circuit
+from difflogic.core import wiring
+from difflogic.model.circuit import Circuit
 
 Index = npt.NDArray[np.uint32]
 
@@ -97,12 +97,26 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
     """Slots, uint32 `[edges]`, of edges that read these nodes, and `[start, end)` of each node's, uint32 `[nodes, 2]`.
 
     `firsts`: the first node of each level, and the number of nodes.
+
+    For example, with two patch nodes 0 and 1, level one of node 2, which reads (0, 1), and node 3, which reads
+    (1, 1), level two of node 4, which reads (2, 3), level three of node 5, which reads (4, 4), and level four of
+    node 6, which reads (5, 5), the edges are 0 1 1 1 2 3 4 4 5 5, and their slots
+
+        of node   0 1 1 1   2 3         4 4         5 5
+        slot      0 1 2 3   4 5         6 7         4 5
+        of level  patch     one         two         three
+
+    Level three takes the region of level one: backward, its slots are read before level two writes those of level
+    one. Node 1 sums the slots `[1, 4)`, node 4 `[6, 8)`, and node 6, which nobody reads, none.
     """
     read = read.astype(np.int64)
+    # Sorted by the node that is read, the edges of one node lie side by side; stable, so that sums have one order.
     order = np.argsort(read, kind="stable")
     degree = np.bincount(read, minlength=firsts[-1])
     ends = np.cumsum(degree)
     starts = ends - degree
+    # Nodes of a level lie side by side too, so that a level's slots move to their region by one shift. The two
+    # regions are as large as the widest level needs.
     shift = np.zeros(len(degree), dtype=np.int64)
     spans = [(first, last, int(starts[first]), int(ends[last - 1])) for first, last in itertools.pairwise(firsts)]
     widest = max(end - start for _, _, start, end in spans)
@@ -132,6 +146,7 @@ def flat_layout(circuit: Circuit) -> Layout:
         wires.append(np.stack([s.transpose(0, 2, 1).reshape(-1) for s in sources], axis=1))  # channel fastest
         count = kernels * n_out * channels
         levels.append(Level(instance, count, gate, channels))
+        # an instance's place in its level is (k * n_out + j) * C + c: all channels of a gate share its coefficients
         own = patch_nodes + instance + np.arange(count)
         nodes = own.reshape(kernels, n_out, channels).transpose(0, 2, 1)
         instance, gate = instance + count, gate + kernels * n_out

@@ -2,11 +2,11 @@
 
 A cell computes on a vector of bits: first its 3x3 patch, `in[channel][patch]` at `9*channel + patch`
 (patch index `3*dy + dx`: 0 top-left, 4 the cell itself, 8 bottom-right), then one bit per gate, in order.
-A gate reads two earlier bits and is one of the sixteen (`difflogic.gates`: the id is the truth table).
+A gate reads two earlier bits and is one of the sixteen (`difflogic.core.gates`: the id is the truth table).
 The cell's new state is the bits named by `outputs`, one per channel.
 
 Perception gates are listed once per channel, since each is a gate of its own in hardware. Its file is
-circuit.json: `difflogic.netlist_json`.
+circuit.json: `difflogic.model.netlist_json`.
 """
 
 from __future__ import annotations
@@ -18,18 +18,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates, wiring
-from difflogic.bit_parallel import BitProgram, Index, Words
-from difflogic.circuit import Circuit
-from difflogic.config import Config
+from difflogic.config.schema import Config
+from difflogic.core import gates, wiring
+from difflogic.core.bit_parallel import BitProgram, Index
+from difflogic.core.bits import Bits, Words, pack_bits, unpack_bits
 from difflogic.errors import CircuitError
-from difflogic.habitat import Habitat
-from difflogic.layout import flat_layout
-
-Bits = npt.NDArray[np.uint8]
-
-WORD = 64
-"""Cells, or samples, per word of `evaluate`: bit `i` of word `w` is sample `64*w + i`."""
+from difflogic.model.circuit import Circuit
+from difflogic.model.deployment import Scenario
+from difflogic.model.layout import flat_layout
+from difflogic.system.brief import brief
 
 _CHUNK_BYTES = 1 << 25
 """`evaluate` holds the bits of all gates for so much input at a time: what a cache and a small machine bear."""
@@ -44,7 +41,7 @@ class Netlist:
 
     channels: int
     periodic: bool
-    """Outside the grid: 0, or wrapped when periodic."""
+    """Outside the grid a cell reads 0, or the other side of the grid when periodic."""
     gates: Bits
     wires: Index
     outputs: Index
@@ -52,8 +49,10 @@ class Netlist:
     """The first so many channels are the picture; the others are the automaton's own memory."""
     origin: tuple[int, ...]
     """What each channel was called in the circuit it comes from: `0, 1, ...` unless some were dropped."""
-    habitat: Habitat | None = None
+    scenario: Scenario | None = None
     """What it was trained on, where that is known."""
+
+    __repr__ = brief
 
     @classmethod
     def build(
@@ -65,7 +64,7 @@ class Netlist:
         outputs: npt.ArrayLike,
         visible: int | None = None,
         origin: Sequence[int] | None = None,
-        habitat: Habitat | None = None,
+        scenario: Scenario | None = None,
     ) -> Netlist:
         """A validated netlist; all channels visible, named by number, unless told otherwise. Raises CircuitError."""
         netlist = cls(
@@ -76,7 +75,7 @@ class Netlist:
             outputs=np.asarray(outputs, dtype=np.int32).reshape(-1),
             visible=channels if visible is None else visible,
             origin=tuple(range(channels)) if origin is None else tuple(origin),
-            habitat=habitat,
+            scenario=scenario,
         )
         netlist._validate()
         return netlist
@@ -98,7 +97,7 @@ class Netlist:
             raise CircuitError("An output must be an input or a gate.")
 
     @classmethod
-    def from_circuit(cls, circuit: Circuit, visible: int | None = None, habitat: Habitat | None = None) -> Netlist:
+    def from_circuit(cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None) -> Netlist:
         """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
         layout = flat_layout(circuit)
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)
@@ -109,13 +108,13 @@ class Netlist:
             wires=layout.wires,
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
             visible=visible,
-            habitat=habitat,
+            scenario=scenario,
         )
 
     @classmethod
     def of_run(cls, circuit: Circuit, config: Config) -> Netlist:
         """The hard gates of a run's circuit, which shows its task's loss channels and lives on its task's grid."""
-        return cls.from_circuit(circuit, config.task.loss_channels, Habitat.of(config))
+        return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
     @property
     def inputs(self) -> int:
@@ -162,17 +161,3 @@ def patches(state: Bits, periodic: bool) -> Bits:
     padded = np.pad(state, border, mode="wrap" if periodic else "constant")
     views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
     return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(wiring.PATCH * state.shape[3], -1)
-
-
-def pack_bits(bits: Bits) -> Words:
-    """0/1 samples `[n, samples]` -> words uint64 `[n, ceil(samples/64)]`; unused high bits are 0."""
-    padded = np.zeros((len(bits), -(-bits.shape[1] // WORD) * WORD), dtype=np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    packed = np.packbits(padded.reshape(-1), bitorder="little")  # at once: row by row takes ten times as long
-    return packed.view("<u8").astype(np.uint64, copy=False).reshape(len(bits), -1)
-
-
-def unpack_bits(words: Words, samples: int) -> Bits:
-    """The inverse of `pack_bits`: uint8 `[n, samples]`."""
-    as_bytes = np.ascontiguousarray(words.astype("<u8", copy=False)).view(np.uint8)
-    return np.unpackbits(as_bytes, axis=1, count=samples, bitorder="little")

@@ -3,7 +3,7 @@
 Version 1:
 
     {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
-     "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or wrapped when periodic
+     "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or its other side when periodic
      "origin": [0, 3],                                 only where channels were dropped: the names of the others
      "habitat": {"start": "seed", "height": 20,        only where it is known what it was trained on: the start random,
       "width": 20, "steps": 12, "fire_rate": 1.0},     seed, zeros or picture, and then its "picture" in rows of text
@@ -25,14 +25,17 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
-from difflogic import gates, wiring
+from difflogic.core import gates, wiring
+from difflogic.core.topology import topological_sort
 from difflogic.errors import CircuitError
-from difflogic.habitat import Habitat
-from difflogic.netlist import Netlist
-from difflogic.topology import in_order
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
 
 FORMAT = "difflogic-circuit"
 VERSION = 1
+
+MOST_SAID = 400
+"""Characters of a message about a file: its names and values may be of any length."""
 
 MAX_BYTES = 1 << 29
 """A larger file is refused before it is parsed: some five million gates, and Python would take ten times its size."""
@@ -46,8 +49,8 @@ def to_json(netlist: Netlist) -> str:
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
     if netlist.origin != tuple(range(netlist.channels)):
         head["origin"] = list(netlist.origin)
-    if netlist.habitat is not None:
-        head["habitat"] = {name: value for name, value in asdict(netlist.habitat).items() if value != ()}
+    if netlist.scenario is not None:
+        head["habitat"] = {name: value for name, value in asdict(netlist.scenario).items() if value != ()}
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(
         f'{{"id": "g{index}", "gate": {gate}, "name": "{gates.NAMES[gate]}", "a": "{names[a]}", "b": "{names[b]}"}}'
@@ -68,7 +71,13 @@ def load(path: Path) -> Netlist:
     try:
         return from_json(text)
     except CircuitError as error:
-        raise CircuitError(f"{path}: {error}") from error
+        raise refusal(path, error) from error
+
+
+def refusal(path: Path, error: Exception) -> CircuitError:
+    """What is wrong with a file, in one sentence of bounded length, whatever the file holds."""
+    said = " ".join(str(error).split())
+    return CircuitError(f"{path}: {said if len(said) <= MOST_SAID else f'{said[:MOST_SAID]}...'}")
 
 
 def read_text(path: Path) -> str:
@@ -76,7 +85,7 @@ def read_text(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CircuitError(f"Cannot read the circuit {path}: {error}.") from error
 
@@ -94,7 +103,7 @@ def parse(text: str) -> dict[str, Any]:
 
 def from_data(data: Mapping[str, Any]) -> Netlist:
     """A netlist from the parsed circuit.json. Raises CircuitError."""
-    if data.get("format") != FORMAT or data.get("version") != VERSION:
+    if data.get("format") != FORMAT or data.get("version") != VERSION or data["version"] is True:
         raise CircuitError(
             f"Expected {FORMAT} version {VERSION}, got {data.get('format')} version {data.get('version')}, "
             f"written by difflogic {data.get('difflogic', 'of unknown version')}."
@@ -109,16 +118,18 @@ def from_data(data: Mapping[str, Any]) -> Netlist:
     if len(origin) != channels or not all(type(name) is int for name in origin):
         raise CircuitError(f"origin names each of the {channels} channels by a number, got {_shown(origin)}.")
     bits = _bits(rows, channels, origin)
-    types, wires = _gates(rows, bits)
+    gate_ids, wires = _gates(rows, bits)
     ends = [_bit(bits, name, "an output") for name in outputs]
     ids = [row["id"] for row in rows]
-    order, wires, ends = in_order(wiring.PATCH * channels, wires, ends, ids)
-    habitat = _habitat(_typed(data, "habitat", dict)) if "habitat" in data else None
-    return Netlist.build(channels, periodic, [types[index] for index in order], wires, ends, visible, origin, habitat)
+    order, wires, ends = topological_sort(wiring.PATCH * channels, wires, ends, ids)
+    scenario = _scenario(_typed(data, "habitat", dict)) if "habitat" in data else None
+    return Netlist.build(
+        channels, periodic, [gate_ids[index] for index in order], wires, ends, visible, origin, scenario
+    )
 
 
-def _habitat(data: Mapping[str, Any]) -> Habitat:
-    if unknown := sorted(data.keys() - {field.name for field in fields(Habitat)}):
+def _scenario(data: Mapping[str, Any]) -> Scenario:
+    if unknown := sorted(data.keys() - {field.name for field in fields(Scenario)}):
         raise CircuitError(f"A habitat has no {_shown(unknown[0])}.")
     rate = data.get("fire_rate", 1.0)
     if type(rate) not in (int, float):
@@ -127,7 +138,7 @@ def _habitat(data: Mapping[str, Any]) -> Habitat:
     if not all(isinstance(row, str) for row in rows):
         raise CircuitError(f"The picture of a habitat is rows of text, got {_shown(rows)}.")
     sizes = {name: _whole(data, name, least=1) for name in ("height", "width", "steps")}
-    return Habitat(start=_typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
+    return Scenario(start=_typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
 
 
 def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str, int]:
@@ -147,16 +158,16 @@ def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str
 
 
 def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[list[int], list[tuple[int, int]]]:
-    types, wires = [], []
+    gate_ids, wires = [], []
     for row in rows:
         gate = row.get("gate")
         if type(gate) is not int or not 0 <= gate < gates.GATE_COUNT:
             last = gates.GATE_COUNT - 1
             raise CircuitError(f"The gate {row['id']!r} is of unknown type {_shown(gate)}: expected 0 to {last}.")
-        types.append(gate)
+        gate_ids.append(gate)
         where = f"gate {row['id']!r}"
         wires.append((_bit(bits, row.get("a"), where), _bit(bits, row.get("b"), where)))
-    return types, wires
+    return gate_ids, wires
 
 
 def _bit(bits: Mapping[str, int], name: Any, where: str) -> int:

@@ -5,10 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from difflogic import gates
-from difflogic.circuit import NETWORKS, Circuit
-from difflogic.train.summary import active_gates, undecided_gates
+from difflogic.core import gates
+from difflogic.model.circuit import NETWORKS, Circuit
+
+DECIDED = 0.9
+"""A gate is decided where one of the sixteen has at least this probability."""
+CERTAIN = 0.99
+"""The probability that a gate is given where it is decided for good."""
+WIRE_GATES = (gates.NAMES.index("A"), gates.NAMES.index("B"))
+"""Gates that only pass an input on: the others are the active ones."""
+
+
+def active_gates(logits: npt.NDArray[np.floating]) -> int:
+    """How many gates of `logits [G, 16]` compute something: argmax neither A nor B."""
+    return int((~np.isin(logits.argmax(axis=1), WIRE_GATES)).sum())
+
+
+def undecided_gates(logits: npt.NDArray[np.floating]) -> int:
+    """How many gates of `logits [G, 16]` have no gate with a probability of DECIDED."""
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return int((1 / exponentials.sum(axis=1) < DECIDED).sum())
+
+
+def decide(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """`logits [G, 16]` where gates that were undecided are nearly certainly what they most probably were.
+
+    The hard circuit stays as it is.
+    """
+    found, best = logits.copy(), logits.argmax(axis=1)
+    rows = np.arange(len(logits))
+    others = np.where(np.arange(logits.shape[1]) == best[:, None], -np.inf, logits)
+    rest = np.logaddexp.reduce(others, axis=1)
+    found[rows, best] = np.maximum(logits[rows, best], rest + np.log(CERTAIN / (1 - CERTAIN)))
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic.batch import Batch, Mode, check_course, check_grids
-from difflogic.bits import pack, unpack
-from difflogic.circuit import ArraysByNetwork, Circuit
-from difflogic.damage import Damage
-from difflogic.engine import (
-    Floats,
-    Job,
-    OptimizerState,
-    TrainingModel,
-    TrainState,
-)
-from difflogic.layout import flat_layout
-from difflogic.reference.adamw import adamw
-from difflogic.reference.commit import commit
+from difflogic.core.bits import pack_grids, unpack_grids
+from difflogic.engine import control as c
+from difflogic.engine import memory
+from difflogic.engine.api import Model
+from difflogic.engine.batch import Batch, Mode, check_course, check_grids
+from difflogic.engine.events import Damage
+from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
+from difflogic.engine.population import open_in_turn
+from difflogic.engine.shape import Hyper, Shape
+from difflogic.model.circuit import ArraysByNetwork, Circuit
+from difflogic.model.layout import flat_layout
+from difflogic.reference.kernels.adamw import adamw
+from difflogic.reference.kernels.commit import commit
 from difflogic.reference.model import INFO, ReferenceModel
 from difflogic.reference.rollout import Course, hard_rollout, soft_gradients, soft_losses, soft_rollout
-from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
 
 
 class ReferenceEngine:
-    """Implements `difflogic.engine.Engine`; `dtype` is the type of all soft arithmetic."""
+    """Implements `difflogic.engine.api.Engine`; `dtype` is the type of all soft arithmetic."""
 
     def __init__(self, dtype: npt.DTypeLike = np.float32) -> None:
         self.dtype = np.dtype(dtype)
@@ -51,7 +50,7 @@ class ReferenceEngine:
         course = _course(circuit, Shape.of(circuit, grid.shape, steps, damage=damage), fire, damage)
         logits = circuit.flat_logits().astype(self.dtype)
         if mode == "hard":
-            return unpack(hard_rollout(course, logits, pack(grid))[0], grid.shape)
+            return unpack_grids(hard_rollout(course, logits, pack_grids(grid))[0], grid.shape)
         states = soft_rollout(course, logits, _cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 
@@ -86,8 +85,18 @@ class ReferenceEngine:
             targets=_cells_last(checked.targets),
         )
 
-    def open_model(self, job: Job, state: TrainState) -> TrainingModel:
-        return ReferenceModel(job, state)
+    def open(
+        self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
+    ) -> Model:
+        memory.refuse_limit("reference", max_memory)
+        return open_in_turn([partial(ReferenceModel, *run) for run in zip(jobs, states, strict=True)])
+
+    def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
+        memory.refuse_limit("reference", max_memory)
+        return sum(memory.training_bytes(job.config, threads=1) for job in jobs)
+
+    def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
+        return memory.rollout_bytes(grid, steps)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,26 +8,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic.bits import WORD, pack
-from difflogic.engine import EngineInfo, EpochMetrics, Evaluation, Job, OptimizerState, TrainState
-from difflogic.hardening import Hardening
-from difflogic.layout import flat_layout
-from difflogic.reference.adamw import adamw
-from difflogic.reference.commit import commit
-from difflogic.reference.draw_corners import draw_corners
-from difflogic.reference.draw_pool import draw_pool
-from difflogic.reference.fire_mask import fire_mask
-from difflogic.reference.hard_loss import hard_loss
-from difflogic.reference.harden import harden
+from difflogic.core.bits import WORD, pack_grids
+from difflogic.engine import control as c
+from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
+from difflogic.engine.events import Hardening
+from difflogic.engine.job import Job, OptimizerState, TrainState
+from difflogic.engine.shape import Hyper, Shape
+from difflogic.model.layout import flat_layout
+from difflogic.reference.kernels.adamw import adamw
+from difflogic.reference.kernels.clip_norm import clip_norm
+from difflogic.reference.kernels.commit import commit
+from difflogic.reference.kernels.draw_corners import draw_corners
+from difflogic.reference.kernels.draw_pool import draw_pool
+from difflogic.reference.kernels.fire_mask import fire_mask
+from difflogic.reference.kernels.hard_loss import hard_loss
+from difflogic.reference.kernels.harden import harden
+from difflogic.reference.kernels.rule_target import rule_target
+from difflogic.reference.kernels.same_start import same_start
+from difflogic.reference.kernels.sample_losses import sample_losses
+from difflogic.reference.kernels.seed_boards import seed_boards
+from difflogic.reference.kernels.seed_grid import seed_grid
+from difflogic.reference.kernels.write_back import write_back
 from difflogic.reference.rollout import Course, hard_rollout, soft_gradients
-from difflogic.reference.rule_target import rule_target
-from difflogic.reference.same_start import same_start
-from difflogic.reference.sample_losses import sample_losses
-from difflogic.reference.seed_boards import seed_boards
-from difflogic.reference.seed_grid import seed_grid
-from difflogic.reference.write_back import write_back
-from difflogic.shape import Hyper, Shape
 
 Array = npt.NDArray[Any]
 
@@ -35,7 +37,7 @@ INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, so
 
 
 class ReferenceModel:
-    """Implements `difflogic.engine.TrainingModel`."""
+    """Implements `difflogic.engine.api.Model`: one run."""
 
     def __init__(self, job: Job, state: TrainState) -> None:
         train = job.config.train
@@ -68,6 +70,8 @@ class ReferenceModel:
         self._draw_starts()
         course = self._draw_course()
         done = soft_gradients(course, self._logits, self._start, self._targets, control)
+        if self._hyper.clip_by == "norm":
+            clip_norm(self._hyper, done.gradients, control)
         commit(done.loss_partials, control, self._history)
         adamw(self._hyper, control, done.gradients, self._logits, self._mu, self._nu)
         if self._pool is not None:
@@ -121,36 +125,37 @@ class ReferenceModel:
             return job.targets(self._batch()).reshape(-1, channels).T.astype(np.float32)
         return np.tile(job.target.reshape(-1, channels).T, (1, self._shape.batch)).astype(np.float32)
 
-    def drain(self) -> list[EpochMetrics]:
+    def drain(self) -> list[list[EpochMetrics]]:
         drained, self._waiting = self._waiting, []
-        return drained
+        return [drained]
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self) -> list[Evaluation]:
         job = self._job
         probes = self._count_wrong(job.probes, job.probe_damage)
-        return Evaluation(
+        judged = Evaluation(
             hard_loss=int(probes[:, 0].sum()),
             train_hard_loss=int(self._count_wrong(self._batch(), self._corners)[:, 0].sum()),
             values=job.values,
             wrong_probes=int(np.bitwise_count(probes[:, 1]).sum()),
         )
+        return [judged]
 
     def _count_wrong(self, grids: Array, corners: Array | None) -> Array:
         """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any."""
         shape, fire = self._shape, self._job.probe_masks
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
-        _, judged = hard_rollout(Course(shape, self._layout, masks, corners), self._logits, pack(grids))
-        targets = pack(self._job.targets(grids))
+        _, judged = hard_rollout(Course(shape, self._layout, masks, corners), self._logits, pack_grids(grids))
+        targets = pack_grids(self._job.targets(grids))
         counts = np.zeros((-(-len(grids) // WORD), 2), dtype=np.uint32)
         packed = dataclasses.replace(shape, batch=len(counts))
         for words in judged:
             hard_loss(packed, len(grids), words, targets, counts)
         return counts
 
-    def to_cpu(self) -> TrainState:
+    def states(self) -> list[TrainState]:
         control = self._control
         optimizer = OptimizerState(self._mu.copy(), self._nu.copy(), int(control[c.STEP]))
-        return TrainState(
+        state = TrainState(
             logits=self._logits.copy(),
             optimizer=optimizer,
             data_key=control[c.DATA_KEY].copy(),
@@ -159,8 +164,9 @@ class ReferenceModel:
             skipped=int(control[c.SKIPPED]),
             pool=None if self._pool is None else self._pool.copy(),
         )
+        return [state]
 
-    def max_epochs_per_call(self) -> int:
+    def epochs_per_call(self) -> int:
         return 1
 
     def close(self) -> None:

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.layout import Layout
-from difflogic.reference.coefficients import coefficients as soft_coefficients
-from difflogic.reference.d_damage import d_damage
-from difflogic.reference.d_judge import d_judge
-from difflogic.reference.damage import damage
-from difflogic.reference.gate_backward import gate_backward
-from difflogic.reference.gate_forward import gate_forward
-from difflogic.reference.gradients import gradients as logit_gradients
-from difflogic.reference.hard_damage import hard_damage
-from difflogic.reference.hard_forward import hard_forward
-from difflogic.reference.judge import judge
-from difflogic.reference.loss import loss as squared_error
-from difflogic.shape import Shape
+from difflogic.engine.shape import Shape
+from difflogic.errors import DataError
+from difflogic.model.layout import Layout
+from difflogic.reference.kernels.coefficients import coefficients as soft_coefficients
+from difflogic.reference.kernels.d_damage import d_damage
+from difflogic.reference.kernels.damage import damage
+from difflogic.reference.kernels.gate_backward import gate_backward
+from difflogic.reference.kernels.gate_forward import gate_forward
+from difflogic.reference.kernels.gradients import gradients as logit_gradients
+from difflogic.reference.kernels.hard_damage import hard_damage
+from difflogic.reference.kernels.hard_forward import hard_forward
+from difflogic.reference.kernels.loss import loss as squared_error
+from difflogic.reference.kernels.step_loss import step_loss
+from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 
 Array = npt.NDArray[Any]
 
@@ -38,6 +39,13 @@ class Course:
     """`[D, B, 2]`: see `damage`; None only where there are no damage steps."""
     hardened: Array | None = None
     """`[G, 4]`: this epoch's coefficients where some gates are hard, see `harden`; None: those of the logits."""
+
+    @property
+    def squares(self) -> Array:
+        """`corners` where there is damage."""
+        if self.corners is None:
+            raise DataError("This task damages its grids, and nothing says where: give corners.")
+        return self.corners
 
 
 def _coefficients(logits: Array) -> tuple[Array, Array]:
@@ -72,10 +80,9 @@ def _soft_rollout(
     scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
-            judge(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
+            step_loss(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
         if step in shape.damage_steps:
-            assert course.corners is not None
-            damage(shape, shape.damage_steps.index(step), course.corners, states[step])
+            damage(shape, shape.damage_steps.index(step), course.squares, states[step])
         kept = None if nodes is None else nodes[step]
         into = (kept, None) if kept is not None and as_is else (scratch, kept)
         gate_forward(shape, step, layout, coefficients, course.masks, states[step], states[step + 1], *into)
@@ -126,10 +133,9 @@ def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array,
         d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
         gate_backward(shape, step, layout, coefficients, course.masks, nodes[step], d_next, scratch, d_here, partials)
         if step in shape.damage_steps:
-            assert course.corners is not None
-            d_damage(shape, shape.damage_steps.index(step), course.corners, d_here)
+            d_damage(shape, shape.damage_steps.index(step), course.squares, d_here)
         if step in shape.judged_steps:
-            d_judge(shape, shape.judged_steps.index(step), d_judged, d_here)
+            step_loss_backward(shape, shape.judged_steps.index(step), d_judged, d_here)
     gradients = np.empty_like(logits)
     logit_gradients(layout, partials, logits, gradients, control)
     return SoftPass(states, loss_partials, gradients)
@@ -150,8 +156,7 @@ def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Ar
     nodes = np.empty((course.layout.nodes, start.shape[1]), dtype=np.uint32)
     for step in range(shape.steps):
         if step in shape.damage_steps:
-            assert course.corners is not None
-            hard_damage(packed, shape.damage_steps.index(step), course.corners, words[step])
+            hard_damage(packed, shape.damage_steps.index(step), course.squares, words[step])
         hard_forward(packed, step, course.layout, gate_ids, course.masks, words[step], words[step + 1], nodes)
         if step + 1 in shape.judged_steps:
             judged[shape.judged_steps.index(step + 1)] = words[step + 1, : shape.loss_channels]

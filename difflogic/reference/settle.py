@@ -1,4 +1,4 @@
-"""Search over the hard circuit: an epoch of settling, one candidate after another. See `difflogic.settling`."""
+"""Search over the hard circuit: an epoch of settling, one candidate after another. See `difflogic.engine.search`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates
-from difflogic.engine import Job
-from difflogic.layout import Layout, flat_layout
+from difflogic.core import gates
+from difflogic.engine.job import Job
+from difflogic.engine.search import CANDIDATES, HOW_FAR, KIND, SIDES, WHERE, Array, Words
+from difflogic.model.layout import Layout, flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.settling import CANDIDATES, HOW_FAR, KIND, SIDES, WHERE, Array, Words
 
 
 class ReferenceSettler:
-    """Implements `difflogic.settling.Settler`."""
+    """Implements `difflogic.engine.search.Settler`."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._layout = job, flat_layout(job.circuit)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic import prng
-from difflogic.coins import coins
-from difflogic.netlist import Netlist
-from difflogic.planes import Planes
-from difflogic.simulation import Scene, check_masks
-from difflogic.wiring import PATCH
+from difflogic.core import prng
+from difflogic.core.bernoulli import coins
+from difflogic.core.bits import Planes
+from difflogic.core.wiring import PATCH
+from difflogic.engine.simulation import SimulationSpec, check_masks
+from difflogic.model.netlist import Netlist
 
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
-def simulate(scene: Scene, netlist: Netlist, masks: Planes | None, before: Planes, after: Planes) -> None:
+def simulate(scene: SimulationSpec, netlist: Netlist, masks: Planes | None, before: Planes, after: Planes) -> None:
     """One step `before -> after`, uint64 `[H, C, words]`; a bit 0 of `masks [H, words]` lets a cell keep its state."""
     patches = np.empty((scene.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
     for dy in range(3):
@@ -28,7 +28,7 @@ def simulate(scene: Scene, netlist: Netlist, masks: Planes | None, before: Plane
     after[..., -1] &= scene.last_word
 
 
-def _vertical(scene: Scene, planes: Planes, dy: int) -> Planes:
+def _vertical(scene: SimulationSpec, planes: Planes, dy: int) -> Planes:
     """Row `y + dy` in the place of row `y`."""
     rows = np.roll(planes, -dy, axis=0)
     if dy and not scene.netlist.periodic:
@@ -36,7 +36,7 @@ def _vertical(scene: Scene, planes: Planes, dy: int) -> Planes:
     return rows
 
 
-def _horizontal(scene: Scene, rows: Planes, dx: int) -> Planes:
+def _horizontal(scene: SimulationSpec, rows: Planes, dx: int) -> Planes:
     """Column `x + dx` in the place of column `x`."""
     if dx == 0:
         return rows
@@ -56,9 +56,9 @@ def _horizontal(scene: Scene, rows: Planes, dx: int) -> Planes:
 
 
 class ReferenceSimulation:
-    """Implements `difflogic.simulation.Simulation`."""
+    """Implements `difflogic.engine.simulation.Simulation`."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: SimulationSpec) -> None:
         self.scene = scene
         self.step = 0
         self._states = np.zeros((2, scene.height, scene.channels, scene.words), dtype=np.uint64)

@@ -1,13 +1,13 @@
-"""Checkpoints: everything that training needs to go on bit for bit, in one sealed safetensors file.
+"""Checkpoints: everything that training needs to go on bit for bit, in one safetensors file with checksums.
 
 Arrays: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2, out]`; `wires.update.L`
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `epoch`, `skipped`, `best` int64 `[]`
 (`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`; where there is a sample
 pool, `pool` uint8 `[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit; once the circuit is
-settled, `costs` uint32 `[J, loss_channels, P*H*W]` (`difflogic.settling`).
+settled, `costs` uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 A population's file has these arrays with a leading axis M, and `seeds` uint32 `[M]`, `leader` int64 `[]`.
 Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's
-with the first seed), and the checksums of `difflogic.sealed`.
+with the first seed), and the checksums of `difflogic.runs.checksummed`.
 """
 
 from __future__ import annotations
@@ -20,16 +20,20 @@ import numpy as np
 import numpy.typing as npt
 
 import difflogic
-from difflogic import sealed
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import OptimizerState, TrainState
+from difflogic.config.schema import Config
+from difflogic.engine.job import OptimizerState, TrainState
 from difflogic.errors import CheckpointError, UsageError
-from difflogic.files import sync_folder, write_beside
+from difflogic.model.circuit import Circuit
+from difflogic.runs import checksummed
+from difflogic.system.brief import brief
+from difflogic.system.files import quoted, sync_folder, write_beside
 
 FORMAT = 1
 NAME = "checkpoint.safetensors"
 PREVIOUS = "checkpoint.previous.safetensors"
+BEST = "best.safetensors"
+"""In a run folder, of the same format: the model of the fewest wrong values so far, the latest of equals, whose `best`
+is that number. `NAME` is what training goes on from."""
 
 
 class _DamagedError(CheckpointError):
@@ -37,7 +41,7 @@ class _DamagedError(CheckpointError):
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
+class ModelState:
     """One model of a run at the end of an epoch. `circuit` holds the wiring and the current logits."""
 
     config: Config
@@ -48,15 +52,19 @@ class Checkpoint:
     elapsed_s: float = 0.0
     """Seconds of training so far, over all processes."""
 
+    __repr__ = brief
+
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class Checkpoint:
     """What one file holds: every model of a run, at the same epoch. A population is one file, and so never torn."""
 
-    members: tuple[Checkpoint, ...]
+    members: tuple[ModelState, ...]
     """One, or a population's: their configurations differ in nothing but the seed."""
     leader: int = 0
     """Index of the member that stands best."""
+
+    __repr__ = brief
 
     @property
     def epoch(self) -> int:
@@ -67,7 +75,7 @@ class Snapshot:
         return [member.config.seed for member in self.members]
 
 
-def save(folder: Path, snapshot: Snapshot) -> None:
+def save(folder: Path, snapshot: Checkpoint) -> None:
     """Write `folder/NAME`; the one that was there stays as PREVIOUS. Raises OSError, the old one intact.
 
     Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
@@ -92,13 +100,21 @@ def locate(path: Path) -> Path:
     raise CheckpointError(f"The folder {path} holds no {NAME}: expected the folder of an earlier run.")
 
 
-def load(path: Path) -> Checkpoint:
-    """The model that a run folder or a checkpoint file holds, of a population its leader. Raises as `read` does."""
+def is_in(folder: Path) -> bool:
+    """Whether a folder holds a run that was saved."""
+    return (folder / NAME).exists() or (folder / PREVIOUS).exists()
+
+
+def load(path: Path) -> ModelState:
+    """The last model of a run folder, or that of a checkpoint file, of a population its leader. Raises as `read` does.
+
+    The best one of a run: `difflogic.runs.chosen`.
+    """
     snapshot = read(path)
     return snapshot.members[snapshot.leader]
 
 
-def read(path: Path) -> Snapshot:
+def read(path: Path) -> Checkpoint:
     """Read a run folder's checkpoint, or a checkpoint file.
 
     Raises CheckpointError where it is missing, truncated, altered or of another format; the message
@@ -111,7 +127,7 @@ def read(path: Path) -> Snapshot:
         raise CheckpointError(f"{error} {_advice(file)}") from error
 
 
-def encode(snapshot: Snapshot) -> bytes:
+def encode(snapshot: Checkpoint) -> bytes:
     """The bytes of a checkpoint file."""
     columns = [_to_arrays(member) for member in snapshot.members]
     arrays = columns[0]
@@ -120,19 +136,19 @@ def encode(snapshot: Snapshot) -> bytes:
         arrays["seeds"] = np.array(snapshot.seeds, dtype=np.uint32)
         arrays["leader"] = np.array(snapshot.leader, dtype=np.int64)
     config = snapshot.members[0].config.to_toml()
-    return sealed.seal(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
+    return checksummed.encode(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
 
 
-def _to_arrays(checkpoint: Checkpoint) -> sealed.Arrays:
-    state, optimizer = checkpoint.state, checkpoint.state.optimizer
-    arrays: sealed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
-    for network, layers in checkpoint.circuit.wires.items():
+def _to_arrays(member: ModelState) -> checksummed.Arrays:
+    state, optimizer = member.state, member.state.optimizer
+    arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
+    for network, layers in member.circuit.wires.items():
         arrays |= {f"wires.{network}.{index}": wires.astype(np.int32) for index, wires in enumerate(layers)}
     arrays |= {"data_key": state.data_key, "train_key": state.train_key}
-    best = -1 if checkpoint.best is None else checkpoint.best
+    best = -1 if member.best is None else member.best
     counters = {"step": optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": best}
     arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
-    arrays["elapsed_s"] = np.array(checkpoint.elapsed_s, dtype=np.float64)
+    arrays["elapsed_s"] = np.array(member.elapsed_s, dtype=np.float64)
     if state.pool is not None:
         arrays["pool"] = np.packbits(state.pool.reshape(len(state.pool), -1), axis=1)
     if state.costs is not None:
@@ -140,37 +156,37 @@ def _to_arrays(checkpoint: Checkpoint) -> sealed.Arrays:
     return arrays
 
 
-def decode(data: bytes, file: Path) -> Snapshot:
+def decode(data: bytes, file: Path) -> Checkpoint:
     """The inverse of `encode`; `file` is named in errors. Raises CheckpointError."""
-    written = sealed.peek(data, "format")
+    written = checksummed.peek(data, "format")
     if written is None:
         raise _DamagedError(f"{file} is not a difflogic checkpoint, or its header is damaged.")
     if written != str(FORMAT):
         raise CheckpointError(
-            f"The checkpoint {file} was written by difflogic {sealed.peek(data, 'difflogic')} in format {written}; "
-            f"difflogic {difflogic.__version__} reads format {FORMAT}: use the version that wrote it."
+            f"The checkpoint {file} was written by difflogic {checksummed.peek(data, 'difflogic')} in format "
+            f"{written}; difflogic {difflogic.__version__} reads format {FORMAT}: use the version that wrote it."
         )
     try:
-        return _from_arrays(sealed.unseal(data), Config.from_toml(sealed.metadata(data)["config"]))
-    except sealed.BrokenSealError as error:
+        return _from_arrays(checksummed.decode(data), Config.from_toml(checksummed.metadata(data)["config"]))
+    except checksummed.ChecksumError as error:
         raise _DamagedError(f"The checkpoint {file} is corrupt: {error}.") from error
     except (KeyError, IndexError, ValueError, UsageError) as error:
         raise CheckpointError(f"The checkpoint {file} holds no usable run: {error}") from error
 
 
-def _from_arrays(arrays: sealed.Arrays, config: Config) -> Snapshot:
+def _from_arrays(arrays: checksummed.Arrays, config: Config) -> Checkpoint:
     shapes = Circuit.initial(config.model, config.seed)
     if "seeds" not in arrays:
-        return Snapshot((_member(arrays, config, shapes),))
+        return Checkpoint((_member(arrays, config, shapes),))
     seeds, leader = arrays.pop("seeds").tolist(), int(arrays.pop("leader"))
     members = tuple(
         _member({name: array[index] for name, array in arrays.items()}, config.with_(seed=seed), shapes)
         for index, seed in enumerate(seeds)
     )
-    return Snapshot(members, range(len(members))[leader])
+    return Checkpoint(members, range(len(members))[leader])
 
 
-def _member(arrays: sealed.Arrays, config: Config, shapes: Circuit) -> Checkpoint:
+def _member(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> ModelState:
     """One model; `shapes` is any circuit of its shape."""
     wires = {
         network: [arrays[f"wires.{network}.{index}"] for index in range(len(layers))]
@@ -179,7 +195,7 @@ def _member(arrays: sealed.Arrays, config: Config, shapes: Circuit) -> Checkpoin
     logits = shapes.unflatten(arrays["logits"])
     circuit = Circuit.from_arrays(logits, wires, config.model.channels, config.model.periodic)
     best = int(arrays["best"])
-    return Checkpoint(
+    return ModelState(
         config=config,
         circuit=circuit,
         state=TrainState(
@@ -213,11 +229,13 @@ def _bytes_of(file: Path) -> bytes:
 
 def _advice(file: Path) -> str:
     """What to do about an unusable checkpoint."""
+    if file.name == BEST:
+        return f"Remove it, and the last circuit, {NAME}, is taken instead."
     previous = file.with_name(PREVIOUS)
     if file.name == NAME and previous.exists():
         try:
             epoch = decode(_bytes_of(previous), previous).epoch
-            return f"The one before it is intact: continue from epoch {epoch} with --resume {previous}."
+            return f"The one before it is intact: continue from epoch {epoch} with --resume {quoted(previous)}."
         except CheckpointError:
             return f"The one before it, {previous.name}, is not usable either: start a new run."
     return "Restore the file from a copy, or start a new run."

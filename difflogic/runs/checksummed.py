@@ -1,4 +1,4 @@
-"""safetensors files under seal: a SHA-256 of every array and one of the whole file, in the metadata.
+"""safetensors files with checksums: a SHA-256 of every array and one of the whole file, in the metadata.
 
 `sha256.NAME` covers an array's type, shape and bytes; `sha256.file` covers the file's bytes with its
 own 64 digits set to zero, so that no byte can change unnoticed, the header's included.
@@ -19,32 +19,32 @@ import safetensors.numpy
 Arrays = dict[str, npt.NDArray[Any]]
 
 _BLANK = b"0" * 64
-_FILE_SEAL = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
+_FILE_CHECKSUM = re.compile(rb'"sha256\.file":"([0-9a-f]{64})"')
 _LENGTH_BYTES = 8
 """A safetensors file begins with the length of its header, a little-endian uint64."""
 
 
-class BrokenSealError(ValueError):
+class ChecksumError(ValueError):
     """The bytes are not what was written; the message says where, as the end of a sentence."""
 
 
-def seal(arrays: Arrays, metadata: dict[str, str]) -> bytes:
-    """A sealed file of `arrays` (any shape, little-endian) and `metadata` (names without `sha256.`)."""
+def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
+    """A file with checksums of `arrays` (any shape, little-endian) and `metadata` (names without `sha256.`)."""
     digests = {f"sha256.{name}": _digest(array) for name, array in arrays.items()}
     blank = {"sha256.file": _BLANK.decode()}
     data = safetensors.numpy.save(
         {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()},
         metadata=metadata | digests | blank,
     )
-    start = _seal_start(data)
+    start = _checksum_start(data)
     return data[:start] + _file_digest(data, start) + data[start + len(_BLANK) :]
 
 
-def unseal(data: bytes) -> Arrays:
-    """The arrays of a sealed file. Raises BrokenSealError where a byte differs from what was written."""
-    start = _seal_start(data)
+def decode(data: bytes) -> Arrays:
+    """The arrays of such a file. Raises ChecksumError where a byte differs from what was written."""
+    start = _checksum_start(data)
     if start < 0 or data[start : start + len(_BLANK)] != _file_digest(data, start):
-        raise BrokenSealError(_damage(data))
+        raise ChecksumError(_damage(data))
     return safetensors.numpy.load(data)
 
 
@@ -55,7 +55,7 @@ def peek(data: bytes, name: str) -> str | None:
 
 
 def metadata(data: bytes) -> dict[str, str]:
-    """The metadata of a file whose seal holds."""
+    """The metadata of a file that `decode` has accepted."""
     return dict(json.loads(_header(data))["__metadata__"])
 
 
@@ -64,8 +64,8 @@ def _header(data: bytes) -> bytes:
     return data[_LENGTH_BYTES : _LENGTH_BYTES + length]
 
 
-def _seal_start(data: bytes) -> int:
-    match = _FILE_SEAL.search(_header(data))
+def _checksum_start(data: bytes) -> int:
+    match = _FILE_CHECKSUM.search(_header(data))
     return match.start(1) + _LENGTH_BYTES if match else -1
 
 
@@ -83,7 +83,7 @@ def _digest(array: npt.NDArray[Any]) -> str:
 
 
 def _damage(data: bytes) -> str:
-    """What is wrong with a file whose seal is broken, as exactly as can be told."""
+    """What is wrong with a file whose checksums do not match, as exactly as can be said."""
     try:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:

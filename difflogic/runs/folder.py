@@ -3,24 +3,25 @@
 manifest.json  config.toml  target.png           what the run is
 metrics.jsonl  metrics.csv                       one row per epoch, and model of a population
 checkpoint.safetensors  checkpoint.previous...   the last state and the one before it
-circuit.json  loss.png  rollout.gif  summary.txt the result, of a population the leader's
+best.safetensors                                 the best so far, of a population that of one model
+circuit.json  loss.png  rollout.gif  summary.txt the result, that of the best
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import filelock
 
-from difflogic import checkpoint, files
-from difflogic.checkpoint import Snapshot
 from difflogic.errors import CheckpointError, RunFolderError
-from difflogic.train import manifest
-from difflogic.train.journal import Journal, Rows, read_rows
+from difflogic.runs import checkpoint, manifest
+from difflogic.runs.checkpoint import Checkpoint, ModelState
+from difflogic.runs.journal import Journal, Rows, read_rows
+from difflogic.system import files
 
 LOCK = ".lock"
 
@@ -42,8 +43,35 @@ def check_new(path: Path) -> None:
             raise RunFolderError(f"{path} is a file, not a folder: choose another --out.")
         if path.exists() and any(child.name != LOCK for child in path.iterdir()):
             raise RunFolderError(
-                f"The folder {path} is not empty: continue its run with --resume {path}, or choose another --out."
+                f"The folder {path} is not empty: continue its run with --resume {files.quoted(path)}, or choose "
+                "another --out."
             )
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an existing folder. Raises RunFolderError where another process does."""
+    lock = filelock.FileLock(path / LOCK)
+    with _guard(path, "lock"):
+        try:
+            lock.acquire(blocking=False)
+        except filelock.Timeout:
+            raise RunFolderError(
+                f"The run folder {path} is in use by another process: wait for it to end, or use another folder."
+            ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the folder; True too where this one may not ask."""
+    try:
+        with locked(path):
+            return False
+    except RunFolderError:
+        return True
 
 
 class RunFolder:
@@ -54,17 +82,11 @@ class RunFolder:
         self.path = path
         self._journal: Journal | None = None
         self._saved: int | None = None
-        self._lock = filelock.FileLock(path / LOCK)
-        with _guard(path, "lock"):
-            try:
-                self._lock.acquire(blocking=False)
-            except filelock.Timeout:
-                raise RunFolderError(
-                    f"The run folder {path} is in use by another process: wait for it to end, or use another folder."
-                ) from None
+        self._lock = ExitStack()
+        self._lock.enter_context(locked(path))
 
     @classmethod
-    def create(cls, path: Path, first: Snapshot, manifest_text: str, target: bytes) -> RunFolder:
+    def create(cls, path: Path, first: Checkpoint, manifest_text: str, target: bytes) -> RunFolder:
         """A new folder with its first checkpoint, empty metrics and target.png; nothing stays where this fails."""
         check_new(path)
         existed = path.exists()
@@ -88,13 +110,17 @@ class RunFolder:
         """The locked folder of an earlier run, and its checkpoint file, for a folder or its checkpoint file."""
         file = checkpoint.locate(path)
         if file.name not in (checkpoint.NAME, checkpoint.PREVIOUS):
-            raise CheckpointError(f"{path} is not in a run folder: start a new run from it with --init-from {path}.")
+            raise CheckpointError(
+                f"{path} is not in a run folder: start a new run from it with --init-from {files.quoted(path)}."
+            )
         return cls(file.parent), file
 
     def promote(self, file: Path) -> None:
         """Make `file`, one of the two checkpoints, the current one, so that saving keeps it."""
-        if file.name == checkpoint.PREVIOUS:
-            with _guard(self.path, "write to"):
+        with _guard(self.path, "write to"):
+            for left in self.path.glob(f"*{files.TEMPORARY}"):  # of a process that was killed
+                left.unlink()
+            if file.name == checkpoint.PREVIOUS:
                 file.replace(self.path / checkpoint.NAME)
 
     def read_rows(self, seeds: Sequence[int]) -> Rows:
@@ -106,18 +132,31 @@ class RunFolder:
         with self._writing("the metrics"):
             self._journal = Journal(self.path, seeds, rows)
 
-    def append(self, rows: Rows) -> None:
-        assert self._journal is not None
-        with self._writing("the metrics"):
-            self._journal.append(rows)
+    @property
+    def _rows(self) -> Journal:
+        if self._journal is None:
+            raise RunFolderError(f"The metrics of {self.path} are not open: call start_journal first.")
+        return self._journal
 
-    def save(self, snapshot: Snapshot) -> None:
+    def append(self, rows: Rows) -> None:
+        with self._writing("the metrics"):
+            self._rows.append(rows)
+
+    def save(self, snapshot: Checkpoint) -> None:
         """Metrics to the disk, then the checkpoint."""
-        assert self._journal is not None
         with self._writing(checkpoint.NAME):
-            self._journal.sync()
+            self._rows.sync()
             checkpoint.save(self.path, snapshot)
         self._saved = snapshot.epoch
+
+    def keep_best(self, best: ModelState) -> None:
+        """Before the checkpoint of its epoch: `start.resumed` then knows one that is ahead of it."""
+        self.write(checkpoint.BEST, checkpoint.encode(Checkpoint((best,))))
+
+    def drop_best(self) -> None:
+        """It is not of this run any more."""
+        with _guard(self.path, "write to"):
+            (self.path / checkpoint.BEST).unlink(missing_ok=True)
 
     def write(self, name: str, content: str | bytes) -> None:
         with self._writing(name):
@@ -126,12 +165,12 @@ class RunFolder:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
-        self._lock.release()
+        self._lock.close()
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
         kept = "" if self._saved is None else f" The checkpoint of epoch {self._saved} is intact:"
-        advice = f" free some space, then continue with --resume {self.path}." if kept else ""
+        advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if kept else ""
         with _guard(self.path, f"write {name} in", kept + advice):
             yield
 
@@ -142,7 +181,7 @@ class RunFolder:
         for child in self.path.iterdir():
             if child.name != LOCK:
                 child.unlink()
-        self._lock.release()
+        self._lock.close()
         if not existed:
             shutil.rmtree(self.path)
 

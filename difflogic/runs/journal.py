@@ -6,7 +6,7 @@ probes, `accuracy` its share of right ones (0 to 1), `best` the lowest `hard_los
 counts the gates none of whose sixteen is as likely as 90 %. These six are filled at evaluation epochs
 only and judge the circuit after the epoch's update. `elapsed_s`: seconds of training when the row was
 read back. Floats are written so that they read back equal; a soft loss that is not finite is null, in
-CSV `nan`, as is that of an epoch that searched (`difflogic.settling`), whose batch are the probes. A
+CSV `nan`, as is that of an epoch that searched (`difflogic.engine.search`), whose batch are the probes. A
 population's rows begin with a `seed`; epoch by epoch they come in the order of the seeds.
 """
 
@@ -22,8 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difflogic.engine import EpochMetrics, Evaluation
-from difflogic.files import write_all, write_atomically
+from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.runs import jsonl
+from difflogic.system.files import write_all, write_atomically
 
 JSONL = "metrics.jsonl"
 CSV = "metrics.csv"
@@ -77,7 +78,7 @@ class Row:
         )
 
     def to_dict(self) -> dict[str, int | float | None]:
-        """As JSON holds it: null for what is missing or not finite."""
+        """The row as JSON holds it, with null for what is missing or not finite."""
         return vars(self) | {"soft_loss": None if math.isnan(self.soft_loss) else self.soft_loss}
 
     def json_line(self, seed: int | None = None) -> str:
@@ -92,7 +93,7 @@ class Row:
 _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 Rows = Sequence[Sequence[Row]]
-"""Of each member of a run its rows, of the same epochs."""
+"""The rows of each member of a run, of the same epochs."""
 
 
 def last_evaluated(rows: Sequence[Row]) -> Row | None:
@@ -139,15 +140,13 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     `seeds` are the members'; of a single run any one. Nothing is read without the file. Raises OSError
     where the file exists and cannot be read.
     """
-    path = folder / JSONL
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
-    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    for line, (epoch, member) in zip(lines, _places(len(labels)), strict=False):
-        parsed = _parse(line)
-        if parsed is None or (parsed[0], parsed[1].epoch) != (labels[member], epoch):
+    for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
+        row = _row(values)
+        if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
             break
-        rows[member].append(parsed[1])
+        rows[member].append(row)
     return rows
 
 
@@ -161,12 +160,9 @@ def _labels(seeds: Sequence[int]) -> Sequence[int | None]:
     return seeds if len(seeds) > 1 else [None]
 
 
-def _parse(line: bytes) -> tuple[int | None, Row] | None:
-    """Seed and row, or None for a line that a killed process left unfinished."""
-    if not line.endswith(b"\n"):
-        return None
+def _row(values: Mapping[str, Any]) -> Row | None:
+    """The row that an object is; None where it is none."""
     try:
-        values = json.loads(line)
-        return values.get("seed"), Row.from_dict(values)
-    except (ValueError, TypeError, KeyError, AttributeError):
+        return Row.from_dict(values)
+    except (TypeError, KeyError):
         return None

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
-from difflogic.config import Config
-from difflogic.engine import EngineInfo
+from difflogic.config.schema import Config
+from difflogic.engine.api import EngineInfo
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -71,7 +71,7 @@ def read(folder: Path) -> Manifest:
     """The manifest of a run folder; {} where there is none that can be read: training does not need it."""
     try:
         data = json.loads((folder / NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 

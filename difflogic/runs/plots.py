@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates
-from difflogic.engine import Job
-from difflogic.train.evaluation.census import Layer
-from difflogic.train.journal import Row
+from difflogic.config import schedule
+from difflogic.config.schema import Config
+from difflogic.core import gates
+from difflogic.engine.job import Job
+from difflogic.model.statistics import Layer
+from difflogic.runs.journal import Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,11 +28,12 @@ RULE_EXAMPLES = 8
 GREY = 128
 
 
-def loss_png(rows: Sequence[Row], title: str) -> bytes:
+def loss_png(rows: Sequence[Row], config: Config, title: str) -> bytes:
     """Soft and hard loss of the training batch above, the gap between them shaded; below the hard loss on the probes,
-    and how many gates are undecided.
+    and how many gates are undecided. Lines say where a grid grows, and where a search begins.
     """
     figure, batch, probes = _two_panels(title)
+    _mark(batch, probes, config, rows)
     judged = [row for row in rows if row.hard_loss is not None]
     epochs = [row.epoch for row in judged]
     batch.plot([row.epoch for row in rows], [row.soft_loss for row in rows], label="soft", linewidth=1)
@@ -46,9 +50,10 @@ def loss_png(rows: Sequence[Row], title: str) -> bytes:
     return _png(figure)
 
 
-def population_png(members: Sequence[Sequence[Row]], leader: int, title: str) -> bytes:
-    """Soft loss of every member above, hard loss on the probes below; the leader's stand out."""
+def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config, title: str) -> bytes:
+    """Soft loss of every member above, hard loss on the probes below; the leader's stand out. Lines: see `loss_png`."""
     figure, batch, probes = _two_panels(title)
+    _mark(batch, probes, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
     order = [index for index in range(len(members)) if index != leader] + [leader]
     for index in order:
@@ -71,14 +76,30 @@ def _two_panels(title: str) -> tuple[Figure, Any, Any]:
     figure = Figure(figsize=(8, 6), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     above, below = figure.subplots(2, 1, sharex=True)
-    above.set_title(title)
+    above.set_title(title, parse_math=False)
     below.set_xlabel("epoch")
     return figure, above, below
 
 
+def _mark(above: Axes, below: Axes, config: Config, rows: Sequence[Row]) -> None:
+    """A line where another grid is trained on, or a search begins, as far as the rows go; its name stands on top."""
+    marks = [(epoch, words) for epoch, words in schedule.marks(config) if epoch < len(rows)]
+    if not marks:
+        return
+    for epoch, _ in marks:
+        for axes in (above, below):
+            axes.axvline(epoch, color="0.5", linestyle=":", linewidth=1)
+    top = above.secondary_xaxis("top")
+    top.set_xticks([epoch for epoch, _ in marks], [words for _, words in marks], rotation=20, ha="left", size=8)
+
+
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png")
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing from font"
+        )  # a name may be in any script: boxes stand for it
+        figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
 
@@ -141,7 +162,7 @@ def gates_png(layers: Sequence[Layer], title: str) -> bytes:
     figure = Figure(figsize=(11, 1.8 + 0.3 * len(layers)), dpi=110, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    axes.set_title(title)
+    axes.set_title(title, parse_math=False)
     shades = np.ma.masked_equal(counts, 0)
     axes.imshow(shades, cmap="YlGnBu", norm=LogNorm(1, max(2, counts.max())), aspect="auto")
     for row, column in zip(*np.nonzero(counts), strict=True):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic import checkpoint
 from difflogic.errors import RunFolderError
-from difflogic.train import manifest
-from difflogic.train.journal import Row, last_evaluated, read_rows
+from difflogic.runs import attempts, checkpoint, chosen, manifest
+from difflogic.runs import folder as folders
+from difflogic.runs.journal import Row, last_evaluated, read_rows
 
-MARKS = (manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
+MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
 """A folder with one of these is a run folder."""
 DEPTH = 4
 """Folders are searched so many levels deep; nothing is searched inside a run folder."""
@@ -27,9 +27,9 @@ class Entry:
 
     path: Path
     name: str
-    """Of its configuration: a preset's."""
+    """The name of its configuration, a preset's."""
     status: str
-    """`running`, `complete`, `interrupted` or `failed`."""
+    """`running`, `complete`, `interrupted`, `failed`, or `killed`, where it says running and no process holds it."""
     engine: str
     """The one that worked on it last: `cpu`, `gpu`, `reference`."""
     seed: int
@@ -40,16 +40,18 @@ class Entry:
     soft_loss: float | None
     """Of the last epoch, of a population the lowest; None where it is not finite."""
     hard_loss: int | None
-    """Wrong values at the last evaluation, of a population the fewest."""
+    """Wrong values of the best circuit that was kept, of older runs of the last one."""
     solved: int
-    """Models without a wrong value at their last evaluation."""
+    """Models without a wrong value: at their last evaluation, or at least one where the best circuit has none."""
     size: int
     """Bytes on the disk."""
     started: str
     """ISO 8601."""
+    attempts: int = 1
+    """More than one where training began again with other wiring: epochs are then those of all."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """The entry as JSON holds it."""
         return asdict(self) | {"path": str(self.path)}
 
 
@@ -86,12 +88,47 @@ def _search(folder: Path, depth: int) -> Iterator[Path]:
 def read(path: Path) -> Entry | Broken:
     """What a run folder says of itself; nothing of it has to be whole."""
     try:
+        if attempts.is_in(path):
+            return _entry_of_attempts(path)
         record = _record(path)
         return _entry(path, record, read_rows(path, record.get("seeds", [record["seed"]])))
     except OSError as error:
         return Broken(path, f"{error.filename or path}: {error.strerror or error}")
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except RunFolderError as error:
+        return Broken(path, str(error).removesuffix("."))
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         return Broken(path, _words(error))
+
+
+def _entry_of_attempts(path: Path) -> Entry | Broken:
+    """That of the attempt that is taken, with the epochs and the size of all."""
+    record, taken = attempts.read(path), read(chosen.run_folder(path))
+    if isinstance(taken, Broken):
+        return taken
+    last = record.attempts[-1]
+    status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
+    done = record.with_attempt(replace(last, epoch=_epochs_of(path / last.folder) or last.epoch))
+    return replace(
+        taken,
+        path=path,
+        status="running" if folders.is_held(path) else status,
+        epoch=done.epochs // record.population,
+        epochs=record.config.train.epochs // record.population,
+        seed=record.config.seed,
+        size=size_of(path),
+        attempts=len(record.attempts),
+    )
+
+
+def _epochs_of(folder: Path) -> int | None:
+    """How far an attempt is by its metrics; None where it has not begun."""
+    entry = read(folder)
+    return entry.epoch if isinstance(entry, Entry) else None
+
+
+def _status(path: Path, record: dict[str, Any]) -> str:
+    status = str(record["status"])
+    return "killed" if status == "running" and not folders.is_held(path) else status
 
 
 def _words(error: Exception) -> str:
@@ -114,21 +151,23 @@ def _record(path: Path) -> dict[str, Any]:
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
     judged = [last_evaluated(each) for each in rows]
+    best = (path / checkpoint.BEST).exists()
+    kept = [row.hard_loss for each in rows for row in each if best and row.hard_loss is not None]
     soft = [each[-1].soft_loss for each in rows if each and each[-1].soft_loss == each[-1].soft_loss]
     hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
     last = [record, *record["resumes"]][-1]
     return Entry(
         path=path,
         name=str(record["name"]),
-        status=str(record["status"]),
+        status=_status(path, record),
         engine=str(last["engine"]["engine"]),
         seed=int(record["seed"]),
         members=len(record.get("seeds", [0])),
         epoch=min(len(each) for each in rows),
         epochs=int(record["config"]["train"]["epochs"]),
         soft_loss=min(soft, default=None),
-        hard_loss=min(hard, default=None),
-        solved=hard.count(0),
+        hard_loss=min(kept or hard, default=None),
+        solved=max(hard.count(0), int(0 in kept)),
         size=size_of(path),
         started=datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
     )

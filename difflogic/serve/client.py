@@ -11,10 +11,14 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
+import stat
 import time
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
@@ -22,8 +26,9 @@ from urllib.parse import urlsplit
 import httpx
 
 from difflogic.errors import ServiceError, UsageError
-from difflogic.serve.jobs import ID
-from difflogic.serve.settings import is_loopback
+from difflogic.serve.api.artefacts import BLOCK, NAME
+from difflogic.serve.api.settings import is_loopback
+from difflogic.serve.store.jobs import ID
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
 """Names in the environment."""
@@ -39,7 +44,7 @@ Job = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Event:
+class ServerEvent:
     """One server-sent event."""
 
     name: str
@@ -115,7 +120,7 @@ class Client:
 
     def text(self, job: str, name: str) -> str | None:
         """A small file of a job; None where it has none of this name."""
-        with self._told():
+        with self._connection_errors():
             answer = self._http.get(f"/jobs/{_id(job)}/files/{name}")
         if answer.status_code == 404:
             return None
@@ -124,14 +129,14 @@ class Client:
 
     def archive(self, job: str, file: BinaryIO) -> None:
         """Write a job's files, as a zip, to `file`."""
-        with self._told(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
+        with self._connection_errors(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
             _check(answer)
             for block in answer.iter_bytes():
                 file.write(block)
 
     # events -------------------------------------------------------------------------------------------
 
-    def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[Event]:
+    def events(self, job: str, after: int = 0, lost: Callable[[str], None] = lambda _: None) -> Iterator[ServerEvent]:
         """What happens to a job until it ends; where the connection is lost, it is taken up where it was.
 
         Rows are those after an epoch. `lost` hears why, once for each loss.
@@ -141,7 +146,7 @@ class Client:
             try:
                 for name, data, place in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
                     last, tries = place or last, 0
-                    yield Event(name, data)
+                    yield ServerEvent(name, data)
                     if name == "end":
                         return
                 why = "the server ended it"
@@ -165,20 +170,21 @@ class Client:
 
     def _json(self, method: str, path: str, **options: Any) -> Any:
         """The answer; asked again a few times where the server is not there: all that we ask may be asked twice."""
-        for wait in (*WAITS_S[:3], None):
+        waits = iter(WAITS_S[:3])
+        while True:
             try:
-                with self._told():
+                with self._connection_errors():
                     answer = self._http.request(method, path, **options)
                 _check(answer)
                 return answer.json()
             except ServiceError as error:
+                wait = next(waits, None)
                 if wait is None or error.status not in (0, 502, 503, 504):
                     raise
                 time.sleep(wait)
-        raise AssertionError
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _connection_errors(self) -> Iterator[None]:
         """A connection's errors as one sentence."""
         try:
             yield
@@ -220,3 +226,58 @@ def _id(job: str) -> str:
     if not ID.fullmatch(job):
         raise UsageError(f"{job!r} is no job's id: `difflogic jobs` lists them.")
     return job
+
+
+# archives ---------------------------------------------------------------------------------------------
+
+
+def check_new(folder: Path) -> None:
+    """Raises UsageError unless `folder` is free: absent, or empty."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not an empty folder: choose another one.")
+
+
+def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
+    """Put the files of a job's archive into a new folder, all of them or none; returns their names.
+
+    Raises ServiceError for an archive with anything in it that no server of ours puts there, UsageError where the
+    folder is not free, OSError.
+    """
+    check_new(folder)
+    folder = folder.resolve()  # a link to an empty folder stays, and leads to the files
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = {_member_name(each, job): each for each in archive.infolist()}
+            if len(members) < len(archive.infolist()):
+                raise ServiceError("The archive has two files of one name: nothing was unpacked.")
+            _extract(archive, members, folder)
+    except zipfile.BadZipFile as error:
+        raise ServiceError("The archive is damaged: nothing was unpacked, fetch it again.") from error
+    return sorted(members)
+
+
+def _extract(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], folder: Path) -> None:
+    made = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    made.mkdir()
+    try:
+        for name, member in members.items():
+            with archive.open(member) as source, (made / name).open("xb") as target:
+                shutil.copyfileobj(source, target, BLOCK)
+        if folder.exists():
+            folder.rmdir()
+        made.rename(folder)
+    except BaseException:
+        shutil.rmtree(made)
+        raise
+
+
+def _member_name(member: zipfile.ZipInfo, job: str) -> str:
+    """The plain name of a member. Raises ServiceError."""
+    top, slash, name = member.filename.partition("/")
+    is_file = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
+    if top != job or not slash or not NAME.fullmatch(name) or not is_file:
+        raise ServiceError(f"The archive has a member {member.filename[:80]!r} that no job has: nothing was unpacked.")
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ServiceError("The archive is compressed, which no server of ours does: nothing was unpacked.")
+    return name

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 LOGGER = logging.getLogger("difflogic.serve")
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """One object per record: what `extra={"fields": {...}}` names, and a traceback where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -26,7 +26,7 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     """One line of the log."""
     LOGGER.log(level, event, extra={"fields": fields})
 
@@ -34,7 +34,7 @@ def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
 def set_up(stream: TextIO | None = None) -> None:
     """Send the server's log, and uvicorn's, to a stream."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonFormatter())
     for name in ("difflogic.serve", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"

@@ -1,28 +1,45 @@
-"""Small answers that are kept in the user's cache: one JSON file per kind, entries by key.
+"""The user's cache folder, and small answers that are kept in it: one JSON file per kind, entries by key.
 
     {"format": "difflogic-NAME", "version": 1, "entries": {KEY: {...}}}
 
-What is kept can be found anew at any time, so a file that cannot be read or written is told and ignored.
+What is kept can be found anew at any time, so a file that cannot be read or written is named in a warning and
+ignored.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from difflogic import files
-from difflogic.tell import tell
-from difflogic.user_cache import user_cache
+import platformdirs
+
+from difflogic.system import files
 
 Entry = dict[str, Any]
 
 
+def user_cache() -> Path:
+    """The folder: DIFFLOGIC_CACHE_DIR, else the system's usual place. It need not exist yet."""
+    return Path(os.environ.get("DIFFLOGIC_CACHE_DIR") or platformdirs.user_cache_dir("difflogic", appauthor=False))
+
+
+def warn(text: str) -> None:
+    """One line on standard error, which never carries JSON as standard output may.
+
+    It is for code so deep that no caller could pass an observer down to it.
+    """
+    sys.stderr.write(f"difflogic: {text}\n")
+    sys.stderr.flush()
+
+
 @dataclass(frozen=True)
-class Kept:
+class JsonCache:
     """The file `NAME.json` in the user's cache."""
 
     name: str
@@ -44,7 +61,7 @@ class Kept:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            tell(f"The file {self.path} cannot be used ({type(error).__name__}: {error}) and is ignored.")
+            warn(f"The file {self.path} cannot be used ({type(error).__name__}: {error}) and is ignored.")
             return {}
         return entries
 
@@ -72,7 +89,7 @@ class Kept:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             files.write_atomically(self.path, (json.dumps(data, indent=1) + "\n").encode())
         except OSError as error:
-            tell(f"The file {self.path} cannot be written ({error.strerror}): what was found is not kept.")
+            warn(f"The file {self.path} cannot be written ({error.strerror}): what was found is not kept.")
 
     @property
     def _format(self) -> str:

@@ -1,1 +1,1 @@
-"""Training: tasks, the epoch loop, run folders and their pictures. Knows no kernel and no command line."""
+"""Training: the epoch loop, its stages, restarts and what is told of it. Knows no kernel and no command line."""

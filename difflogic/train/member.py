@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from difflogic.checkpoint import Checkpoint
-from difflogic.circuit import Circuit
-from difflogic.engine import Evaluation, Job, TrainState
-from difflogic.train import schedule
-from difflogic.train.journal import Row, last_evaluated
-from difflogic.train.summary import active_gates, undecided_gates
+from difflogic.config import schedule
+from difflogic.engine.api import Evaluation
+from difflogic.engine.job import Job, TrainState
+from difflogic.model.circuit import Circuit
+from difflogic.model.statistics import active_gates, undecided_gates
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.journal import Row, last_evaluated
+from difflogic.system.brief import brief
 
 
 @dataclass(eq=False)
@@ -25,6 +27,8 @@ class Member:
     best: int | None = None
     """Lowest hard loss of the scheduled evaluations so far."""
 
+    __repr__ = brief
+
     @property
     def seed(self) -> int:
         return self.job.config.seed
@@ -37,8 +41,7 @@ class Member:
     @property
     def solved(self) -> bool:
         """True where the last evaluation found no wrong value on any probe."""
-        judged = last_evaluated(self.metrics)
-        return judged is not None and judged.hard_loss == 0
+        return self.wrong == 0
 
     @property
     def first_solved(self) -> int | None:
@@ -55,19 +58,20 @@ class Member:
             self.best = best
         return row.evaluated(result, best, undecided_gates(self.state.logits))
 
-    def checkpoint(self, elapsed_s: float) -> Checkpoint:
-        return Checkpoint(self.job.config, self.circuit, self.state, self.best, elapsed_s)
+    @property
+    def wrong(self) -> int | None:
+        """Wrong values at the last evaluation."""
+        judged = last_evaluated(self.metrics)
+        return None if judged is None else judged.hard_loss
+
+    def checkpoint(self, elapsed_s: float) -> ModelState:
+        return ModelState(self.job.config, self.circuit, self.state, self.best, elapsed_s)
 
 
 def leader(members: Sequence[Member]) -> int:
     """Index of the best: fewest wrong values at the last evaluation, then fewest active gates, then the first."""
     if len(members) == 1:
         return 0
-    wrong = [_wrong(member) for member in members]
+    wrong = [float("inf") if member.wrong is None else member.wrong for member in members]
     tied = [index for index, each in enumerate(wrong) if each == min(wrong)]
     return min(tied, key=lambda index: active_gates(members[index].state.logits))
-
-
-def _wrong(member: Member) -> float:
-    judged = last_evaluated(member.metrics)
-    return float("inf") if judged is None or judged.hard_loss is None else judged.hard_loss

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from difflogic.config import Config
-from difflogic.engine import EngineInfo
-from difflogic.train.journal import Row
+from difflogic.config.schema import Config
+from difflogic.engine.api import EngineInfo
+from difflogic.runs.attempts import Attempt
+from difflogic.runs.journal import Row
 from difflogic.train.member import Member
 
 
@@ -27,6 +28,8 @@ class Beginning:
     """Epochs done already: 0 for a new run."""
     population: int = 1
     """Models, with seeds counted up from the configuration's."""
+    lender: str | None = None
+    """Whose circuit it begins with, in one sentence; None where it begins with its own."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,13 @@ class Standing:
     seeds: tuple[int, ...]
     rows: tuple[Row, ...]
     """Each member's row of this epoch."""
-    accuracies: tuple[float, ...]
-    """Each member's, as last measured."""
-    solved: int
-    """Members without a wrong value when they were last evaluated."""
+    judged: tuple[Row | None, ...]
+    """Each member's last row that was evaluated."""
+
+    @property
+    def solved(self) -> int:
+        """Members without a wrong value when they were last evaluated."""
+        return sum(row is not None and row.hard_loss == 0 for row in self.judged)
 
     @property
     def epoch(self) -> int:
@@ -74,8 +80,11 @@ class Observer:
     def judged(self, members: Sequence[Member]) -> None:
         """The models that were evaluated, with their states of that epoch, to read."""
 
-    def logged(self, row: Row, accuracy: float) -> None:
-        """A row at the log interval, at an evaluation or at the end; `accuracy` is the last one measured."""
+    def attempted(self, attempt: Attempt) -> None:
+        """Of a run with restarts, an attempt that begins or goes on (its status is `running`), or that has ended."""
+
+    def logged(self, row: Row, judged: Row | None) -> None:
+        """A row at the log interval, at an evaluation or at the end; `judged` is the last one that was evaluated."""
 
     def compared(self, standing: Standing) -> None:
         """What `logged` is to a single run, for a population."""

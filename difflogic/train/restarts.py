@@ -1,46 +1,39 @@
 """Attempts that share the epochs of one run: where training stalls, it begins again with other wiring.
 
-An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., that can be resumed as any; beside them
-`restarts.json` says what came of each.
+An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., and beside them `restarts.json` says what came of
+each (`difflogic.runs.attempts`): the folder that holds them is taken by every command that takes a run.
+
+    done = train(config, engine, restarts=3, out=Path("runs/mine"))
+    done.best.solved, done.interrupted
+    done = resume(Path("runs/mine"), engine)
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import shutil
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic import files, prng
-from difflogic.config import Config
-from difflogic.errors import UsageError
-from difflogic.train import growth
-from difflogic.train.journal import Row
-from difflogic.train.loop import Run
+from difflogic.config.schema import Config
+from difflogic.core import prng
+from difflogic.engine.api import Engine
+from difflogic.errors import ConfigError, UsageError
+from difflogic.runs import attempts, checkpoint
+from difflogic.runs import folder as folders
+from difflogic.runs.attempts import Attempt, Record, Status
+from difflogic.system import files
+from difflogic.train import stalled, trainer
 from difflogic.train.member import Member
 from difflogic.train.observer import Observer
+from difflogic.train.session import GiveUp
+from difflogic.train.signals import Stop
+from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
 
-NAME = "restarts.json"
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
-EARLIEST, WINDOW, LATEST = 0.2, 0.1, 0.6
-"""Shares of all epochs: before the first nothing stalls, flat is what has not fallen for the second, and what is not
-solved by the third never is in time."""
-LATEST_GROWN = 0.5
-"""The third, where a grid grows."""
-SLOW = 0.625
-"""The soft loss of a cell that is still above this share of its first value on a grid is of no promise."""
-SMALL = 0.03
-"""A soft loss below this share of its first value is as good as learned, and hardening may raise it again."""
-UNLIKE = 0.025
-"""Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
-mends."""
-MEAN_OF = 10
-"""Epochs that the soft loss is averaged over."""
-
-Attempt = Callable[[Config, Path | None, Callable[[Sequence[Member]], bool] | None], Run]
-"""Trains a configuration in a folder, unless it is given up."""
 
 
 def seed_of(seed: int, attempt: int) -> int:
@@ -62,64 +55,15 @@ def attempt_of(config: Config, number: int, left: int) -> Config:
     return config.with_(seed=seed_of(config.seed, number), train=own)
 
 
-def first_look(config: Config, epochs: int) -> int:
-    """Epochs before which nothing stalls: those on the smallest grid, where it grows."""
-    until = config.train.growth_until
-    return until[0] if until else math.ceil(EARLIEST * epochs)
-
-
-def is_stalled(rows: Sequence[Row], left: int, epochs: int, config: Config) -> bool:
-    """True where an attempt is of no promise or late, and another attempt could still be of use.
-
-    `epochs` are those of all attempts, `left` those that were left to this one when it began; `config` is its own.
-    One that ends with a search is judged at the first look alone, unless it searches by then: a search has no soft
-    loss, and needs what is left.
-    """
-    done, look = len(rows), first_look(config, epochs)
-    if done < look or left <= 2 * look or left - done < look:
-        return False
-    if config.train.settle_from:
-        return config.train.settle_from >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
-    if done >= (LATEST_GROWN if config.train.growth_until else LATEST) * epochs or not math.isfinite(
-        _mean(rows[-MEAN_OF:])
-    ):
-        return True
-    return _is_slow(rows, config, look) if config.train.growth_until else _is_flat(rows, epochs)
-
-
-def _is_slow(rows: Sequence[Row], config: Config, look: int) -> bool:
-    """Whether the soft loss of a cell had hardly fallen when a grid grew, or has hardly some time after that."""
-    until = config.train.growth_until
-    judged = [epoch for epoch in until if epoch <= len(rows)]
-    if len(rows) >= until[-1] + look / 2:
-        judged.append(len(rows))
-    first = _mean(rows[:MEAN_OF]) / growth.cells(config, 1)
-    return any(_mean(rows[epoch - MEAN_OF : epoch]) / growth.cells(config, epoch) > SLOW * first for epoch in judged)
-
-
-def _values(config: Config) -> int:
-    """How many values the soft loss is a sum over."""
-    task = config.task
-    return config.train.batch * task.height * task.width * task.loss_channels * len(task.judged_steps)
-
-
-def _is_flat(rows: Sequence[Row], epochs: int) -> bool:
-    window = max(MEAN_OF, round(WINDOW * epochs))
-    now, before = _mean(rows[-MEAN_OF:]), _mean(rows[-window - MEAN_OF : -window])
-    return now >= before and now > SMALL * _mean(rows[:MEAN_OF])
-
-
-def _mean(rows: Sequence[Row]) -> float:
-    return sum(row.soft_loss for row in rows) / len(rows) if rows else math.inf
-
-
 def check(config: Config, restarts: int, population: int) -> None:
-    """Raises UsageError where the budget is too small for so many attempts to be of use."""
+    """Raises UsageError where the budget is too small for so many attempts to be of use, ConfigError without models."""
+    if population < 1:
+        raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
     if restarts < 0:
         raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
     epochs = config.train.epochs
-    useful = first_look(config, epochs)
-    most = max(0, epochs // useful - 1)
+    useful = stalled.first_look(config, epochs)
+    most = stalled.most_restarts(config, epochs)
     if restarts > most:
         raise UsageError(
             f"{restarts} restarts share {epochs} epochs, but no run is given up before epoch {useful}: "
@@ -136,56 +80,184 @@ def check(config: Config, restarts: int, population: int) -> None:
 class Attempts:
     """What came of all attempts."""
 
+    path: Path | None
+    """The folder that holds theirs; None where they were kept in memory."""
+    record: Record
     runs: tuple[Run, ...]
+    """Each attempt's, in order."""
 
     @property
-    def last(self) -> Run:
-        return self.runs[-1]
+    def best(self) -> Run:
+        """The run of the fewest wrong values: the solved one, where there is one."""
+        return self.runs[attempts.fewest([attempt.wrong for attempt in self.record.attempts])]
 
     @property
-    def epochs(self) -> int:
-        """Summed over attempts and their members."""
-        return sum(len(run.members) * run.state.epoch for run in self.runs)
+    def interrupted(self) -> signal.Signals | str | None:
+        """What stopped the last attempt early."""
+        return self.runs[-1].interrupted
+
+    @property
+    def summary(self) -> str:
+        """The best attempt's result, and in a line for each what became of all."""
+        number = self.runs.index(self.best) + 1
+        told = [f"Attempts:        {number} of {len(self.runs)} is the best", *map(_line, self.record.attempts)]
+        return self.best.summary + "\n".join(told) + "\n"
+
+
+def _line(attempt: Attempt) -> str:
+    why = "" if attempt.given_up is None else f": {attempt.given_up}"
+    return f"  {attempt}, seed {attempt.seed}{why}"
 
 
 def train(
-    config: Config, restarts: int, population: int, out: Path | None, attempt: Attempt, observer: Observer
+    config: Config,
+    engine: Engine,
+    restarts: int,
+    out: Path | None = None,
+    population: int = 1,
+    stop_when_solved: int = 1,
+    log_interval: int = LOG_INTERVAL,
+    observer: Observer | None = None,
+    reason: str = "the engine was given",
+    max_memory: int | None = None,
+    stop: Stop | None = None,
 ) -> Attempts:
-    """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over members, are used up.
+    """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over models, are used up.
 
-    `observer` is told where a new one begins. Raises what `check` and the attempts raise.
+    `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
+    of each attempt when it begins and when it has ended. `reason` says in the manifests why it is this engine;
+    `max_memory` is that of `Trainer`, `stop` that of `Trainer.run`.
+    Raises what `check` and `Trainer.run` raise.
     """
-    budget = config.train.epochs
     check(config, restarts, population)
-    runs: list[Run] = []
-    for number in range(restarts + 1):
-        left = (budget - Attempts(tuple(runs)).epochs) // population
-        if runs:
-            observer.noticed(
-                f"Attempt {number} stalled at epoch {runs[-1].state.epoch}: it begins again with other wiring, "
-                f"{left} epochs are left."
+    record = Record(config, restarts, population, stop_when_solved)
+    series = _Series(record, engine, reason, max_memory, log_interval, observer, stop)
+    if out is None:
+        return series.train()
+    folders.check_new(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with folders.locked(out):
+        return series.train(out)
+
+
+def resume(
+    folder: Path,
+    engine: Engine,
+    log_interval: int = LOG_INTERVAL,
+    observer: Observer | None = None,
+    reason: str = "the engine was given",
+    max_memory: int | None = None,
+    stop: Stop | None = None,
+) -> Attempts:
+    """Go on with the attempts in a folder: first, bit for bit, with the one that was cut short.
+
+    Raises RunFolderError where the folder holds none or is in use, UsageError where no attempt is left, and what
+    `Trainer.run` raises.
+    """
+    with folders.locked(folder):
+        record = attempts.read(folder)
+        if record.is_over:
+            last = folder / record.attempts[-1].folder
+            raise UsageError(
+                f"The run in {folder} is over, no attempt is left: train one of them further, say with "
+                f"--resume {files.quoted(last)} --epochs N."
             )
-        own = attempt_of(config, number, left)
-        folder = None if out is None else out / f"attempt-{number + 1}"
-        last = number == restarts
-        runs.append(attempt(own, folder, None if last else _hopeless(own, budget // population)))
+        return _Series(record, engine, reason, max_memory, log_interval, observer, stop).train(folder)
+
+
+class _Series:
+    """Attempt after attempt."""
+
+    def __init__(
+        self,
+        record: Record,
+        engine: Engine,
+        reason: str,
+        max_memory: int | None,
+        log_interval: int,
+        observer: Observer | None,
+        stop: Stop | None,
+    ) -> None:
+        self._record = record
+        self._engine, self._reason, self._max_memory = engine, reason, max_memory
+        self._log_interval, self._stop = log_interval, stop
+        self._observer = observer or Observer()
+
+    def train(self, out: Path | None = None) -> Attempts:
+        """Those that are left."""
+        done = [attempt for attempt in self._record.attempts if not attempt.is_open]
+        runs = [] if out is None else [trainer.load(out / attempt.folder) for attempt in done]
+        while not self._record.is_over:
+            attempt = self._next()
+            self._note(attempt, out)
+            runs.append(self._run(attempt, None if out is None else out / attempt.folder))
+            self._note(_ended(attempt, runs[-1]), out)
+            if runs[-1].interrupted is not None:
+                break
+        return Attempts(out, self._record, tuple(runs))
+
+    def _next(self) -> Attempt:
+        """The attempt that was cut short, else a new one."""
+        record, earlier = self._record, self._record.attempts
+        if earlier and earlier[-1].is_open:
+            return replace(earlier[-1], status="running")
+        left = (record.config.train.epochs - record.epochs) // record.population
+        reason = "it is the first"
+        if earlier:
+            reason = f"attempt {len(earlier)} was given up at epoch {earlier[-1].epoch}, as {earlier[-1].given_up}"
+        seed = seed_of(record.config.seed, len(earlier))
+        return Attempt(len(earlier) + 1, record.restarts + 1, seed, left, reason)
+
+    def _note(self, attempt: Attempt, out: Path | None) -> None:
+        """Keep and tell how an attempt stands."""
+        self._record = self._record.with_attempt(attempt)
         if out is not None:
-            _write(out, config, runs)
-        if runs[-1].solved or runs[-1].interrupted is not None or runs[-1].state.epoch == left:
-            break
-    return Attempts(tuple(runs))
+            self._record.write(out)
+        self._observer.attempted(attempt)
+
+    def _run(self, attempt: Attempt, folder: Path | None) -> Run:
+        record = self._record
+        config = attempt_of(record.config, attempt.number - 1, attempt.epochs)
+        resumed = folder is not None and _can_go_on(folder)
+        return Trainer(config, self._engine, self._reason, self._max_memory).run(
+            out=None if resumed else folder,
+            resume=folder if resumed else None,
+            population=None if resumed else record.population,
+            stop_when_solved=record.stop_when_solved,
+            log_interval=self._log_interval,
+            stop=self._stop,
+            observer=self._observer,
+            give_up=None
+            if attempt.number == attempt.of
+            else _hopeless(config, record.config.train.epochs // record.population),
+        )
 
 
-def _hopeless(config: Config, epochs: int) -> Callable[[Sequence[Member]], bool]:
-    """Whether all members are stalled."""
-    return lambda members: all(is_stalled(member.metrics, config.train.epochs, epochs, config) for member in members)
+def _can_go_on(folder: Path) -> bool:
+    """Whether an attempt was saved; what one leaves that was killed before is removed."""
+    if checkpoint.is_in(folder):
+        return True
+    if folder.exists():
+        shutil.rmtree(folder)
+    return False
 
 
-def _write(out: Path, config: Config, runs: Sequence[Run]) -> None:
-    attempts = [
-        {"folder": run.path.name, "seed": run.config.seed, "epochs": run.state.epoch, "solved": run.solved}
-        for run in runs
-        if run.path is not None
-    ]
-    text = json.dumps({"epochs": config.train.epochs, "attempts": attempts}, indent=2)
-    files.write_atomically(out / NAME, text.encode() + b"\n")
+def _ended(attempt: Attempt, run: Run) -> Attempt:
+    status: Status = "complete"
+    if not run.complete:
+        status = "interrupted"
+    elif run.solved:
+        status = "solved"
+    elif run.given_up is not None:
+        status = "given up"
+    return replace(attempt, status=status, epoch=run.state.epoch, wrong=run.wrong, given_up=run.given_up)
+
+
+def _hopeless(config: Config, epochs: int) -> GiveUp:
+    """Says why, where all members are stalled."""
+
+    def why(members: Sequence[Member]) -> str | None:
+        reasons = [stalled.why(member.metrics, config.train.epochs, epochs, config) for member in members]
+        return reasons[0] if all(reasons) else None
+
+    return why

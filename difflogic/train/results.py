@@ -6,26 +6,39 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflogic import netlist_json
-from difflogic.engine import Engine
-from difflogic.netlist import Netlist
-from difflogic.train import film, pictures
-from difflogic.train.folder import RunFolder
+from difflogic.engine.api import Engine
+from difflogic.model import netlist_json
+from difflogic.model.netlist import Netlist
+from difflogic.runs import film, plots
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.folder import RunFolder
 from difflogic.train.member import Member
 
+SUMMARY = "summary.txt"
 
-def write(folder: RunFolder, engine: Engine, members: Sequence[Member], leader: int, summary: str) -> None:
-    """All four, the quick ones first; circuit and rollout are the leader's. Raises RunFolderError."""
+
+def write(
+    folder: RunFolder,
+    engine: Engine,
+    members: Sequence[Member],
+    leader: int,
+    summary: str,
+    kept: ModelState | None,
+) -> None:
+    """All four, the quick ones first; circuit and rollout are of the best model. Raises RunFolderError."""
     best = members[leader]
     job, circuit = best.job, best.circuit
+    if kept is not None:
+        job = next(each.job for each in members if each.seed == kept.config.seed)
+        circuit = kept.circuit
     folder.write("circuit.json", netlist_json.to_json(Netlist.of_run(circuit, job.config)))
-    folder.write("summary.txt", summary)
+    folder.write(SUMMARY, summary)
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
-    folder.write("rollout.gif", film.animation(pictures.colors(visible), "gif"))
+    folder.write("rollout.gif", film.animation(plots.colors(visible), "gif"))
     if len(members) == 1:
-        folder.write("loss.png", pictures.loss_png(best.metrics, f"{job.config.name}, seed {best.seed}"))
+        folder.write("loss.png", plots.loss_png(best.metrics, job.config, f"{job.config.name}, seed {best.seed}"))
         return
     title = f"{job.config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {best.seed}"
-    folder.write("loss.png", pictures.population_png([each.metrics for each in members], leader, title))
+    folder.write("loss.png", plots.population_png([each.metrics for each in members], leader, job.config, title))

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from difflogic.checkpoint import Snapshot
-from difflogic.engine import PopulationModel
+from difflogic.config import schedule
+from difflogic.devices.race import Decision
+from difflogic.engine.api import Model
 from difflogic.errors import RunFolderError
-from difflogic.train import manifest, schedule
-from difflogic.train.contest import Decision
-from difflogic.train.folder import RunFolder
-from difflogic.train.journal import Row, Rows, last_evaluated
+from difflogic.model import statistics
+from difflogic.runs import manifest
+from difflogic.runs.checkpoint import Checkpoint
+from difflogic.runs.folder import RunFolder
+from difflogic.runs.journal import Row, Rows, last_evaluated
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Observer, Standing
-from difflogic.train.signals import StopSignals
+from difflogic.train.signals import Stop
 from difflogic.train.start import Start
 
-GiveUp = Callable[[Sequence[Member]], bool]
-"""Asked at each evaluation: whether these models are beyond hope."""
+GiveUp = Callable[[Sequence[Member]], str | None]
+"""Asked at each evaluation: why these models are beyond hope, None where they are not."""
 
 
 class Session:
-    """Drives a PopulationModel, of one model or many. `folder`, where there is one, gets rows and checkpoints."""
+    """Drives a Model, of one model or many. `folder`, where there is one, gets rows and checkpoints."""
 
-    def __init__(self, model: PopulationModel, start: Start, observer: Observer) -> None:
+    def __init__(self, model: Model, start: Start, observer: Observer) -> None:
         first = start.snapshot.members[0]
         self.model = model
         self.members = start.members
@@ -41,6 +43,11 @@ class Session:
         self._notices = start.notices
         self._seconds_before = first.elapsed_s
         self.seconds_here = 0.0
+        self.lender = None if start.lender is None else start.lender.told
+        self.best = start.best
+        """The best model so far, its `best` the wrong values that it has."""
+        self.given_up: str | None = None
+        """Why it was."""
         self.complete = False
         """True where all epochs were done, solutions ended the run, or it was given up."""
 
@@ -63,20 +70,25 @@ class Session:
         return self.epoch - self._first_epoch
 
     def train(
-        self, signals: StopSignals, stop_when_solved: int, log_interval: int, give_up: GiveUp | None = None
+        self,
+        stop: Stop,
+        stop_when_solved: int,
+        log_interval: int,
+        give_up: GiveUp | None = None,
+        decide: bool = False,
     ) -> None:
-        """Epochs until the last, as many solutions as end the run (0: none do), a signal, or until it is given up."""
+        """Epochs until the last, as many solutions as end the run (0: none do), `stop` or `give_up`."""
         for notice in self._notices:
             self.observer.noticed(notice)
         self._clock = time.monotonic()
         total, interval = self.config.train.epochs, self.config.train.eval_interval
-        self.complete = self._is_over(stop_when_solved)
-        while not self.complete and signals.received is None:
-            stop = schedule.next_stop(self.epoch, total, interval)
-            self._advance(stop)
-            if self.epoch == stop:
-                self._report(log_interval, judged=True)
-                self.complete = give_up is not None and give_up(self.members)
+        self.complete = self._is_over(stop_when_solved) or self._is_hopeless(give_up)
+        while not self.complete and stop.reason is None:
+            next_stop = schedule.next_stop(self.epoch, total, interval)
+            self._advance(next_stop)
+            if self.epoch == next_stop:
+                self._report(log_interval, judged=True, decide=stop_when_solved if decide else 0)
+                self.complete = self._is_hopeless(give_up)
             elif self.epoch // log_interval > self._reported // log_interval:
                 self._report(log_interval)
             self.complete = self.complete or self._is_over(stop_when_solved)
@@ -88,7 +100,7 @@ class Session:
         """The members' states of this epoch, from the engine."""
         if self.members[0].state.epoch == self.epoch:
             return
-        for member, state in zip(self.members, self.model.to_cpu_all(), strict=True):
+        for member, state in zip(self.members, self.model.states(), strict=True):
             member.state = state
 
     def fail(self, error: BaseException) -> None:
@@ -102,7 +114,7 @@ class Session:
 
     def _advance(self, stop: int) -> None:
         """Train towards epoch `stop`, as far as the engine goes at once."""
-        epochs = min(stop - self.epoch, self.model.max_epochs_per_call())
+        epochs = min(stop - self.epoch, self.model.epochs_per_call())
         self.model.train(epochs)
         self.epoch += epochs
         self.observer.advanced(self.epoch)
@@ -111,18 +123,35 @@ class Session:
             self.observer.shown(self.members)
 
     def _is_over(self, stop_when_solved: int) -> bool:
-        solved = sum(row.hard_loss == 0 for member in self.members for row in member.metrics[-1:])
+        solved = sum(row.hard_loss == 0 for row in self._last_rows())
         return self.epoch >= self.config.train.epochs or 0 < stop_when_solved <= solved
 
-    def _report(self, log_interval: int, judged: bool = False, leaving: bool = False) -> None:
-        """Bring rows home, and log some; where this epoch is judged, evaluate and save."""
+    def _last_rows(self) -> list[Row]:
+        """Each model's, where there is one."""
+        return [row for member in self.members for row in member.metrics[-1:]]
+
+    def _is_hopeless(self, give_up: GiveUp | None) -> bool:
+        """Whether the evaluation of this epoch ends the run: asked again after a resume, the answer is the same."""
+        rows = self._last_rows()
+        if give_up is not None and rows and all(row.hard_loss is not None for row in rows):
+            self.given_up = give_up(self.members)
+        return self.given_up is not None
+
+    def _report(self, log_interval: int, judged: bool = False, leaving: bool = False, decide: int = 0) -> None:
+        """Bring rows home, and log some; where this epoch is judged, evaluate and save.
+
+        `decide`: where so many models are right, which ends the run, their gates are decided for good.
+        """
         before = [last_evaluated(member.metrics) for member in self.members]
-        metrics = self.model.drain_all()
+        metrics = self.model.drain()
         results = []
         if judged:
             self.observer.judging(self.epoch)
-            results = self.model.evaluate_all()
+            results = self.model.evaluate()
             self.bring_home()
+            right = [member for member, each in zip(self.members, results, strict=True) if each.hard_loss == 0]
+            for member in right if 0 < decide <= len(right) else ():
+                member.state = replace(member.state, logits=statistics.decide(member.state.logits))
         seconds = self._seconds()
         rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
         for member, each, result in zip(self.members, rows, results, strict=False):
@@ -140,10 +169,11 @@ class Session:
                 self._tell([each[place - 1] for each in rows], after if last else before)
         if judged:
             self.observer.judged(self.members)
+            self._keep_best()
             self._save()
 
     def _leave(self, log_interval: int) -> None:
-        """Save what a signal interrupted, without an evaluation that the schedule does not know."""
+        """Save what was interrupted, without an evaluation that the schedule does not know."""
         if self._reported < self.epoch:
             self._report(log_interval, leaving=True)
         if self._saved < self.epoch:
@@ -151,13 +181,10 @@ class Session:
 
     def _tell(self, rows: Sequence[Row], last: Sequence[Row | None]) -> None:
         """Log an epoch: each member's row, and the last that was evaluated by then."""
-        accuracies = [math.nan if row is None or row.accuracy is None else row.accuracy for row in last]
         if len(self.members) == 1:
-            self.observer.logged(rows[0], accuracies[0])
+            self.observer.logged(rows[0], last[0])
             return
-        seeds = tuple(member.seed for member in self.members)
-        solved = sum(row is not None and row.hard_loss == 0 for row in last)
-        self.observer.compared(Standing(seeds, tuple(rows), tuple(accuracies), solved))
+        self.observer.compared(Standing(tuple(member.seed for member in self.members), tuple(rows), tuple(last)))
 
     def _tell_skipped(self, rows: Rows) -> None:
         skipped = [(row.epoch, member.seed) for member, each in zip(self.members, rows, strict=True)
@@ -170,12 +197,22 @@ class Session:
                 "their steps were skipped, logits and moments are unchanged."
             )
 
+    def _keep_best(self) -> None:
+        """Of equals the latest: gates decide with time, and a run that ends solved ends with its best."""
+        member = self.members[leader(self.members)]
+        assert member.wrong is not None
+        if self.best is not None and self.best.best is not None and member.wrong > self.best.best:
+            return
+        self.best = replace(member.checkpoint(self._seconds()), best=member.wrong)
+        if self.folder is not None:
+            self.folder.keep_best(self.best)
+
     def _save(self) -> None:
         if self.folder is None:
             return
         self.bring_home()
         seconds = self._seconds()
-        self.folder.save(Snapshot(tuple(each.checkpoint(seconds) for each in self.members), leader(self.members)))
+        self.folder.save(Checkpoint(tuple(each.checkpoint(seconds) for each in self.members), leader(self.members)))
         self._saved = self.epoch
         self.observer.saved(self.epoch)
 

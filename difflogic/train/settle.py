@@ -1,4 +1,4 @@
-"""Training that ends with a search over the hard circuit: see `difflogic.settling`.
+"""Training that ends with a search over the hard circuit: see `difflogic.engine.search`.
 
 The search is the same on every engine: whole numbers, computed on the processor. Its epochs count as any other; they
 leave keys, moments and the number of steps as they are, and have no soft loss. Their batch is the probes.
@@ -10,32 +10,37 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from difflogic import settling
-from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, PopulationModel, TrainState
+from difflogic.devices.open import open_settler
+from difflogic.devices.race import ContestModel, Decision
+from difflogic.engine import search as settling
+from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
+from difflogic.engine.job import Job, TrainState
 from difflogic.errors import CheckpointError
-from difflogic.train.contest import ContestModel, Decision
-from difflogic.train.growth import GrowingModel, open_growing
-from difflogic.train.placement import open_settler
+from difflogic.train.stages import GrowingModel, open_growing
 
 
-def open_training(engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState]) -> PopulationModel:
+def open_training(
+    engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None
+) -> Model:
     """The jobs on an engine, growing and settling as they say. Raises DeviceErrors, and CheckpointError."""
     if jobs[0].config.train.settle_from:
-        return SettlingModel(engine, jobs, states)
-    return open_growing(engine, jobs, states)
+        return SettlingModel(engine, jobs, states, max_memory)
+    return open_growing(engine, jobs, states, max_memory)
 
 
 class SettlingModel:
-    """Implements `difflogic.engine.PopulationModel`: by an engine's model, and later by a search for each run."""
+    """Implements `difflogic.engine.api.Model`: by an engine's model, and later by a search for each run."""
 
     decided: Callable[[Decision], None] = staticmethod(lambda decision: None)
     """Told of the contest, where engines compete."""
 
-    def __init__(self, engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
+    def __init__(
+        self, engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None
+    ) -> None:
         self._jobs = jobs
         self._left = max(0, jobs[0].config.train.settle_from - states[0].epoch)
         self._searches: list[_Search] = []
-        self._model = open_growing(engine, jobs, states)
+        self._model = open_growing(engine, jobs, states, max_memory)
         self.info = self._model.info
         if isinstance(self._model, ContestModel | GrowingModel):
             self._model.decided = self._decided
@@ -51,28 +56,28 @@ class SettlingModel:
         if not epochs:
             return
         if not self._searches:
-            self._settle(self._model.to_cpu_all())
+            self._settle(self._model.states())
         for search in self._searches:
             search.train(epochs)
 
-    def drain_all(self) -> list[list[EpochMetrics]]:
+    def drain(self) -> list[list[EpochMetrics]]:
         if not self._searches:
-            return self._model.drain_all()
+            return self._model.drain()
         return [search.drain() for search in self._searches]
 
-    def evaluate_all(self) -> list[Evaluation]:
+    def evaluate(self) -> list[Evaluation]:
         if not self._searches:
-            return self._model.evaluate_all()
+            return self._model.evaluate()
         return [search.evaluate() for search in self._searches]
 
-    def to_cpu_all(self) -> list[TrainState]:
+    def states(self) -> list[TrainState]:
         if not self._searches:
-            return self._model.to_cpu_all()
+            return self._model.states()
         return [search.state for search in self._searches]
 
-    def max_epochs_per_call(self) -> int:
+    def epochs_per_call(self) -> int:
         """An epoch of the search at a time: it takes as long as a train step."""
-        return min(self._left, self._model.max_epochs_per_call()) if self._left else 1
+        return min(self._left, self._model.epochs_per_call()) if self._left else 1
 
     def close(self) -> None:
         if not self._searches:
@@ -80,7 +85,7 @@ class SettlingModel:
 
     def _settle(self, states: Sequence[TrainState]) -> None:
         """The engine has done its part."""
-        waiting = self._model.drain_all()
+        waiting = self._model.drain()
         self._model.close()
         self._searches = [_Search(*each) for each in zip(self._jobs, states, waiting, strict=True)]
 

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic import checkpoint
-from difflogic.checkpoint import Checkpoint, Snapshot
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import TrainState
+from difflogic.config import schedule
+from difflogic.config.schema import Config
+from difflogic.engine import job
+from difflogic.engine import population as populations
+from difflogic.engine.job import TrainState
 from difflogic.errors import CheckpointError, ConfigError, UsageError
-from difflogic.train import population as populations
-from difflogic.train import schedule, tasks
-from difflogic.train.folder import RunFolder
-from difflogic.train.journal import Row
+from difflogic.model.circuit import Circuit
+from difflogic.runs import checkpoint, chosen
+from difflogic.runs.checkpoint import Checkpoint, ModelState
+from difflogic.runs.folder import RunFolder
+from difflogic.runs.journal import Row
+from difflogic.system import files
+from difflogic.train import reach
 from difflogic.train.member import Member
 
 
@@ -23,29 +26,35 @@ from difflogic.train.member import Member
 class Start:
     """A snapshot, and the members it holds with the rows that led to it."""
 
-    snapshot: Snapshot
+    snapshot: Checkpoint
     members: list[Member]
     notices: tuple[str, ...] = ()
+    lender: chosen.Chosen | None = None
+    """Whose circuit is the first one."""
+    best: ModelState | None = None
+    """The best model so far, where the run had one."""
 
 
 def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
     """Epoch 0: pass-through gates, or the logits and the wiring they were trained with of another run.
 
-    Raises ConfigError or LimitError for a population that cannot be, CheckpointError where that other run
-    cannot be read, or has circuits of another shape.
+    Raises ConfigError or LimitError for a population that cannot be, ConfigError for a target that nothing can reach,
+    CheckpointError where that other run cannot be read, or has circuits of another shape.
     """
     configs = populations.configs(config, population)
-    lender = None if init_from is None else checkpoint.load(init_from).circuit
-    snapshot = Snapshot(tuple(_first(each, lender, init_from) for each in configs))
-    return Start(snapshot, _members(snapshot, [[] for _ in configs]))
+    notice = reach.notice(config)
+    lender = None if init_from is None else chosen.load(init_from)
+    circuit = None if lender is None else lender.circuit
+    snapshot = Checkpoint(tuple(_first(each, circuit, init_from) for each in configs))
+    return Start(snapshot, members(snapshot, [[] for _ in configs]), () if notice is None else (notice,), lender)
 
 
-def _first(config: Config, lender: Circuit | None, path: Path | None) -> Checkpoint:
+def _first(config: Config, lender: Circuit | None, path: Path | None) -> ModelState:
     train = config.train
     circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
-    return Checkpoint(config, circuit, TrainState.initial(tasks.make_job(config, circuit)))
+    return ModelState(config, circuit, TrainState.initial(job.make_job(config, circuit)))
 
 
 def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit:
@@ -82,18 +91,33 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
     if complete < found.epoch:
         raise CheckpointError(
             f"The metrics in {folder.path} end at epoch {complete}, but its checkpoint is of epoch "
-            f"{found.epoch}: restore metrics.jsonl, or start a new run with --init-from {folder.path}."
+            f"{found.epoch}: restore metrics.jsonl, or start a new run with --init-from {files.quoted(folder.path)}."
         )
     if found.epoch < epochs:
         rows = [_scheduled_only(each, config.train.eval_interval) for each in rows]
-    members = tuple(replace(each, config=each.config.with_(train={"epochs": epochs})) for each in found.members)
-    snapshot = replace(found, members=members)
-    return Start(snapshot, _members(snapshot, rows), tuple(notices))
+    best, notice = _best(folder, found.epoch)
+    notices += [] if notice is None else [notice]
+    here = tuple(replace(each, config=each.config.with_(train={"epochs": epochs})) for each in found.members)
+    snapshot = replace(found, members=here)
+    return Start(snapshot, members(snapshot, rows), tuple(notices), best=best)
 
 
-def _members(snapshot: Snapshot, rows: Sequence[Sequence[Row]]) -> list[Member]:
+def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
+    """The best model of a run that goes on after `epoch`, unless it is of a later one; and what is to be told."""
+    file = folder.path / checkpoint.BEST
+    if not file.exists():
+        return None, None
+    try:
+        best = checkpoint.load(file)
+    except CheckpointError as error:
+        return None, f"{file} is left out, the next circuit that is evaluated is the best again. {error}"
+    return (best if best.state.epoch <= epoch else None), None
+
+
+def members(snapshot: Checkpoint, rows: Sequence[Sequence[Row]]) -> list[Member]:
+    """The models of a snapshot, with the rows that led to it."""
     return [
-        Member(tasks.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
+        Member(job.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
         for each, so_far in zip(snapshot.members, rows, strict=True)
     ]
 

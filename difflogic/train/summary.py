@@ -1,77 +1,128 @@
-"""The result of a run in words: `summary.txt`, and what the command ends with."""
+"""The result of a population in words: how many seeds came through, how soon, and with how many gates."""
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+import math
+import statistics
+from collections.abc import Sequence
 
-from difflogic import gates
-from difflogic.config import Config
-from difflogic.engine import EngineInfo, TrainState
-from difflogic.train import tasks
-from difflogic.train.journal import Row, last_evaluated
+from difflogic.config.schema import Config
+from difflogic.engine import job
+from difflogic.engine.api import EngineInfo, describe_engine
+from difflogic.model.statistics import active_gates, undecided_gates
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.journal import last_evaluated
+from difflogic.train.member import Member
 
-DECIDED = 0.9
-"""A gate is decided where one of the sixteen has at least this probability."""
-WIRE_GATES = (gates.NAMES.index("A"), gates.NAMES.index("B"))
-"""Gates that only pass an input on: the others are the active ones."""
-
-
-def active_gates(logits: npt.NDArray[np.floating]) -> int:
-    """How many gates of `logits [G, 16]` compute something: argmax neither A nor B."""
-    return int((~np.isin(logits.argmax(axis=1), WIRE_GATES)).sum())
+Z = 1.959963984540054
+"""The standard normal distribution lies within `[-Z, Z]` with a probability of 95 %."""
 
 
-def undecided_gates(logits: npt.NDArray[np.floating]) -> int:
-    """How many gates of `logits [G, 16]` have no gate with a probability of DECIDED."""
-    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return int((1 / exponentials.sum(axis=1) < DECIDED).sum())
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """The rates of success that a count does not contradict, at 95 %: unlike the usual formula also near 0 and 1.
+
+    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference (1927).
+    """
+    rate, z2 = successes / trials, Z * Z
+    centre = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z * math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
+    return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def describe_engine(engine: EngineInfo) -> str:
-    """Adapter, backend and driver in one line."""
-    details = (engine.adapter_type, engine.backend, engine.driver)
-    named = ", ".join(detail for detail in details if detail)
-    return f"{engine.engine}: {engine.adapter}" + (f" ({named})" if named else "")
-
-
-def summarise(
-    config: Config, state: TrainState, rows: list[Row], engine: EngineInfo, epochs: int, seconds: float
+def summarise_population(
+    config: Config,
+    members: Sequence[Member],
+    leader: int,
+    engine: EngineInfo,
+    epochs: int,
+    seconds: float,
+    kept: ModelState | None,
 ) -> str:
     """Several lines; `epochs` and `seconds` are this process's own."""
-    lines = [verdict(config, rows), ""]
+    solved = [member for member in members if member.solved]
+    count, skipped = len(members), sum(member.state.skipped for member in members)
+    lines = [verdict(config, members, leader, kept), ""]
     lines.append(
-        f"Epochs:          {state.epoch} of {config.train.epochs}, {state.skipped} skipped (gradient not finite)"
+        f"Epochs:          {members[0].state.epoch} of {config.train.epochs}, "
+        f"{skipped} skipped over all models (gradient not finite)"
     )
-    if rows:
-        searched = 0 < config.train.settle_from < state.epoch
-        soft = "none, the last epochs were a search" if searched else f"{rows[-1].soft_loss:.4f}"
-        lines.append(f"Soft loss:       {soft}")
-    judged = last_evaluated(rows)
-    if judged is not None and judged.accuracy is not None:
+    if last_evaluated(members[0].metrics) is not None:
+        low, high = wilson_interval(len(solved), count)
         lines.append(
-            f"Hard loss:       {judged.hard_loss} on the probes, {judged.train_hard_loss} on the training batch"
+            f"Success rate:    {100 * len(solved) / count:.1f} % ({len(solved)} of {count}), "
+            f"95 % Wilson interval {100 * low:.1f} % to {100 * high:.1f} %"
         )
-        lines.append(f"Hard accuracy:   {100 * judged.accuracy:.2f} % at epoch {judged.epoch}")
-    total = len(state.logits)
-    lines.append(f"Active gates:    {active_gates(state.logits)} of {total} (neither A nor B)")
-    lines.append(f"Undecided gates: {undecided_gates(state.logits)} (no gate as likely as {100 * DECIDED:.0f} %)")
+        lines += _epochs_to_success(members, solved)
+    lines += _losses(members)
     if epochs and seconds:
-        lines.append(f"Time:            {seconds:.1f} s for {epochs} epochs, {epochs / seconds:.2f} epochs/s")
+        each = 1000 * seconds / epochs / count
+        lines.append(
+            f"Time:            {seconds:.1f} s for {epochs} epochs of {count} models, {epochs / seconds:.2f} epochs/s, "
+            f"{each:.3g} ms per model and epoch"
+        )
     lines.append(f"Engine:          {describe_engine(engine)}")
+    if solved:
+        lines += ["", "Solved models:", *map(_line, solved)]
     return "\n".join(lines) + "\n"
 
 
-def verdict(config: Config, rows: list[Row]) -> str:
-    """Solved or not, in one sentence."""
-    judged = last_evaluated(rows)
-    probes = tasks.judges(config)
+def verdict(config: Config, members: Sequence[Member], leader: int, kept: ModelState | None) -> str:
+    """How many are solved, and which is the best, in one sentence; and which is kept, where that is an earlier one."""
+    best, count, probes = members[leader], len(members), job.judges(config)
+    judged = last_evaluated(best.metrics)
     if judged is None:
-        return f"Not evaluated yet: the hard circuit was not tried on {probes}."
-    if judged.hard_loss == 0:
-        first = next(row.epoch for row in rows if row.hard_loss == 0)
-        return f"Solved: the hard circuit is exactly right on {probes} at epoch {judged.epoch} (first at {first})."
-    best = f"the best so far is {judged.best}"
+        return f"Not evaluated yet: the {count} hard circuits were not tried on {probes}."
+    solved = sum(member.solved for member in members)
+    if kept is not None and kept.state.epoch < judged.epoch:
+        how = "exactly right" if kept.best == 0 else f"{kept.best} values wrong"
+        return (
+            f"{'Solved' if kept.best == 0 else 'Not solved'}: the best hard circuit is that of seed {kept.config.seed} "
+            f"at epoch {kept.state.epoch}, {how} on {probes}; at epoch {judged.epoch} {solved} of {count} are right."
+        )
+    if solved:
+        gates = active_gates(best.state.logits)
+        return (
+            f"Solved: {solved} of {count} hard circuits are exactly right on {probes} at epoch {judged.epoch}; "
+            f"the best is that of seed {best.seed}, with {gates} active gates."
+        )
     return (
-        f"Not solved: at epoch {judged.epoch} the hard circuit has {judged.hard_loss} wrong values on {probes}; {best}."
+        f"Not solved: none of {count} hard circuits is exactly right on {probes} at epoch {judged.epoch}; "
+        f"the best is that of seed {best.seed}, with {judged.hard_loss} wrong values."
+    )
+
+
+def _epochs_to_success(members: Sequence[Member], solved: Sequence[Member]) -> list[str]:
+    lines = []
+    firsts = [member.first_solved for member in solved if member.first_solved is not None]
+    if firsts:
+        lines.append(
+            f"Epochs to solve: median {statistics.median(firsts):g}, from {min(firsts)} to {max(firsts)} "
+            "(first evaluation without a wrong value)"
+        )
+    lost = [member.seed for member in members if member.first_solved is not None and not member.solved]
+    if lost:
+        lines.append(
+            f"Lost again:      {len(lost)} (solved at an earlier evaluation): seed {', '.join(map(str, lost))}"
+        )
+    return lines
+
+
+def _losses(members: Sequence[Member]) -> list[str]:
+    """Best and median over the members."""
+    lines = []
+    soft = [row.soft_loss for member in members for row in member.metrics[-1:] if not math.isnan(row.soft_loss)]
+    if soft:
+        lines.append(f"Soft loss:       {min(soft):.4f} at best, {statistics.median(soft):.4f} in the median")
+    judged = [last_evaluated(member.metrics) for member in members]
+    hard = [row.hard_loss for row in judged if row is not None and row.hard_loss is not None]
+    if hard:
+        lines.append(f"Hard loss:       {min(hard)} at best, {statistics.median(hard):g} in the median, on the probes")
+    return lines
+
+
+def _line(member: Member) -> str:
+    logits = member.state.logits
+    return (
+        f"  seed {member.seed}: first at epoch {member.first_solved}, {active_gates(logits)} active gates, "
+        f"{undecided_gates(logits)} undecided"
     )

@@ -10,35 +10,44 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import Engine, EngineInfo, TrainState
-from difflogic.errors import ConfigError, UsageError
-from difflogic.train import folder as folders
-from difflogic.train import manifest, pictures, results, start
-from difflogic.train.contest import ContestModel
-from difflogic.train.folder import RunFolder
-from difflogic.train.growth import GrowingModel
-from difflogic.train.journal import Row
+from difflogic.config.schema import Config
+from difflogic.devices import cost
+from difflogic.devices.race import ContestModel
+from difflogic.engine import memory
+from difflogic.engine.api import Engine, EngineInfo, describe_engine
+from difflogic.engine.job import TrainState
+from difflogic.errors import ConfigError, RunFolderError, UsageError
+from difflogic.model.circuit import Circuit
+from difflogic.runs import checkpoint, manifest, plots
+from difflogic.runs import folder as folders
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.folder import RunFolder
+from difflogic.runs.journal import Row, read_rows
+from difflogic.runs.summary import summarise
+from difflogic.train import results, start
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.population_summary import summarise_population
 from difflogic.train.session import GiveUp, Session
 from difflogic.train.settle import SettlingModel, open_training
-from difflogic.train.signals import StopSignals
+from difflogic.train.signals import Stop, StopSignals
+from difflogic.train.stages import GrowingModel
 from difflogic.train.start import Start
-from difflogic.train.summary import describe_engine, summarise
+from difflogic.train.summary import summarise_population
 
 LOG_INTERVAL = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run that ended, or was interrupted. `metrics`, `circuit`, `state` and `solved` are the leader's."""
+    """A run that ended, or was interrupted.
+
+    `circuit`, `wrong` and `solved` are of its best circuit, wherever in the run that was; `state` is the last state,
+    which training goes on from, and `metrics` are all epochs, of a population those of the leader.
+    """
 
     path: Path | None
     """Its folder; None where it was kept in memory."""
@@ -48,11 +57,23 @@ class Run:
     members: Sequence[Member]
     """One, or a population's, in the order of their seeds."""
     leader: int
-    """Index of the best: fewest wrong values at the last evaluation, then fewest active gates."""
-    interrupted: signal.Signals | None
-    """The signal that stopped it early."""
+    """Index of the member that stands best: fewest wrong values at the last evaluation, then fewest active gates."""
+    kept: ModelState | None
+    """The best model of the run; None before its first evaluation."""
+    interrupted: signal.Signals | str | None
+    """What asked it to stop: a signal, or the reason that was given to its `Stop`."""
     summary: str
     """The result in words."""
+    complete: bool = True
+    """False where epochs are left, and nothing but a signal ended it."""
+    given_up: str | None = None
+    """Why it was, in words that continue a sentence."""
+    lender: str | None = None
+    """Whose circuit it began with, in one sentence."""
+
+    def __repr__(self) -> str:
+        where = "in memory" if self.path is None else f"in {self.path}"
+        return f"<Run of {self.config.name}, seed {self.config.seed}, {where}: {self.summary.splitlines()[0]}>"
 
     @property
     def best(self) -> Member:
@@ -65,27 +86,40 @@ class Run:
 
     @property
     def circuit(self) -> Circuit:
-        """With the trained logits."""
-        return self.best.circuit
+        """The best one, with the trained logits; the last one where none was evaluated."""
+        return self.best.circuit if self.kept is None else self.kept.circuit
 
     @property
     def state(self) -> TrainState:
+        """The last one, which is what --resume goes on from. The best circuit is `circuit`."""
         return self.best.state
 
     @property
+    def wrong(self) -> int | None:
+        """Wrong values of `circuit` on the probes; None before the first evaluation."""
+        return None if self.kept is None else self.kept.best
+
+    @property
     def solved(self) -> bool:
-        """True where the last evaluation found no wrong value on any probe."""
-        return self.best.solved
+        """True where `circuit` has no wrong value on any probe."""
+        return self.wrong == 0
 
 
 class Trainer:
     """Trains one configuration on one engine."""
 
-    def __init__(self, config: Config, engine: Engine, reason: str = "the engine was given") -> None:
-        """`reason` says in the manifest why it is this engine."""
+    def __init__(
+        self,
+        config: Config,
+        engine: Engine,
+        reason: str = "the engine was given",
+        max_memory: int | None = None,
+    ) -> None:
+        """`reason` says in the manifest why it is this engine; `max_memory`: bytes of its device that it may take."""
         self.config = config
         self.engine = engine
         self.reason = reason
+        self.max_memory = max_memory
 
     def run(
         self,
@@ -98,16 +132,19 @@ class Trainer:
         log_interval: int = LOG_INTERVAL,
         observer: Observer | None = None,
         give_up: GiveUp | None = None,
+        decide: bool = False,
+        stop: Stop | None = None,
     ) -> Run:
         """Train until `epochs` in all are done (default: the configuration's).
 
-        `out`: a new run folder; without it nothing is written. `resume`: a run folder, or a checkpoint file
-        in it, to go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint
-        whose circuit to start from, with fresh moments. `population`: how many models to train at once, of the
-        configuration's seed and those after it; each is what it would be alone. `stop_when_solved`: end at the
-        first evaluation that finds so many models without a wrong value (0: never). `give_up`: end at the first
-        evaluation where it says so of the members. The first Ctrl-C or SIGTERM ends the run after the epochs under
-        way, saved.
+        `out`: a new run folder; without it nothing is written. `resume`: a run folder, or a checkpoint file in it, to
+        go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint whose circuit to
+        start from, with fresh moments. `population`: how many models to train at once, of the configuration's seed
+        and those after it; each is what it would be alone. `stop_when_solved`: end at the first evaluation that finds
+        so many models without a wrong value (0: never), with `decide` their undecided gates then become what they
+        most probably are. `give_up`: end at the first evaluation where it says why of the members. `stop`: end after
+        the epochs under way, saved, once it was asked to; without it the first Ctrl-C or SIGTERM asks. The best
+        circuit of all evaluations is kept beside the last state.
 
         Raises ConfigError, UsageError, CheckpointError, RunFolderError, and the engine's DeviceErrors.
         """
@@ -126,11 +163,11 @@ class Trainer:
             population = 1 if population is None else population
             _check_stop(stop_when_solved, population)
             opened = self._begun(config, _path(out), _path(init_from), population, observer)
-        with StopSignals() as signals, opened as session:
+        with StopSignals() if stop is None else nullcontext(stop) as stop, opened as session:
             try:
                 session.observer.began(self._beginning(session))
-                session.train(signals, stop_when_solved, log_interval, give_up)
-                return self._finish(session, signals)
+                session.train(stop, stop_when_solved, log_interval, give_up, decide)
+                return self._finish(session, stop)
             except BaseException as error:
                 session.fail(error)
                 raise
@@ -141,13 +178,18 @@ class Trainer:
     ) -> Iterator[Session]:
         if out is not None:
             folders.check_new(out)
+        is_slow = self.engine.info.engine != "gpu"  # a GPU plans its memory itself, and its speed is not known
+        if is_slow:
+            memory.check_processor(config, population, self.engine.info.variant.get("threads", 1))
         begin = start.fresh(config, init_from, population)
+        if is_slow and (long := cost.notice(config, population)) is not None:
+            begin = replace(begin, notices=(*begin.notices, long))
         with self._session(begin, observer) as session:  # before the folder: a device that refuses leaves nothing
             if out is None:
                 yield session
                 return
             record = manifest.begin(config, session.model.info, self.reason, init_from, begin.snapshot.seeds)
-            target = pictures.target_png(begin.members[0].job)
+            target = plots.target_png(begin.members[0].job)
             with _closing(RunFolder.create(out, begin.snapshot, manifest.to_json(record), target)) as folder:
                 yield session.keep(folder, record)
 
@@ -159,6 +201,8 @@ class Trainer:
             _check_stop(stop_when_solved, len(begin.members))
             with self._session(begin, observer) as session:
                 folder.promote(file)
+                if begin.best is None:
+                    folder.drop_best()
                 folder.start_journal(begin.snapshot.seeds, [member.metrics for member in begin.members])
                 earlier = manifest.read(folder.path)
                 self._compare(manifest.last_engine(earlier), observer)
@@ -179,7 +223,8 @@ class Trainer:
     @contextmanager
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
         members = begin.members
-        model = open_training(self.engine, [member.job for member in members], [member.state for member in members])
+        jobs, states = [member.job for member in members], [member.state for member in members]
+        model = open_training(self.engine, jobs, states, self.max_memory)
         session = Session(model, begin, observer)
         if isinstance(model, ContestModel | GrowingModel | SettlingModel):
             model.decided = session.placed
@@ -190,20 +235,22 @@ class Trainer:
 
     def _beginning(self, session: Session) -> Beginning:
         path = None if session.folder is None else session.folder.path
-        return Beginning(session.config, self.engine.info, self.reason, path, session.epoch, len(session.members))
+        return Beginning(
+            session.config, self.engine.info, self.reason, path, session.epoch, len(session.members), session.lender
+        )
 
-    def _finish(self, session: Session, signals: StopSignals) -> Run:
+    def _finish(self, session: Session, stop: Stop) -> Run:
         session.bring_home()
         session.observer.ending()
         members, config = session.members, session.config
         first = leader(members)
         effort = self.engine.info, session.epochs_here, session.seconds_here
         if len(members) == 1:
-            summary = summarise(config, members[0].state, members[0].metrics, *effort)
+            summary = summarise(config, members[0].state, members[0].metrics, *effort, session.best)
         else:
-            summary = summarise_population(config, members, first, *effort)
+            summary = summarise_population(config, members, first, *effort, session.best)
         if session.folder is not None:
-            results.write(session.folder, self.engine, members, first, summary)
+            results.write(session.folder, self.engine, members, first, summary, session.best)
             status = "complete" if session.complete else "interrupted"
             ended = manifest.end(session.record, status, session.epoch, summary)
             session.folder.write(manifest.NAME, manifest.to_json(ended))
@@ -213,9 +260,38 @@ class Trainer:
             engine=self.engine.info,
             members=members,
             leader=first,
-            interrupted=signals.received,
+            kept=session.best,
+            interrupted=stop.reason,
             summary=summary,
+            complete=session.complete,
+            given_up=session.given_up,
+            lender=session.lender,
         )
+
+
+def load(folder: Path) -> Run:
+    """The run in a folder, as it was left. Raises CheckpointError, and RunFolderError where a part of it is missing."""
+    found, record = checkpoint.read(folder), manifest.read(folder)
+    engine = manifest.last_engine(record)
+    try:
+        rows = [each[: found.epoch] for each in read_rows(folder, found.seeds)]
+        summary = (folder / results.SUMMARY).read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunFolderError(f"Cannot read the run folder {folder}: {error.strerror or error}.") from error
+    if engine is None:
+        raise RunFolderError(f"The {manifest.NAME} of the run folder {folder} does not tell what ran it.")
+    best = checkpoint.load(folder / checkpoint.BEST) if (folder / checkpoint.BEST).exists() else None
+    return Run(
+        path=folder,
+        config=found.members[0].config,
+        engine=engine,
+        members=start.members(found, rows),
+        leader=found.leader,
+        kept=best,
+        interrupted=None,
+        summary=summary,
+        complete=record["status"] == "complete",
+    )
 
 
 def _check_stop(stop_when_solved: int, models: int) -> None:

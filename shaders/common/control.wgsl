@@ -1,4 +1,4 @@
-// The words that steer a train step, 8 per model. Ground truth: difflogic/control.py
+// The words that steer a train step, 8 per model. Ground truth: difflogic/engine/control.py
 
 const CONTROL_WORDS = 8u;
 const DATA_KEY = 0u;

@@ -2,7 +2,7 @@
 // groups of 32, then the training batch's. Needs `shape`.
 
 // Which of the lists of damaged and judged states a state is in, and at which place.
-struct Mark { damage: u32, judged: u32 }
+struct EventIndex { damage: u32, judged: u32 }
 
 fn corner_index(model: u32, damage: u32, sample: u32) -> u32 {
     return (model * shape.damages + damage) * shape.corner_samples + sample;

@@ -1,4 +1,4 @@
-// Adjoints of patches, summed along each row as far as a chunk knows its row: [models, chunks, 3*C, window].
+// Adjoints of patches, summed along each row as far as a chunk knows its row: [models, chunks, 3*C, halo].
 //
 // Row `3 * channel + dy` of a chunk holds, for each of its cells, what the patches of that cell and of its
 // left and right neighbours send to the cell dy - 1 rows on; a neighbour counts if it lies in the chunk
@@ -8,10 +8,10 @@
 
 fn d_row_index(model: u32, cell: u32, row: u32) -> u32 {
     let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
-    return (chunk * 3u * shape.channels + row) * shape.window;
+    return (chunk * 3u * shape.channels + row) * shape.halo;
 }
 
-// Where in a window the adjoint stands that leaves the cell's piece of a row to the left, or (+1) the right.
+// Where in a halo the adjoint stands that leaves the cell's piece of a row to the left, or (+1) the right.
 fn border(cell: u32) -> u32 {
     let first = cell - cell % CELLS_PER_CHUNK;
     return CELLS_PER_CHUNK + 2u * (cell / shape.width - first / shape.width);

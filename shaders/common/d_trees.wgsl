@@ -15,11 +15,11 @@ fn tree_adjoints(
     let from2 = patch_at(channel, t.a[2], base);
     let from3 = patch_at(channel, t.a[3], base);
     let i = tree_places(t, channel);
-    let to0 = slots_of(edge_index(model, i[0])) * LANES + slots;
-    let to1 = edges[edge_index(model, i[1])].often.y * LANES + slots;
-    let to2 = edges[edge_index(model, i[2])].often.y * LANES + slots;
-    let to3 = edges[edge_index(model, i[3])].often.y * LANES + slots;
-    let fanout = fanout_of(edge_index(model, i[6]));
+    let to0 = edges[edge_index(model, i[0])].slots * LANES + slots;
+    let to1 = edges[edge_index(model, i[1])].slots.x * LANES + slots;
+    let to2 = edges[edge_index(model, i[2])].slots.x * LANES + slots;
+    let to3 = edges[edge_index(model, i[3])].slots.x * LANES + slots;
+    let fanout = edges[edge_index(model, i[6])].fanout;
     var sum = array<vec4<f32>, 7>();
     for (var j = first; j < first + quarters(); j++) {
         let b = input(centre, j);

@@ -1,4 +1,4 @@
-// The 3x3 Moore neighbourhood. Twin: difflogic/reference/grid.py
+// The 3x3 Moore neighbourhood. Twin: difflogic/reference/kernels/grid.py
 
 const OUTSIDE = 0xffffffffu;
 

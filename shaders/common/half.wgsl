@@ -1,5 +1,5 @@
 // Node values in 16 bits, for the backward pass: 16 cells of a node share a range, and a value's code counts from the
-// end of it that is nearer, in steps that grow with the distance. Twin: difflogic/reference/half.py
+// end of it that is nearer, in steps that grow with the distance. Twin: difflogic/reference/kernels/half.py
 // In a buffer, all codes come first, two to a word and eight words to a chunk; a word for each range follows.
 // Needs `shape`, `values`.
 

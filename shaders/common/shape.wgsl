@@ -1,4 +1,4 @@
-// The sizes of the work, one uniform for every kernel. Written by difflogic/gpu/uniforms.py.
+// The sizes of the work, one uniform for every kernel. Filled by the names of its fields, in difflogic/gpu/uniforms.py.
 //
 // Cells are numbered (b*H + row)*W + col. A chunk is 16 consecutive cells, what one invocation treats
 // at once; the last chunks may hold cells past the end, which are 0 and add nothing.
@@ -16,17 +16,22 @@ struct Shape {
     blocks: u32, chunks_per_block: u32, history: u32, samples: u32,
     probes: u32, probe_groups: u32, fire_rate: f32, lr: f32,
     weight_decay: f32, beta1: f32, beta2: f32, epsilon: f32,
-    clip: f32, models: u32, window: u32, harden_first: u32,
+    clip: f32, models: u32, halo: u32, harden_first: u32,
     harden_length: u32, harden_peak: u32, judged: u32, damages: u32,
     damage_side: u32, corner_samples: u32, pool: u32, grid_words: u32,
     resets: u32, lr_from: u32, lr_to: u32, lr_end: f32,
-    tree_levels: u32, inner: u32, follows_trails: u32, zero: u32,
+    tree_levels: u32, inner: u32,
     level_table: array<vec4<u32>, 256>,  // first_instance, count, first_gate, replicas
 }
 
 // Which CA step a dispatch of a fused step computes, and how much of it: tiles [first, end) of all models and,
 // where tiles are blocks, chunks [first_part, end_part) of each.
-struct At { step: u32, first: u32, end: u32, first_part: u32, end_part: u32 }
+struct StepRange { step: u32, first: u32, end: u32, first_part: u32, end_part: u32 }
+
+// The gate of an instance in a level; replicas of a gate, one per channel, follow each other.
+fn gate_of(level: vec4<u32>, instance: u32) -> u32 {
+    return level.z + (instance - level.x) / level.w;
+}
 
 const PATCH = 9u;
 const CENTRE = 4u;

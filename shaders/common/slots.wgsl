@@ -1,4 +1,4 @@
-// What a node's readers sent to it. Twin: difflogic/reference/gate_backward.py
+// What a node's readers sent to it. Twin: difflogic/reference/kernels/gate_backward.py
 // Needs `shape`, `edges`, `values`, `d_rows`, `d_states`.
 
 fn sum_slots(fanout: vec2<u32>, base: u32) -> Chunk {
@@ -27,13 +27,13 @@ fn sum_quarter(fanout: vec2<u32>, base: u32, quarter: u32) -> vec4<f32> {
 // Where many share a chunk: a quarter of a patch node's slots each, into its first.
 fn sum_patch_slots(model: u32, slots: u32, thread: u32) {
     for (var item = worker(thread); item < shape.patch_nodes * 4u; item += workers()) {
-        let fanout = fanout_of(edge_index(model, shape.instances + item / 4u));
+        let fanout = edges[edge_index(model, shape.instances + item / 4u)].fanout;
         if fanout.x < fanout.y { values[slots + fanout.x * LANES][item % 4u] = sum_quarter(fanout, slots, item % 4u); }
     }
 }
 
 fn patch_adjoints(model: u32, node: u32, slots: u32) -> Chunk {
-    var fanout = fanout_of(edge_index(model, shape.instances + node));
+    var fanout = edges[edge_index(model, shape.instances + node)].fanout;
     if quarters() == 1u { fanout.y = min(fanout.y, fanout.x + 1u); }  // summed before
     return sum_slots(fanout, slots);
 }

@@ -1,5 +1,5 @@
-// The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/gate_forward.py
-// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`, `gate_at(model, place, level)`,
+// The values of all nodes of a chunk in one CA step. Twin: difflogic/reference/kernels/gate_forward.py
+// Needs `shape`, `coefficients`, `values`, and the functions `wire(model, place)`,
 // `instance_at(model, place)` and `state_value(index)`.
 #import common/grid.wgsl
 #import common/states.wgsl
@@ -75,12 +75,13 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
         let level = shape.level_table[l];
         for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {
             let place = level.x + item / 4u;
+            let instance = instance_at(model, place);
             let first = first_quarter(item);
             let from_nodes = wire(model, place) * LANES + base;
-            let c = coefficients[model * shape.gates + gate_at(model, place, level)];
+            let c = coefficients[model * shape.gates + gate_of(level, instance)];
             let a = from_nodes.x;
             let b = from_nodes.y;
-            let node = base + node_of(instance_at(model, place)) * LANES;
+            let node = base + node_of(instance) * LANES;
             for (var j = first; j < first + quarters(); j++) { values[node][j] = gate(c, values[a][j], values[b][j]); }
         }
         chunk_barrier();

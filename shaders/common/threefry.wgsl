@@ -1,4 +1,4 @@
-// threefry2x32, twenty rounds, in JAX's original stream. Twin: difflogic/prng.py
+// threefry2x32, twenty rounds, in JAX's original stream. Twin: difflogic/core/prng.py
 
 fn rotate_left(x: u32, distance: u32) -> u32 {
     return (x << distance) | (x >> (32u - distance));

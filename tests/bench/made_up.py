@@ -27,7 +27,14 @@ def line(case: str, median: float, engine: str = "cpu", **more: Any) -> dict[str
 
 
 def make_results() -> Results:
-    engine = {"adapter": "Processor 9", "backend": "", "driver": "Numba 1", "timestamps": None, "copy_gb_per_s": 10.0}
+    engine = {
+        "engine": "cpu",
+        "adapter": "Processor 9",
+        "backend": "",
+        "driver": "Numba 1",
+        "timestamps": None,
+        "copy_gb_per_s": 10.0,
+    }
     measured = [line("train/a", 10.0), line("grid/16", 1.0), line("grid/32", 4.0), line("grid/64", 20.0)]
     data = {
         "format": FORMAT,

@@ -9,13 +9,13 @@ import pytest
 
 from benchmarks import presets as kept
 from benchmarks import store
-from difflogic import presets
-from difflogic.circuits import resynthesis
-from difflogic.train.evaluation import suite
-from difflogic.train.evaluation.evaluate import NAME as EVALUATION
-from difflogic.train.evaluation.evaluate import evaluate
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.circuits.synthesis import resynthesis
+from difflogic.config import presets
+from difflogic.devices.open import open_engine
+from difflogic.evaluation import suite
+from difflogic.evaluation.evaluate import NAME as EVALUATION
+from difflogic.evaluation.evaluate import evaluate
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 CONFIG = tiny_config(epochs=6)

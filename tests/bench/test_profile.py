@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 
 from difflogic.bench.profile import PHASES, UNKNOWN, Part, Profile, can_profile, profile
-from difflogic.circuit import Circuit
-from difflogic.engine import TrainingModel, TrainState
+from difflogic.devices.open import open_engine
+from difflogic.engine.api import Model
+from difflogic.engine.job import TrainState, make_job
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.kernels import KERNELS as KERNELS_ON_GPU
 from difflogic.gpu.timing import DeviceTimes, Timer
-from difflogic.train.placement import open_engine
-from difflogic.train.tasks import make_job
+from difflogic.model.circuit import Circuit
 from tests.train.tiny import tiny_config
 
 KERNELS = ["gate_forward", "gate_backward", "gradients", "commit", "adamw"]
 
 
-def open_model(engine: str | GpuEngine) -> TrainingModel:
+def open_model(engine: str | GpuEngine) -> Model:
     config = tiny_config()
     circuit = Circuit.initial(config.model, config.seed)
     opened = open_engine(engine) if isinstance(engine, str) else engine
     job = make_job(config, circuit)
-    model = opened.open_model(job, TrainState.initial(job))
+    model = opened.open([job], [TrainState.initial(job)])
     model.train(1)
     model.drain()
     return model
@@ -80,12 +80,12 @@ def test_every_kernel_of_training_has_a_phase() -> None:
 def test_a_profiled_step_trains(name: str) -> None:
     profiled, plain = open_model(name), open_model(name)
     profile(profiled, rounds=1)
-    epoch = profiled.to_cpu().epoch
+    epoch = profiled.states()[0].epoch
     assert epoch > 1
     for _ in range(epoch - 1):
         plain.train(1)
         plain.drain()
-    left, right = profiled.to_cpu(), plain.to_cpu()
+    left, right = profiled.states()[0], plain.states()[0]
     assert np.array_equal(left.logits, right.logits)
     assert np.array_equal(left.data_key, right.data_key)
     profiled.close()

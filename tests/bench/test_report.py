@@ -9,7 +9,7 @@ import pytest
 from benchmarks import keep, report, store
 from difflogic.bench.engines import Bench
 from difflogic.bench.runner import Effort, measure
-from difflogic.train.placement import open_engine
+from difflogic.devices.open import open_engine
 from tests.bench.made_up import TINY
 
 

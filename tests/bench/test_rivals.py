@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.rivals.problem import FIRST_HARD_LOSS, FIRST_SOFT_LOSS, Problem, complaint
 from benchmarks.rivals.worker import open_verified
+from difflogic.devices.open import hardware_gpus
 from difflogic.errors import NoAdapterError
 from difflogic.reference.model import ReferenceModel
-from difflogic.train.placement import hardware_gpus
 from tests.parity import SMALL_MODELS, SmallModel, small_model
 
 needs_jax = pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="jax is not installed")
@@ -34,14 +34,13 @@ def assert_right(model: SmallModel, loss: float, gradients: dict[str, list[np.nd
 
 
 @needs_jax
-@pytest.mark.parametrize("rival", ["jax_plain", "jax_tuned"])
-def test_jax(rival: str, model: SmallModel) -> None:
-    import importlib
+@pytest.mark.parametrize("tuned", [False, True])
+def test_jax(tuned: bool, model: SmallModel) -> None:
+    from benchmarks.rivals import jax_training, jax_tuned
+    from difflogic.autodiff import jax_model
 
-    from benchmarks.rivals import jax_training
-
-    module = importlib.import_module(f"benchmarks.rivals.{rival}")
-    assert_right(model, *jax_training.gradients(module, model.circuit, model.batch))
+    module = jax_tuned if tuned else jax_model
+    assert_right(model, *jax_model.gradients(model.circuit, model.batch, module.make_rollout))
     if "hard/states" in model.arrays:
         hard = jax_training.last_state(module, model.circuit, model.batch, hard=True)
         assert np.array_equal(hard, model.arrays["hard/states"][-1])
@@ -49,15 +48,15 @@ def test_jax(rival: str, model: SmallModel) -> None:
 
 @needs_torch
 def test_torch(model: SmallModel) -> None:
-    from benchmarks.rivals import torch_compiled
+    from difflogic.autodiff import torch_model
 
-    assert_right(model, *torch_compiled.gradients(model.circuit, model.batch))
+    assert_right(model, *torch_model.gradients(model.circuit, model.batch))
 
 
 def test_start_grids_are_those_of_training() -> None:
     problem = Problem.checkerboard()
     reference: Any = ReferenceModel(problem.job, problem.state)
-    from difflogic.reference.seed_grid import seed_grid
+    from difflogic.reference.kernels.seed_grid import seed_grid
 
     seed_grid(reference._shape, reference._control, reference._start)
     shape = problem.starts(1)[0].shape

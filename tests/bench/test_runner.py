@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.bench import runner, verify
+from difflogic.bench import contender, runner
 from difflogic.bench.cases import Case
-from difflogic.bench.contender import Together, WrongResultError, open_contender
+from difflogic.bench.contender import WrongResultError, open_contender
 from difflogic.bench.engines import Bench, open_benches
 from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Part, Profile
 from difflogic.bench.results import Results
 from difflogic.bench.runner import Effort, measure
-from difflogic.circuit import Circuit
-from difflogic.engine import TrainState
+from difflogic.devices.open import open_engine
+from difflogic.engine.job import TrainState, make_job
 from difflogic.errors import LimitError
-from difflogic.train.placement import open_engine
-from difflogic.train.tasks import make_job
+from difflogic.model.circuit import Circuit
 from tests.bench.made_up import TINY
 
 EFFORT = Effort(rounds=2, round_seconds=0.0, memory=False)
@@ -108,7 +107,7 @@ def test_what_does_not_fit_is_told(benches: list[Bench], monkeypatch: pytest.Mon
 
 
 def test_what_computes_something_else_is_not_timed(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify, "expected_losses", lambda *arguments: [1.0])
+    monkeypatch.setattr(contender, "expected_losses", lambda *arguments: [1.0])
     results = measure(TINY[:1], benches[2:], EFFORT)
     assert (results.cases, results.wrong) == ([], True)
     with pytest.raises(WrongResultError, match=r"^the soft loss of epoch 1 is [\d.]+ where it should be 1$"):
@@ -120,17 +119,17 @@ def test_the_forward_check_agrees_with_the_train_step(case: Case, monkeypatch: p
     circuit = Circuit.initial(case.config.model, case.config.seed)
     job = make_job(case.config, circuit)
     state = TrainState.initial(job)
-    whole = verify.expected_losses(case, job, state)
+    whole = contender.expected_losses(case, job, state)
     assert len(whole) == 2
-    monkeypatch.setattr(verify, "LARGE", 0)
-    assert verify.expected_losses(case, job, state) == [pytest.approx(whole[0], rel=1e-6)]
+    monkeypatch.setattr(contender, "LARGE", 0)
+    assert contender.expected_losses(case, job, state) == [pytest.approx(whole[0], rel=1e-6)]
 
 
 def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> None:
     alone, first = (open_contender(case, "cpu", benches[1].engine) for case in (TINY[4], TINY[6]))
-    assert isinstance(first.model, Together)
+    assert len(first.model.states()) == TINY[6].models
     assert first.first_loss == alone.first_loss
-    assert np.array_equal(first.model.to_cpu().logits, alone.model.to_cpu().logits)
+    assert np.array_equal(first.model.states()[0].logits, alone.model.states()[0].logits)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> 
     ],
 )
 def test_the_limiter(host: float, kernels: dict[str, float], count: int, line: str) -> None:
-    from difflogic.bench.limits import Limits
+    from difflogic.bench.profile import Limits
 
     parts = [Part(name, name, count // len(kernels), seconds) for name, seconds in kernels.items()]
     profile = Profile("gpu", "", 1.0, (*parts, Part("encode", "host", 1, host)))

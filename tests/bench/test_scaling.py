@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
 
+import pytest
 from PIL import Image
 
 from difflogic.bench import scaling
@@ -39,12 +40,32 @@ def test_what_logging_costs(results: Results) -> None:
     assert scaling.logging_share(found, "gpu") is None
 
 
-def test_picture(results: Results, tmp_path: Path) -> None:
-    scaling.draw(results, tmp_path / "curves.png")
-    with Image.open(tmp_path / "curves.png") as picture:
+@pytest.mark.parametrize(
+    ("gpu", "said"),
+    [
+        ((2.0, 3.0, 5.0), "A train step on gpu:0 overtakes cpu between grid side 16 and 32"),
+        ((0.5, 5.0, 5.0), "A train step on gpu:0 overtakes cpu between grid side 32 and 64"),
+        ((0.9, 3.0, 5.0), "A train step on gpu:0 is faster than cpu from grid side 16 on, the smallest measured"),
+        ((2.0, 5.0, 21.0), "A train step on gpu:0 does not overtake cpu up to grid side 64, the largest measured"),
+        ((0.5, 3.0, 21.0), "A train step on gpu:0 does not overtake cpu up to grid side 64, the largest measured"),
+    ],
+)
+def test_where_a_gpu_overtakes_the_cpu(results: Results, gpu: tuple[float, ...], said: str) -> None:
+    """Beside 1, 4 and 20 ms; from where on it is faster at every size that was measured."""
+    lines = [line(f"grid/{size}", ms, "gpu:0") for size, ms in zip((16, 32, 64), gpu, strict=True)]
+    engines = {**results.engines, "gpu:0": {**results.engines["cpu"], "engine": "gpu"}}
+    found = Results({**results.data, "engines": engines, "cases": [*results.cases, *lines]})
+    assert scaling.overtaking(found) == [said]
+
+
+def test_without_both_engines_nothing_is_overtaken(results: Results) -> None:
+    assert scaling.overtaking(results) == []
+
+
+def test_picture(results: Results) -> None:
+    with Image.open(io.BytesIO(scaling.draw(results, "png"))) as picture:
         assert picture.size == (540, 480)
 
 
-def test_a_picture_of_nothing(results: Results, tmp_path: Path) -> None:
-    scaling.draw(Results({**results.data, "cases": []}), tmp_path / "curves.png")
-    assert (tmp_path / "curves.png").exists()
+def test_a_picture_of_nothing(results: Results) -> None:
+    assert b"<svg" in scaling.draw(Results({**results.data, "cases": []}), "svg")

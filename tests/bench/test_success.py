@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import success
-from difflogic import presets
+from difflogic.config import presets
 from difflogic.errors import UsageError
 
 BOARD = presets.get("checkerboard")

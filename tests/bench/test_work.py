@@ -6,11 +6,11 @@ import itertools
 
 import pytest
 
-from difflogic import presets
 from difflogic.bench.cases import Case, all_cases
 from difflogic.bench.work import work_of
-from difflogic.circuit import Circuit
-from difflogic.layout import flat_layout
+from difflogic.config import presets
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 from tests.train.tiny import tiny_config
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from difflogic import presets
-from difflogic.circuit import Circuit
-from difflogic.circuits import tools
+from difflogic.circuits.synthesis import tools
+from difflogic.config import presets
+from difflogic.model.circuit import Circuit
 from tests.export_cases import needs
 from tests.learned import learned
 

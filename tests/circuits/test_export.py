@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits.export import formats
+from difflogic.circuits.export import formats, text
+from difflogic.circuits.export.testbench import draw_vectors
 from difflogic.circuits.export.text import MAX_NAME, identifier
-from difflogic.circuits.export.vectors import draw_vectors
 from difflogic.errors import CircuitError, ExportError, ToolError
-from difflogic.netlist import Netlist
-from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, tangled
+from difflogic.model.netlist import Netlist
+from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, published_small, tangled
 from tests.random_netlists import netlists
 
 ALL = bool(os.environ.get("DIFFLOGIC_CHECK_ALL"))
@@ -40,8 +40,6 @@ def proofs(netlist: Netlist, form: str, name: str = "case") -> list[str]:
 
 @pytest.mark.parametrize(("form", "case"), EVERY if ALL else ONE_EACH)
 def test_it_is_the_circuit(form: str, case: str) -> None:
-    if form == "golly" and case in {"published", "learned checkerboard"}:
-        pytest.skip("refused, which another test sees")
     assert proofs(CASES[case], form, case)
 
 
@@ -51,6 +49,29 @@ def test_the_same_circuit_gives_the_same_bytes(form: str) -> None:
     assert one == other
     assert one
     assert all(one.values())
+
+
+@pytest.mark.parametrize("form", PROVED)
+def test_what_changes_nothing_is_left_out(form: str) -> None:
+    """Aliases, gates that nothing reads and channels that are never seen; circuit.json alone keeps them."""
+    plain = formats.export(published_small(), "board", form)
+    board = published()
+    first, count = board.inputs + len(board.gates), len(board.gates)
+    gates = [*board.gates, 3, 5, 1]
+    wires = [*board.wires, (board.outputs[0], 0), (0, first), (first + 1, 2)]
+    padded = Netlist.build(8, False, gates, wires, [first + 1, *board.outputs[1:]], visible=1)
+    assert (formats.export(padded, "board", form) == plain) == (form != "json")
+    assert len(formats.written(padded, form).gates) == (count + 3 if form == "json" else 3)
+
+
+def test_a_circuit_that_lost_something_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = formats.export(life(), "life", "numpy")
+    wrong = replace(life(), periodic=False, outputs=life().outputs - 1)
+    with pytest.raises(ExportError, match=r"is not proved equal to what it was|differs"):
+        formats.verify(wrong, "life", "numpy", files)
+    monkeypatch.setattr(formats, "structural", lambda netlist: life())
+    with pytest.raises(ExportError, match="without its pass-throughs is not proved equal to what it was"):
+        formats.verify(wrong, "life", "numpy", files)
 
 
 @pytest.mark.parametrize("form", PROVED)
@@ -130,7 +151,7 @@ def test_what_golly_cannot_hold_is_refused() -> None:
     with pytest.raises(CircuitError, match="enough for 8 channels, and the circuit has 9"):
         formats.export(Netlist.build(9, False, [], [], range(9)), "wide", "golly")
     with pytest.raises(CircuitError, match="makes something of an empty neighbourhood needs one more"):
-        formats.export(published(), "published", "golly")
+        formats.export(replace(published(), visible=8), "published", "golly")
     with pytest.raises(CircuitError, match="more than"):
         formats.export(tangled(400, channels=4), "tangled", "golly")
 
@@ -147,3 +168,12 @@ def test_a_hundred_thousand_gates_are_right_or_one_sentence(form: str) -> None:
             proofs(huge, form)
     else:
         assert proofs(huge, form)
+
+
+@pytest.mark.parametrize(("values", "names"), [({}, "circuit"), ({"circuit": "", "other": ""}, "other")])
+def test_a_template_is_filled_with_its_own_marks(
+    values: dict[str, str], names: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "template", lambda file: "one @CIRCUIT@")
+    with pytest.raises(ExportError, match=f"differ in {names}"):
+        text.fill("a.c", **values)

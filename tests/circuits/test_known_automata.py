@@ -7,19 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from difflogic import rules
-from difflogic.circuits.simulation.c_code import CRow
-from difflogic.cpu.row_code import compile_row
-from difflogic.cpu.simulation import CpuSimulation
-from difflogic.netlist import Netlist
-from difflogic.planes import pack, population, unpack
+from difflogic.core import rules
+from difflogic.core.bits import pack_planes, population, unpack_planes
+from difflogic.cpu.codegen.row_code import compile_row
+from difflogic.cpu.hard.simulation import CpuSimulation
+from difflogic.engine.simulation import Simulation, SimulationSpec
+from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
-from difflogic.simulation import Scene, Simulation
 from tests.experiments import checkerboard_target
 from tests.scenes import life, random_start
 
-ENGINES: dict[str, Callable[[Scene], Simulation]] = {
-    "c": lambda scene: CpuSimulation(scene, CRow(scene.netlist), threads=2),
+ENGINES: dict[str, Callable[[SimulationSpec], Simulation]] = {
     "numba": lambda scene: CpuSimulation(scene, compile_row(scene.netlist), threads=2),
     "interpreted": lambda scene: CpuSimulation(scene, threads=2),
     "reference": ReferenceSimulation,
@@ -29,7 +27,7 @@ R_PENTOMINO = np.array([[0, 1, 1], [1, 1, 0], [0, 1, 0]], dtype=np.uint8)
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> Callable[[Scene], Simulation]:
+def engine(request: pytest.FixtureRequest) -> Callable[[SimulationSpec], Simulation]:
     return ENGINES[request.param]
 
 
@@ -48,31 +46,35 @@ def test_the_netlist_is_life() -> None:
 
 
 @pytest.mark.parametrize(("height", "width"), [(20, 65), (16, 128), (9, 7)])
-def test_a_glider_comes_back_around_the_torus(height: int, width: int, engine: Callable[[Scene], Simulation]) -> None:
+def test_a_glider_comes_back_around_the_torus(
+    height: int, width: int, engine: Callable[[SimulationSpec], Simulation]
+) -> None:
     """A cell down and right in four steps: after `4 * lcm(H, W)` it is where it was, and before that elsewhere."""
     start = board(height, width, GLIDER, height - 3, width - 3)
-    simulation = engine(Scene(life(), height, width))
-    simulation.put(pack(start))
+    simulation = engine(SimulationSpec(life(), height, width))
+    simulation.put(pack_planes(start))
     for step in range(1, 4):
         simulation.run(4)
-        np.testing.assert_array_equal(unpack(simulation.planes(), width), np.roll(start, step, axis=(0, 1)))
+        np.testing.assert_array_equal(unpack_planes(simulation.planes(), width), np.roll(start, step, axis=(0, 1)))
     simulation.run(4 * int(np.lcm(height, width)) - 12)
-    np.testing.assert_array_equal(unpack(simulation.planes(), width), start)
+    np.testing.assert_array_equal(unpack_planes(simulation.planes(), width), start)
 
 
-def test_a_glider_ends_at_a_border(engine: Callable[[Scene], Simulation]) -> None:
+def test_a_glider_ends_at_a_border(
+    engine: Callable[[SimulationSpec], Simulation],
+) -> None:
     """In a corner without an outside a block of four is left."""
-    simulation = engine(Scene(life(periodic=False), 30, 70))
-    simulation.put(pack(board(30, 70, GLIDER, 2, 40)))
+    simulation = engine(SimulationSpec(life(periodic=False), 30, 70))
+    simulation.put(pack_planes(board(30, 70, GLIDER, 2, 40)))
     simulation.run(200)
     assert population(simulation.planes()) == [4]
 
 
-@pytest.mark.parametrize("name", ["c", "numba", "interpreted"])
+@pytest.mark.parametrize("name", ["numba", "interpreted"])
 def test_the_r_pentomino(name: str) -> None:
     """Settles after 1103 generations, 116 cells, six escaped gliders among them."""
-    simulation = ENGINES[name](Scene(life(periodic=False), 640, 641))
-    simulation.put(pack(board(640, 641, R_PENTOMINO, 320, 320)))
+    simulation = ENGINES[name](SimulationSpec(life(periodic=False), 640, 641))
+    simulation.put(pack_planes(board(640, 641, R_PENTOMINO, 320, 320)))
     counts = {}
     for generation in (1101, 1102, 1103, 1104, 1105):
         simulation.run(generation - simulation.step)
@@ -106,12 +108,14 @@ def published() -> Netlist:
 
 
 @pytest.mark.parametrize(("side", "steps"), [(16, 16), (64, 68)])
-def test_the_published_circuit_draws_its_board(side: int, steps: int, engine: Callable[[Scene], Simulation]) -> None:
-    scene = Scene(published(), side, side)
+def test_the_published_circuit_draws_its_board(
+    side: int, steps: int, engine: Callable[[SimulationSpec], Simulation]
+) -> None:
+    scene = SimulationSpec(published(), side, side)
     simulation = engine(scene)
     simulation.put(random_start(scene, np.random.default_rng(23)))
     simulation.run(steps // 2)
     target = checkerboard_target(side, side)[..., 0]
-    assert (unpack(simulation.planes(), side)[..., 0] != target).any()
+    assert (unpack_planes(simulation.planes(), side)[..., 0] != target).any()
     simulation.run(steps - steps // 2)
-    np.testing.assert_array_equal(unpack(simulation.planes(), side)[..., 0], target)
+    np.testing.assert_array_equal(unpack_planes(simulation.planes(), side)[..., 0], target)

@@ -9,16 +9,18 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from difflogic import netlist_json, presets, rules
-from difflogic.circuit import Circuit
-from difflogic.circuits.convert import gate_count
-from difflogic.circuits.prove import JUDGES, network, prove
 from difflogic.circuits.readers import digitaljs
-from difflogic.circuits.simplify import STRUCTURAL, Simplified, simplified
-from difflogic.circuits.task import pruned
-from difflogic.netlist import Netlist
-from difflogic.train import tasks
-from difflogic.train.summary import active_gates
+from difflogic.circuits.synthesis.behaviour import pruned
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.prove import JUDGES, network, prove
+from difflogic.circuits.synthesis.simplify import STRUCTURAL, Simplified, simplified
+from difflogic.config import presets
+from difflogic.core import rules
+from difflogic.engine import job
+from difflogic.model import netlist_json
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
+from difflogic.model.statistics import active_gates
 from tests.circuits.digitaljs_text import published
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits
@@ -54,9 +56,9 @@ def test_checkerboard(checkerboard: Circuit) -> None:
     assert active_gates(checkerboard.flat_logits()) == 21
     assert found.verdict.equal
     assert gate_count(found.netlist) <= 5, "five is what the paper reaches by pruning, and this is proved equal"
-    x = tasks.probes(BOARD)
+    x = job.probes(BOARD)
     final = list(found.netlist.steps(x[..., list(found.netlist.origin)], 20))[-1]
-    assert (final[..., :1] == tasks.target(BOARD.task)).all()
+    assert (final[..., :1] == job.target(BOARD.task)).all()
 
 
 def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
@@ -65,7 +67,7 @@ def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
     assert gate_count(found.netlist) <= min(5, gate_count(netlist))
     starts = bits(np.random.default_rng(99), 16, 16, 16, 8).astype(np.uint8)
     final = list(found.netlist.steps(starts[..., list(found.netlist.origin)], 20))[-1]
-    assert (final[..., :1] == tasks.target(BOARD.task)).all()
+    assert (final[..., :1] == job.target(BOARD.task)).all()
 
 
 def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplified) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic.circuits.export import formats
-from difflogic.circuits.export.proofs import html
+from difflogic.circuits.export import formats, html
 from difflogic.errors import ExportError, ToolError
-from difflogic.netlist import Netlist
+from difflogic.model.netlist import Netlist
 from tests.experiments import checkerboard_target
 from tests.export_cases import life, needs, published, tangled
 
@@ -58,7 +57,7 @@ def test_it_grows_is_hurt_and_heals() -> None:
         html.browser(f"http://127.0.0.1:{server.server_port}/"),
     ):
         report = server.reports.get(timeout=120)
-    grids = {name: html.grid_of(np.array(words, np.uint32), 16, 16, 8) for name, words in report.items()}
+    grids = {name: html.grid_of(np.array(words, np.uint32), 16, 16, 3) for name, words in report.items()}
     target = checkerboard_target(16, 16)[..., 0]
     assert np.array_equal(grids["grown"][..., 0], target)
     assert not grids["hurt"][6:10, 6:10].any()

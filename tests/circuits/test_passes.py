@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from functools import reduce
+from types import SimpleNamespace
+from typing import NoReturn
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic import netlist_json, wiring
-from difflogic.circuits import merge, resynthesis
-from difflogic.circuits.care import Possible, Recorded
-from difflogic.circuits.convert import gate_count, to_graph, to_netlist
-from difflogic.circuits.counting import rebuilt_by_counting
-from difflogic.circuits.graph import Builder, Graph
-from difflogic.circuits.merge import differ_anywhere, merged
-from difflogic.circuits.prove import prove
-from difflogic.circuits.resubstitution import improved
-from difflogic.circuits.sat import Solver
-from difflogic.circuits.simplify import FUNCTIONAL, STRUCTURAL, simplified
-from difflogic.circuits.truth import Samples, Tables
-from difflogic.netlist import Netlist
-from tests.circuits.test_graph import values
+from difflogic.circuits.synthesis import resynthesis, sweep
+from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.dont_care import ProvedPatterns, SampledPatterns
+from difflogic.circuits.synthesis.prove import prove
+from difflogic.circuits.synthesis.resubstitution import improved
+from difflogic.circuits.synthesis.sat import Solver
+from difflogic.circuits.synthesis.simplify import FUNCTIONAL, STRUCTURAL, PassReport, silent, simplified, to_fixpoint
+from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
+from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
+from difflogic.circuits.synthesis.truth_tables import Samples, Tables
+from difflogic.circuits.synthesis.windows import SIZES, by_windows
+from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
+from difflogic.core import wiring
+from difflogic.model import netlist_json
+from difflogic.model.netlist import Netlist
+from tests.circuits.test_xag import values
+from tests.export_cases import CASES
 from tests.random_circuits import bits
 from tests.random_netlists import netlists, random_netlist, same
 
@@ -63,8 +72,112 @@ def test_all_passes_together_prove_what_they_did(netlist: Netlist, seed: int) ->
     gates = [gate_count(netlist), *(step.gates[1] for step in found.steps)]
     assert gates == sorted(gates, reverse=True)
     assert gates[-1] == gate_count(found.netlist)
-    again = simplified(found.netlist)
-    assert gate_count(again.netlist) <= gate_count(found.netlist)
+    assert not any(step.gained for step in simplified(found.netlist).steps), "again it gains nothing"
+
+
+@pytest.mark.parametrize("case", ["learned checkerboard", "learned life", "tangled", "eight channels"])
+def test_what_is_simplified_cannot_be_simplified_again(case: str) -> None:
+    found = simplified(CASES[case])
+    assert any(step.gained for step in found.steps)
+    assert not any(step.gained for step in simplified(found.netlist).steps)
+
+
+def test_passes_go_on_until_each_gains_nothing_on_what_the_others_left() -> None:
+    """One that gained goes on by itself, so that the others alone are asked again."""
+    sizes = {size: random_netlist(np.random.default_rng(1), 0, channels=size) for size in range(1, 5)}
+    calls: list[str] = []
+
+    def fewer(name: str, steps: dict[int, int]) -> Callable[[Netlist], Netlist]:
+        def change(netlist: Netlist) -> Netlist:
+            calls.append(name)
+            return sizes[steps.get(netlist.channels, netlist.channels)]
+
+        return change
+
+    passes = {"a": fewer("a", {4: 3, 2: 1}), "b": fewer("b", {}), "c": fewer("c", {3: 2})}
+    found, steps = to_fixpoint(sizes[4], passes, silent)
+    assert "".join(calls) == "abcabc"
+    assert (found.channels, len(steps)) == (1, 6)
+
+
+@pytest.mark.parametrize("born", [{3}, {3, 6}])
+def test_a_channel_of_few_inputs_is_made_anew_however_large(born: set[int]) -> None:
+    """Rules of Life as 500 gates and more, alone, and beside a channel that reads more inputs than a table holds."""
+    alone = life_graph(born)
+    assert len(simplified(to_netlist(alone, random_netlist(np.random.default_rng(1), 0))).netlist.gates) <= 27
+    builder = Builder(27)
+    literals = alone.on_same_inputs()
+    builder.copy(alone, alone.nodes, literals)
+    wide = reduce(builder.xor, range(20, 56, 2))
+    both = builder.finish([mapped(alone.outputs[0], literals), wide])
+    found = resynthesis.by_channel(both)
+    assert len(found.gates) <= 17 + 27
+    words = np.random.default_rng(1).integers(0, 2**64, (27, 8), dtype=np.uint64)
+    assert np.array_equal(values(found, words), values(both, words))
+
+
+def interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_keeps_what_is_reached_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what it keeps is proved; who does not ask is interrupted."""
+    monkeypatch.setitem(FUNCTIONAL, "resynthesis", interrupt)
+    netlist = CASES["learned life"]
+    told: list[PassReport] = []
+    found = simplified(netlist, told.append)
+    assert found.stopped
+    assert [step.stopped for step in told] == [False] * (len(told) - 1) + [True]
+    assert found.verdict.equal
+    assert gate_count(found.netlist) < gate_count(netlist)
+    with pytest.raises(KeyboardInterrupt):
+        simplified(netlist)
+
+
+def test_ctrl_c_in_a_proof_leaves_the_circuit_unproved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("difflogic.circuits.synthesis.simplify.prove", interrupt)
+    found = simplified(CASES["published"], lambda step: None)
+    assert (found.stopped, found.verdict.equal) == (True, None)
+    assert found.steps[-1].name == "proof"
+
+
+def test_a_pass_over_windows_keeps_the_windows_that_it_made_smaller() -> None:
+    graph = to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True)
+    smaller: list[int] = []
+
+    def improve(part: XAG, samples: Samples | None) -> XAG:
+        if len(smaller) == 3:
+            raise KeyboardInterrupt
+        found = improved(part, 0, 0, samples)
+        smaller.extend([1] * (len(found.gates) < len(part.gates)))
+        return found
+
+    words = np.random.default_rng(1).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
+    with pytest.raises(Interrupted) as stopped:
+        by_windows(graph, improve, ProvedPatterns(words), SIZES[0])
+    assert len(stopped.value.graph.gates) < len(rebuilt(graph).gates)
+    assert np.array_equal(values(stopped.value.graph, words), values(graph, words))
+
+
+def test_ctrl_c_in_the_solver_is_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The solver says so in an error of its own, which would be shown with its traceback."""
+    with Solver(Builder(1).finish([2]), conflicts=10) as solver:
+        engine = SimpleNamespace(delete=lambda: None, conf_budget=lambda budget: None)
+        engine.solve_limited = Mock(side_effect=[Exception("Caught keyboard interrupt"), Exception("another")])
+        monkeypatch.setattr(solver, "_engine", engine)
+        with pytest.raises(KeyboardInterrupt):
+            solver.solve([])
+        with pytest.raises(Exception, match="another"):
+            solver.solve([])
+
+
+def test_walks_end_where_there_cannot_be_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An AND of nine inputs needs eight gates; a constant none."""
+    monkeypatch.setattr(resynthesis, "WALKS", pytest.fail)
+    builder = Builder(9)
+    graph = builder.finish([reduce(builder.and_, range(2, 20, 2)), 0, 4])
+    assert len(resynthesis.resynthesised(graph).gates) == 8
+    assert resynthesis.resynthesised(Builder(9).finish([1])).outputs == (1,)
 
 
 def test_unseen_channels_are_dropped() -> None:
@@ -77,23 +190,23 @@ def test_unseen_channels_are_dropped() -> None:
     assert STRUCTURAL["channels that are never seen dropped"](found) is found
 
 
-def wide_with_twins(seed: int, kept_inputs: int) -> Graph:
+def wide_with_twins(seed: int, kept_inputs: int) -> XAG:
     """A random circuit beside itself made of other gates, on so many inputs that random words must do."""
     netlist = random_netlist(np.random.default_rng(seed), 60, channels=3, reach=30)
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     builder = Builder(graph.inputs, share=False)
     outputs = []
     for rewrite in (False, True):
         literals = [2 * node if node <= kept_inputs else 2 * (1 + node % kept_inputs) for node in range(graph.first)]
         literals[0] = 0
         for gate in graph.gates:
-            a, b = literals[gate.a >> 1] ^ (gate.a & 1), literals[gate.b >> 1] ^ (gate.b & 1)
+            a, b = mapped(gate.a, literals), mapped(gate.b, literals)
             if rewrite and gate.xor:
                 literals.append(builder.or_(builder.and_(a, b ^ 1), builder.and_(a ^ 1, b)))
             elif rewrite:
                 literals.append(builder.xor(builder.or_(a, b), builder.xor(a, b)))
             else:
-                literals.append(builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1]))
+                literals.append(builder.xor(a, b) if gate.xor else builder.and_(a, b))
         outputs += literals[-8:]
     return builder.finish(outputs)
 
@@ -102,7 +215,7 @@ def wide_with_twins(seed: int, kept_inputs: int) -> Graph:
 @pytest.mark.parametrize("inputs", [9, 27])
 def test_twins_made_of_other_gates_are_found(seed: int, inputs: int) -> None:
     graph = wide_with_twins(seed, inputs)
-    found = merged(graph)
+    found = swept(graph)
     assert found.outputs[:8] == found.outputs[8:]
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 8), dtype=np.uint64)
     assert np.array_equal(values(found, words), values(graph, words))
@@ -115,7 +228,7 @@ def test_what_random_words_cannot_tell_apart_is_not_merged() -> None:
     for index in range(1, 27):
         every = builder.and_(every, 2 * (1 + index))
     graph = builder.finish([every, builder.and_(every, 3)])
-    found = merged(graph)
+    found = swept(graph)
     assert found.outputs[0] > 1
     assert found.outputs[1] == 0
     assert len(found.gates) == 26
@@ -123,7 +236,7 @@ def test_what_random_words_cannot_tell_apart_is_not_merged() -> None:
 
 @given(netlists(most=30), st.data())
 def test_exhaustion_and_sat_agree(netlist: Netlist, data: st.DataObject) -> None:
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     literals = st.integers(0, 2 * graph.size - 1)
     one, other = data.draw(literals), data.draw(literals)
     if (graph.supports[one >> 1] | graph.supports[other >> 1]).bit_count() > 12:
@@ -164,14 +277,14 @@ def _product(builder: Builder, x: list[int], y: list[int], swap: bool) -> int:
     return total[len(x)]
 
 
-def life_graph() -> Graph:
-    """Life as it is usually told, with inputs counted by adders and compared."""
+def life_graph(born: Collection[int] = (3,)) -> XAG:
+    """A rule of Life as a sum of products; it survives with 2 or 3 neighbours."""
     builder = Builder(wiring.PATCH)
     tables = Tables(builder.finish([]))
     alive = 0
     for sample in range(512):
         around = (sample & ~(1 << wiring.CENTRE)).bit_count()
-        alive |= (around == 3 or (around == 2 and sample >> wiring.CENTRE & 1)) << sample
+        alive |= (around in {2, 3} if sample >> wiring.CENTRE & 1 else around in born) << sample
     minterms = builder.finish([_sum_of_products(builder, alive)])
     assert Tables(minterms).literal(minterms.outputs[0]) == alive
     assert tables.ones == (1 << 512) - 1
@@ -191,7 +304,7 @@ def _sum_of_products(builder: Builder, table: int) -> int:
 
 def test_counting_finds_adders() -> None:
     graph = life_graph()
-    found = rebuilt_by_counting(graph)
+    found = rebuilt_symmetric(graph)
     assert len(graph.gates) > 500
     assert len(found.gates) < 40
     assert Tables(found).literal(found.outputs[0]) == Tables(graph).literal(graph.outputs[0])
@@ -200,7 +313,7 @@ def test_counting_finds_adders() -> None:
 @given(netlists(most=25), st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
 def test_on_samples_alone_only_these_stay(netlist: Netlist, seed: int) -> None:
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 1), dtype=np.uint64)
     samples = Samples(64, tuple(int(row[0]) for row in words))
     found = improved(graph, walks=1, moves=5, samples=samples)
@@ -212,23 +325,23 @@ def test_on_samples_alone_only_these_stay(netlist: Netlist, seed: int) -> None:
 @settings(max_examples=15)
 def test_windows_are_right_where_they_are_cared_for(netlist: Netlist, seed: int) -> None:
     """On samples that were recorded; and on all inputs on which two clauses hold, of which few are samples."""
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
-    found = resynthesis.window_by_window(graph, Recorded(words[:, :1]))
+    found = resynthesis.window_by_window(graph, SampledPatterns(words[:, :1]))
     assert np.array_equal(values(found, words[:, :1]), values(graph, words[:, :1]))
     assert len(found.gates) <= len(graph.gates)
     words[0] |= words[1]  # in[0][0] OR in[0][1]
     words[2] &= ~words[3]  # not both of in[0][2] and in[0][3]
-    care = Possible(words[:, :1], [(2, 4), (7, 9)])
-    found = resynthesis.window_by_window(graph, care)
-    care.close()
+    dont_cares = ProvedPatterns(words[:, :1], [(2, 4), (7, 9)])
+    found = resynthesis.window_by_window(graph, dont_cares)
+    dont_cares.close()
     assert np.array_equal(values(found, words), values(graph, words))
 
 
 def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     wires = random_netlist(np.random.default_rng(5), 20_000, channels=4, reach=400).wires
     netlist = Netlist.build(4, False, np.full(20_000, 6), wires, np.arange(20_032, 20_036))
-    monkeypatch.setattr("difflogic.circuits.simplify.MOST_GATES", 1000)
+    monkeypatch.setattr("difflogic.circuits.synthesis.simplify.MOST_GATES", 1000)
     monkeypatch.setitem(FUNCTIONAL, "resynthesis", lambda netlist: pytest.fail("not for this"))
     found = simplified(netlist)
     assert gate_count(found.netlist) > 1000
@@ -238,7 +351,7 @@ def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.Mo
 def test_windows_share_nothing_wrong() -> None:
     """A graph too wide to be taken whole goes through windows, and stays what it is."""
     netlist = random_netlist(np.random.default_rng(8), 400, channels=3, reach=60)
-    graph = merge.merged(to_graph(netlist))
+    graph = sweep.swept(to_xag(netlist))
     found = resynthesis.resynthesised(graph)
     assert len(found.gates) < len(graph.gates)
     assert prove(netlist, to_netlist(found, netlist), ["difflogic"])[0].equal

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits import patterns, tools
-from difflogic.circuits.convert import gate_count, to_graph, to_netlist
-from difflogic.circuits.prove import JUDGES, network, prove
-from difflogic.circuits.simplify import STRUCTURAL, folded
+from difflogic.circuits.synthesis import tools, truth_tables
+from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.prove import JUDGES, network, prove
+from difflogic.circuits.synthesis.simplify import STRUCTURAL, folded
 from difflogic.errors import CircuitError
-from difflogic.netlist import Netlist
+from difflogic.model.netlist import Netlist
 from tests.random_circuits import random_circuit
 from tests.random_netlists import netlists, random_netlist
 
@@ -32,7 +32,7 @@ def one_channel(netlist: Netlist) -> bool:
 @given(netlists().filter(one_channel), st.integers(0, 100), st.integers(0, 15))
 def test_the_verdict_is_right(netlist: Netlist, place: int, gate: int) -> None:
     other = changed(netlist, place, gate)
-    words = patterns.all_patterns(9)
+    words = truth_tables.all_patterns(9)
     equal = np.array_equal(netlist.evaluate(words), other.evaluate(words))
     (verdict,) = prove(netlist, other, ["difflogic"])
     assert verdict.equal is equal
@@ -153,6 +153,6 @@ def test_every_gate_reaches_the_judges(require_tool) -> None:
     channels = 32
     first = 9 * channels
     netlist = Netlist.build(channels, False, gates, wires, range(first, first + 32))
-    verdicts = prove(netlist, to_netlist(to_graph(netlist), netlist))
+    verdicts = prove(netlist, to_netlist(to_xag(netlist), netlist))
     assert [verdict.equal for verdict in verdicts] == [True] * len(JUDGES)
     assert gate_count(netlist) == 10

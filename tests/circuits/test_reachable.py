@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.circuits import invariant, resynthesis
-from difflogic.circuits.care import Possible, Recorded
-from difflogic.circuits.convert import gate_count, gates_once, to_graph
-from difflogic.circuits.from_start import from_start, proved
-from difflogic.circuits.graph import Builder
-from difflogic.circuits.invariant import Invariant
-from difflogic.circuits.simplify import simplified
+from difflogic.circuits.synthesis import invariant, resynthesis
+from difflogic.circuits.synthesis.convert import gate_count, gates_once, to_xag
+from difflogic.circuits.synthesis.dont_care import ProvedPatterns, SampledPatterns
+from difflogic.circuits.synthesis.invariant import Invariant
+from difflogic.circuits.synthesis.reachable import on_reachable_states, proved
+from difflogic.circuits.synthesis.simplify import simplified
+from difflogic.circuits.synthesis.xag import Builder
 from difflogic.errors import UsageError
-from difflogic.habitat import Habitat
-from difflogic.netlist import Netlist
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
 from tests.export_cases import AND, NOT, OR, XOR
 from tests.export_cases import Builder as Gates
 from tests.random_netlists import random_netlist
@@ -31,10 +31,10 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resynthesis, "MOVES", 5)
 
 
-SEED = Habitat("seed", 6, 7, 5)
+SEED = Scenario("seed", 6, 7, 5)
 
 
-def twins(habitat: Habitat = SEED, periodic: bool = True) -> Netlist:
+def twins(scenario: Scenario = SEED, periodic: bool = True) -> Netlist:
     """0 shows 1 XOR 2 of the left; 1 and 2 do the same in other gates; 3 is never 1 where 1 is 0; 4 is always 0."""
     gate = Gates(5)
     one = gate(OR, 9 + 3, 9 + 4)
@@ -42,13 +42,13 @@ def twins(habitat: Habitat = SEED, periodic: bool = True) -> Netlist:
     three = gate(AND, one, 27 + 1)
     four = gate(AND, gate(XOR, 9 + 5, 18 + 5), 36 + 4)
     shown = gate(OR, gate(XOR, 9 + 3, 18 + 3), gate(AND, 27 + 4, gate(OR, 9 + 4, 36 + 0)))
-    return Netlist.build(5, periodic, gate.gates, gate.wires, [shown, one, two, three, four], 1, habitat=habitat)
+    return Netlist.build(5, periodic, gate.gates, gate.wires, [shown, one, two, three, four], 1, scenario=scenario)
 
 
 def shown(netlist: Netlist, height: int, width: int, rate: float, steps: int = 12) -> np.ndarray:
     """The visible channels from the start in the middle of a grid."""
-    assert netlist.habitat is not None
-    state = replace(netlist.habitat, height=height, width=width).grid(netlist.origin)
+    assert netlist.scenario is not None
+    state = replace(netlist.scenario, height=height, width=width).grid(netlist.origin)
     assert state is not None
     rng, states = np.random.default_rng(4), [state[None]]
     for _ in range(steps):
@@ -63,7 +63,7 @@ def test_channels_that_the_start_makes_equal_become_one() -> None:
     assert {(2, 5), (3, 4)} <= set(found.clauses), "1 and 2 are the same"
     assert (2, 7) in found.clauses, "3 is never 1 where 1 is 0"
     assert found.replacements() == {2: 2}
-    reached = from_start(netlist)
+    reached = on_reachable_states(netlist)
     assert reached.verdict.equal is True
     assert reached.netlist.origin == (0, 1, 3)
     assert gate_count(reached.netlist) < gate_count(netlist)
@@ -77,8 +77,8 @@ def test_random_circuits_stay_what_they_are_from_their_start(seed: int, periodic
     rng = np.random.default_rng(seed)
     picture = ("1.", "23") if start == "picture" else ()
     netlist = replace(random_netlist(rng, 40, channels=4, periodic=periodic), origin=(0, 1, 2, 3))
-    netlist = replace(netlist, habitat=Habitat(start, 2, 2, 3, picture=picture))
-    reached = from_start(netlist)
+    netlist = replace(netlist, scenario=Scenario(start, 2, 2, 3, picture=picture))
+    reached = on_reachable_states(netlist)
     assert reached.verdict.equal is True
     assert gate_count(reached.netlist) <= gate_count(netlist)
     for rate in (1.0, 0.5):
@@ -89,7 +89,7 @@ def test_a_constant_and_an_opposite() -> None:
     """From nothing on a plane: 1 stays 0, and so 3 is what 0 is; 2 is NOT 3 after a step, but not at the start."""
     gate = Gates(4)
     outputs = [gate(OR, 9 + 4, 18 + 4), gate(AND, 9 + 3, 18 + 5), gate(NOT, 18 + 4, 0), gate(AND, 18 + 4, 18 + 4)]
-    netlist = Netlist.build(4, False, gate.gates, gate.wires, outputs, habitat=Habitat("zeros", 4, 4, 3))
+    netlist = Netlist.build(4, False, gate.gates, gate.wires, outputs, scenario=Scenario("zeros", 4, 4, 3))
     found = invariant.find(netlist)
     assert found.replacements() == {1: -2, 3: 0}
     assert not {(4, 7), (5, 6)} <= set(found.clauses), "2 is not always NOT 3"
@@ -111,12 +111,12 @@ def test_what_does_not_hold_is_not_proved() -> None:
 
 def test_it_needs_a_start_that_is_always_the_same() -> None:
     with pytest.raises(UsageError, match="this file does not say what it starts from"):
-        from_start(replace(twins(), habitat=None))
+        on_reachable_states(replace(twins(), scenario=None))
     with pytest.raises(UsageError, match="this one starts at random"):
-        from_start(twins(Habitat("random", 6, 7, 5)))
-    many = Netlist.build(300, False, [], [], range(300), habitat=SEED)
+        on_reachable_states(twins(Scenario("random", 6, 7, 5)))
+    many = Netlist.build(300, False, [], [], range(300), scenario=SEED)
     with pytest.raises(UsageError, match="at most 256 channels, not of 300"):
-        from_start(many)
+        on_reachable_states(many)
 
 
 def test_patterns_that_cannot_be_are_known() -> None:
@@ -125,8 +125,8 @@ def test_patterns_that_cannot_be_are_known() -> None:
     graph = builder.finish([builder.and_(2, 4), builder.or_(2, 4)])
     nodes = [output >> 1 for output in graph.outputs]  # the second is NOR
     none = np.zeros((2, 1), dtype=np.uint64)
-    assert Recorded(none).codes(graph, nodes) == {2}
-    everywhere, somewhere = Possible(none), Possible(none + np.uint64(2**64 - 1), [(2,)])
+    assert SampledPatterns(none).codes(graph, nodes) == {2}
+    everywhere, somewhere = ProvedPatterns(none), ProvedPatterns(none + np.uint64(2**64 - 1), [(2,)])
     assert everywhere.patterns(graph, nodes) == (3, (0b010, 0b100))
     assert somewhere.patterns(graph, nodes) == (2, (0b10, 0b00))
     assert everywhere.patterns(graph, [1, 2]) == (4, (0b1010, 0b1100)), "of inputs all"
@@ -143,4 +143,4 @@ def test_perception_is_counted_once_for_all_channels() -> None:
     ends[0] = gate(AND, ends[0], ends[1])
     netlist = Netlist.build(3, True, gate.gates, gate.wires, ends)
     assert (gate_count(netlist), gates_once(netlist)) == (7, 3)
-    assert to_graph(netlist).inputs == 27
+    assert to_xag(netlist).inputs == 27

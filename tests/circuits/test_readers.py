@@ -14,13 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic import netlist_json
-from difflogic.circuit import Circuit
-from difflogic.circuits import source
-from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
+from difflogic.circuits.readers import digitaljs, hard_circuit, notebook, source
 from difflogic.errors import CheckpointError, CircuitError, DifflogicError
-from difflogic.netlist import Netlist
-from difflogic.train.summary import active_gates
+from difflogic.model import netlist_json
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
+from difflogic.model.statistics import active_gates
 from tests import parity
 from tests.circuits.digitaljs_text import connector, published
 from tests.random_circuits import circuits, random_circuit
@@ -55,6 +54,44 @@ def test_the_boundary_may_be_said(tmp_path: Path) -> None:
     assert source.load(tmp_path / "a.npz", visible=1).netlist.visible == 1
     with pytest.raises(CircuitError, match="shows 1 to 2 of its channels, not 3"):
         source.load(tmp_path / "a.npz", visible=3)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"hyperparams_json": '{"periodic": "false"}'}, "periodic must be 0 or 1, false or true, got 'false'"),
+        ({"hyperparams_json": '{"periodic": 2}'}, "got 2"),
+        ({"periodic": np.array("false")}, "got dtype"),
+        ({"periodic": np.array([0, 1])}, r"got \[0, 1\]"),
+        ({"periodic": np.float32(0.5)}, "got dtype"),
+        ({"logits/update/7": np.zeros((2, 16), dtype="f4")}, "'logits/update/7' belongs to no layer"),
+    ],
+)
+def test_parameters_are_never_guessed(tmp_path: Path, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(CircuitError, match=message):
+        source.load(write_npz(tmp_path / "a.npz", random_circuit(np.random.default_rng(1)), **more))
+
+
+def test_hyperparameters_say_the_boundary(tmp_path: Path) -> None:
+    circuit = random_circuit(np.random.default_rng(1))
+    for said, meant in (("true", True), ("false", False), ("1", True)):
+        path = write_npz(tmp_path / "a.npz", circuit, hyperparams_json=f'{{"periodic": {said}}}')
+        assert source.load(path).netlist.periodic is meant
+
+
+def test_what_files_hold_does_not_make_messages_long(tmp_path: Path) -> None:
+    long = "x" * 5000
+    np.savez(tmp_path / "a.npz", **{f"logits/{long}{index}": np.zeros(1) for index in range(3)})
+    np.savez(tmp_path / "b.npz", **{f"wires/{index}": np.zeros(1) for index in range(500)})
+    digital = json.dumps(DIGITAL).replace("l_14_4", long)
+    (tmp_path / "c.json").write_text(digital.replace("AAndNotB", long))
+    (tmp_path / "d.json").write_text(json.dumps(OWN | {"origin": [0] * 5000}))
+    (tmp_path / "e.json").write_text(json.dumps(OWN | {"difflogic": long, "version": 9}))
+    for path in tmp_path.iterdir():
+        with pytest.raises(CircuitError) as caught:
+            source.load(path)
+        assert str(caught.value).startswith(str(path))
+        assert len(str(caught.value)) < len(str(path)) + 500
 
 
 def test_damaged_parameters_are_one_sentence(tmp_path: Path) -> None:
@@ -98,7 +135,11 @@ def hard_text(circuit: Circuit) -> dict[str, Any]:
     update = [layer(logits, wires) for logits, wires in zip(circuit.update, circuit.update_wires, strict=True)]
     return {
         "perception": {"kernels": kernels, "channels": circuit.channels},
-        "update": {"layers": update, "input_size": 0, "output_size": circuit.channels},
+        "update": {
+            "layers": update,
+            "input_size": circuit.channels * (1 + circuit.kernels * circuit.perceive[-1].shape[1]),
+            "output_size": circuit.channels,
+        },
         "channels": circuit.channels,
     }
 
@@ -110,6 +151,28 @@ def test_hard_circuits_of_logicars(circuit: Circuit) -> None:
     assert np.array_equal(one.gates, other.gates)
     assert np.array_equal(one.wires, other.wires)
     assert active_gates(found.flat_logits()) == active_gates(circuit.flat_logits())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data["perception"].update(channels=7), "channels of perception is 7, but its gates make 2"),
+        (
+            lambda data: data["perception"]["kernels"][0].update(input_size=27),
+            "input_size of kernel 0 is 27, .* make 9",
+        ),
+        (lambda data: data["update"].update(input_size=1), "input_size of update is 1, but"),
+        (lambda data: data["update"].update(output_size="2"), "output_size of update is '2', but its gates make 2"),
+        (lambda data: data.update(channels=3), "contradicts itself: channels of perception is 2"),
+        (lambda data: data["perception"]["kernels"][0].update(layers=[]), "needs channels, at least one"),
+        (lambda data: data["update"]["layers"][0]["gates"][0].update(op=-3), "unknown type -3: expected 0 to 15"),
+    ],
+)
+def test_hard_circuits_that_contradict_themselves_are_refused(change: Any, message: str) -> None:
+    data = copy.deepcopy(HARD)
+    change(data)
+    with pytest.raises(CircuitError, match=message):
+        hard_circuit.from_data(data)
 
 
 HARD = hard_text(random_circuit(np.random.default_rng(2), hidden=()))
@@ -150,7 +213,13 @@ def test_gates_of_many_inputs_and_constants() -> None:
     ("change", "message"),
     [
         (lambda data: data["devices"].update(x={"type": "Dff"}), "'x' is of unknown type 'Dff'"),
-        (lambda data: data["devices"].update(x={"type": []}), "'x' is of unknown type"),
+        (lambda data: data["devices"].update(x={"type": []}), r"The type of the device 'x' must be text, got \[\]"),
+        (
+            lambda data: data["devices"]["l_1_96"].update(type=False),
+            "type of the device 'l_1_96' must be text, got False",
+        ),
+        (lambda data: data["devices"]["i_0"].update(label=3), "label of the device 'i_0' must be text, got 3"),
+        (lambda data: data["devices"]["l_1_96"].update(bits=True), "'l_1_96' must be an object of one bit"),
         (lambda data: data["devices"].update(x=[]), "'x' must be an object of one bit"),
         (lambda data: data["devices"]["l_1_96"].update(bits=4), "'l_1_96' must be an object of one bit"),
         (lambda data: data["devices"]["l_1_96"].update(inputs=3), "Nothing drives the port 'in3' of 'l_1_96'|3 inputs"),
@@ -163,7 +232,14 @@ def test_gates_of_many_inputs_and_constants() -> None:
         ),
         (lambda data: data["devices"].update(i_900={"type": "Input"}), r"input in\[100\]\[0\], but no output"),
         (lambda data: data["connectors"].pop(), "Nothing drives the port"),
-        (lambda data: data["connectors"].append(data["connectors"][0]), "is driven twice"),
+        (
+            lambda data: data["connectors"].append(connector("i_6", "l_1_96", "in2")),
+            r"The port 'in2' of 'l_1_96' is driven twice, by 'in\[1\]\[8\]' and 'in\[0\]\[6\]'",
+        ),
+        (lambda data: data["connectors"].append(connector("i_6", "l_1_96", "in3")), "'l_1_96' has no port 'in3'"),
+        (lambda data: data["connectors"].append(connector("i_6", "l_16_6", "in2")), "'l_16_6' has no port 'in2'"),
+        (lambda data: data["connectors"].append(connector("i_6", "i_0", "in")), "'i_0' has no port 'in'"),
+        (lambda data: data["connectors"][0]["from"].update(port="in"), "leads nowhere"),
         (lambda data: data["connectors"].append({"from": 1}), "A connector needs from and to"),
         (lambda data: data["connectors"].append(connector("i_0", "void", "in")), "leads nowhere"),
         (lambda data: data["connectors"].append(connector("void", "o_0", "in")), "leads nowhere"),
@@ -176,6 +252,14 @@ def test_damaged_digitaljs_is_one_sentence(change: Any, message: str) -> None:
     change(data)
     with pytest.raises(CircuitError, match=message):
         digitaljs.from_data(data)
+
+
+def test_a_connector_that_is_there_again_is_the_same_wire() -> None:
+    """The article's own Life circuit has 4,215 connectors, of which 435 are different."""
+    again = DIGITAL | {"connectors": DIGITAL["connectors"] * 3}
+    one, other = digitaljs.from_data(DIGITAL), digitaljs.from_data(again)
+    assert np.array_equal(one.gates, other.gates)
+    assert np.array_equal(one.wires, other.wires)
 
 
 def test_a_digitaljs_cycle_is_named() -> None:

@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.circuits.simulation import c_code, engines
+from difflogic.circuits.simulation import engines
 from difflogic.circuits.simulation.loop import Progress, advance
-from difflogic.cpu.simulation import CpuSimulation
-from difflogic.errors import DeviceError, NoAdapterError, ToolError, UsageError
-from difflogic.netlist import Netlist
-from difflogic.planes import Planes
+from difflogic.core.bits import Planes
+from difflogic.cpu.codegen import row_code
+from difflogic.cpu.hard.simulation import CpuSimulation
+from difflogic.engine.simulation import Simulation, SimulationSpec
+from difflogic.errors import DeviceError, NoAdapterError, UsageError
+from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
-from difflogic.simulation import Scene, Simulation
 from tests.random_netlists import random_netlist
 from tests.scenes import life, random_start
 
-SCENE = Scene(life(), 40, 65, 40000, seed=2)
+SCENE = SimulationSpec(life(), 40, 65, 40000, seed=2)
 START = random_start(SCENE, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("name", ["auto", "c", "numba", "gpu", "gpu:0", "reference"])
+@pytest.mark.parametrize("name", ["auto", "numba", "gpu", "gpu:0", "reference"])
 def test_all_engines_give_the_same_bits(name: str) -> None:
     opened = engines.open_simulation(SCENE, START, name)
     opened.simulation.run(10)
@@ -36,9 +37,9 @@ def test_all_engines_give_the_same_bits(name: str) -> None:
     opened.simulation.close()
 
 
-@pytest.mark.parametrize("name", ["cpu", "c:0", "", "GPU"])
+@pytest.mark.parametrize("name", ["c", "cpu", "numba:0", "", "GPU"])
 def test_unknown_engines(name: str) -> None:
-    expected = f"Unknown engine {name!r}: expected auto, c, numba, gpu or reference."
+    expected = f"Unknown engine {name!r}: expected auto, numba, gpu or reference."
     with pytest.raises(UsageError, match=re.escape(expected)):
         engines.open_simulation(SCENE, START, name)
 
@@ -48,7 +49,7 @@ def test_an_adapter_that_is_not_here() -> None:
         engines.open_simulation(SCENE, START, "gpu:no such adapter")
 
 
-def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: Scene = SCENE) -> engines.Opened:
+def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: SimulationSpec = SCENE) -> engines.Opened:
     """What auto opens where the engines take so long for a step."""
     names: dict[int, str] = {}
 
@@ -61,7 +62,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: Sc
         return open_it
 
     monkeypatch.setattr(engines, "_numba", opener("numba", engines._numba))
-    monkeypatch.setattr(engines, "_c", opener("c", engines._c))
+    monkeypatch.setattr(engines, "_gpu", opener("gpu", lambda scene, **_: engines._reference(scene)))
     monkeypatch.setattr(engines, "_seconds_per_step", lambda simulation, _: seconds[names[id(simulation)]])
     opened = engines.open_simulation(scene, random_start(scene, np.random.default_rng(0)), "auto", steps=1000)
     assert names[id(opened.simulation)] == opened.name
@@ -69,15 +70,17 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: Sc
 
 
 def test_auto_takes_the_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_hardware", lambda: False)
-    opened = choose(monkeypatch, {"numba": 2.6e-3, "c": 1.3e-3})
-    assert opened.name == "c"
-    assert opened.reason == "was the fastest measured: c 2.0e+06, numba 1.0e+06 cell updates/s"
+    monkeypatch.setattr(engines, "_hardware", lambda: True)
+    opened = choose(monkeypatch, {"numba": 2.6e-3, "gpu": 1.3e-3})
+    assert opened.name == "gpu"
+    assert opened.reason == "was the fastest measured: gpu 2.0e+06, numba 1.0e+06 cell updates/s"
 
 
 def test_auto_takes_numba_where_it_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_hardware", lambda: False)
-    assert choose(monkeypatch, {"numba": 1e-2, "c": 2e-2}).name == "numba"
+    monkeypatch.setattr(engines, "_hardware", lambda: True)
+    opened = choose(monkeypatch, {"numba": 1.3e-3, "gpu": 2.6e-3})
+    assert opened.name == "numba"
+    assert opened.reason == "was the fastest measured: numba 2.0e+06, gpu 1.0e+06 cell updates/s"
 
 
 def test_auto_measures_no_short_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,34 +88,37 @@ def test_auto_measures_no_short_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (opened.name, opened.reason) == ("numba", "is here everywhere, and 1000 steps are short work")
 
 
-def test_auto_without_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> tuple[str, ...]:
-        raise ToolError("No C compiler was found (cc, gcc or clang): install one.")
-
+def test_auto_without_a_hardware_gpu_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "_hardware", lambda: False)
-    monkeypatch.setattr(c_code, "compiler", none)
-    opened = choose(monkeypatch, {"numba": 1e-2})
-    assert opened.reason.endswith("; no c: No C compiler was found (cc, gcc or clang)")
+    assert choose(monkeypatch, {"numba": 1e-2}).reason == "is the fastest without a hardware GPU"
 
 
-def test_auto_hands_a_compiler_no_large_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_hardware", lambda: False)
-    monkeypatch.setattr(engines, "MOST_C_GATES", 25)
-    opened = choose(monkeypatch, {"numba": 1e-2})
-    assert opened.reason.endswith("; no c: its compiler would take long over 26 gates")
+def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Simulation:
+        raise NoAdapterError("The adapter is lost: start it again.")
+
+    monkeypatch.setattr(engines, "_hardware", lambda: True)
+    monkeypatch.setattr(engines, "_gpu", refuse)
+    monkeypatch.setattr(engines, "_seconds_per_step", lambda *_: 1e-2)
+    opened = engines.open_simulation(SCENE, START, "auto", steps=1000)
+    assert (opened.name, opened.reason) == ("numba", "is the fastest; no gpu: The adapter is lost")
+    opened.simulation.run(10)
+    judge = ReferenceSimulation(SCENE)
+    judge.put(START)
+    judge.run(10)
+    np.testing.assert_array_equal(opened.simulation.planes(), judge.planes())
 
 
 def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a compiler with a fault would make it."""
     other = random_netlist(np.random.default_rng(3), 30)
-    right = c_code.source
-    monkeypatch.setattr(c_code, "source", lambda netlist: right(other))
-    with pytest.raises(DeviceError, match=r"^The engine c computes something else than the reference on a trial grid"):
-        engines.open_simulation(SCENE, START, "c")
+    monkeypatch.setattr(row_code, "compile_row", lambda _, right=row_code.compile_row: right(other))
+    with pytest.raises(DeviceError, match=r"^The engine numba computes something else than the reference on a trial"):
+        engines.open_simulation(SCENE, START, "numba")
 
 
 def test_what_fits_into_memory() -> None:
-    scene = Scene(Netlist.build(2, False, [], [], [4, 13]), 4096, 4096)
+    scene = SimulationSpec(Netlist.build(2, False, [], [], [4, 13]), 4096, 4096)
     engines.check_fits(scene, None)
     engines.check_fits(scene, 16 << 20)
     with pytest.raises(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import re
 from dataclasses import replace
@@ -9,18 +10,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from difflogic import coins
-from difflogic.circuits.simulation import pictures, rle, starts
+from difflogic.circuits import rle
+from difflogic.circuits.export import golly
+from difflogic.circuits.export.proving import after
+from difflogic.circuits.simulation import pictures, starts
 from difflogic.circuits.simulation.results import Recording
+from difflogic.circuits.synthesis import tools
+from difflogic.core import bernoulli, rules
+from difflogic.core.bits import pack_planes, unpack_planes
+from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, DifflogicError, UsageError
-from difflogic.habitat import Habitat
-from difflogic.netlist import Netlist
-from difflogic.planes import pack, unpack
-from difflogic.simulation import Scene
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
+from difflogic.system.files import Output
+from tests.export_cases import needs
+from tests.random_netlists import random_netlist
 from tests.scenes import life
 
 GLIDER = "#N Glider\n#C a remark\nx = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\nwhatever follows"
@@ -57,7 +65,7 @@ def test_rle_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np
 
 def test_rle_as_others_write_it(tmp_path: Path) -> None:
     path = tmp_path / "glider.rle"
-    path.write_text(GLIDER)
+    path.write_text("\ufeff" + GLIDER)
     np.testing.assert_array_equal(rle.read(path, 1)[..., 0], CELLS)
     path.write_text("x=3,y=5\r\n 2 $ . A\r\n2$\r\n3A !")
     assert rle.read(path, 1)[..., 0].tolist() == [[0] * 3, [0] * 3, [0, 1, 0], [0] * 3, [1] * 3]
@@ -83,7 +91,7 @@ def test_rle_as_others_write_it(tmp_path: Path) -> None:
             "x = 3, y = 3\n2AB!",
             "line 2, character 3: 'B' is state 2, but a cell of this circuit has 1 channel: states 0 to 1.",
         ),
-        ("x = 3, y = 3\n\xe9!", "is no RLE pattern: byte 13 is no ASCII character."),
+        ("x = 3, y = 3\n\xe9!", "is no RLE pattern: byte 13 is no text in UTF-8."),
     ],
 )
 def test_malformed_rle(tmp_path: Path, text: str, complaint: str) -> None:
@@ -109,7 +117,7 @@ def test_png_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np
     """As many channels as are shown: one in black and white, or three in colours."""
     path = tmp_path_factory.mktemp("png") / "a.png"
     channels = grid.shape[2]
-    path.write_bytes(pictures.png(pack(grid), grid.shape[1], visible=channels))
+    path.write_bytes(pictures.png(pack_planes(grid), grid.shape[1], visible=channels))
     assert pictures.size(path) == grid.shape[:2]
     shown = pictures.shown(channels)
     np.testing.assert_array_equal(pictures.read(path, channels, channels), grid[..., :shown])
@@ -118,7 +126,7 @@ def test_png_written_and_read(tmp_path_factory: pytest.TempPathFactory, grid: np
 @given(grids(1), st.integers(1, 40), st.integers(1, 40))
 def test_a_small_picture_is_made_of_means(grid: np.ndarray, most_rows: int, most_columns: int) -> None:
     height, width = grid.shape[:2]
-    small = pictures.picture(pack(grid), width, 1, (most_rows, most_columns))
+    small = pictures.picture(pack_planes(grid), width, 1, (most_rows, most_columns))
     side = max(1, -(-height // most_rows), -(-width // most_columns))
     assert small.shape == (-(-height // side), -(-width // side))
     for row, column in np.ndindex(small.shape):
@@ -128,25 +136,25 @@ def test_a_small_picture_is_made_of_means(grid: np.ndarray, most_rows: int, most
 
 def test_a_large_grid_is_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     grid = np.random.default_rng(0).integers(0, 2, (50, 70, 1)).astype(np.uint8)
-    whole = pictures.picture(pack(grid), 70, 1, (9, 9))
+    whole = pictures.picture(pack_planes(grid), 70, 1, (9, 9))
     monkeypatch.setattr(pictures, "_PIXELS", 1)
-    np.testing.assert_array_equal(pictures.picture(pack(grid), 70, 1, (9, 9)), whole)
+    np.testing.assert_array_equal(pictures.picture(pack_planes(grid), 70, 1, (9, 9)), whole)
 
 
-def scene(channels: int = 1, side: tuple[int, int] = (10, 70), visible: int = 1) -> Scene:
-    return Scene(identity(channels, visible), *side, seed=5)
+def scene(channels: int = 1, side: tuple[int, int] = (10, 70), visible: int = 1) -> SimulationSpec:
+    return SimulationSpec(identity(channels, visible), *side, seed=5)
 
 
 def test_random_starts_are_coins_in_every_channel() -> None:
     planes = starts.planes_of(scene(3), "random", 20000)
     for channel in range(3):
-        expected = coins.coins(coins.start_key(5, channel), 10, 2, 20000)
+        expected = bernoulli.coins(bernoulli.start_key(5, channel), 10, 2, 20000)
         expected[:, -1] &= np.uint64(0x3F)
         np.testing.assert_array_equal(planes[:, channel], expected)
 
 
 def test_seed_and_zeros() -> None:
-    cells = unpack(starts.planes_of(scene(3, (11, 200)), "seed", 0), 200)
+    cells = unpack_planes(starts.planes_of(scene(3, (11, 200)), "seed", 0), 200)
     assert np.argwhere(cells).tolist() == [[5, 100, channel] for channel in range(3)]
     assert not starts.planes_of(scene(3), "zeros", 0).any()
 
@@ -162,7 +170,7 @@ def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
         with path.open("wb") as file:
             np.save(file, CELLS.astype(bool))
     assert starts.size_of(path) == (3, 3)
-    cells = unpack(starts.planes_of(scene(2), str(path), 0), 70)
+    cells = unpack_planes(starts.planes_of(scene(2), str(path), 0), 70)
     np.testing.assert_array_equal(cells[3:6, 33:36, 0], CELLS)
     assert cells.sum() == 5
 
@@ -170,7 +178,7 @@ def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
 def test_npy_holds_every_channel(tmp_path: Path) -> None:
     grid = np.random.default_rng(1).integers(0, 2, (10, 70, 3))
     np.save(tmp_path / "a.npy", grid.astype(float))
-    np.testing.assert_array_equal(unpack(starts.planes_of(scene(3), str(tmp_path / "a.npy"), 0), 70), grid)
+    np.testing.assert_array_equal(unpack_planes(starts.planes_of(scene(3), str(tmp_path / "a.npy"), 0), 70), grid)
 
 
 @pytest.mark.parametrize(
@@ -229,9 +237,9 @@ def test_starts_that_are_none(start: str, complaint: str) -> None:
 
 
 def test_a_circuit_s_own_picture() -> None:
-    home = Habitat("picture", 2, 4, 5, picture=("1.2.", ".3.."))
-    with_picture = replace(scene(3), netlist=replace(scene(3).netlist, habitat=home))
-    grid = unpack(starts.planes_of(with_picture, "picture", 0), with_picture.width)
+    home = Scenario("picture", 2, 4, 5, picture=("1.2.", ".3.."))
+    with_picture = replace(scene(3), netlist=replace(scene(3).netlist, scenario=home))
+    grid = unpack_planes(starts.planes_of(with_picture, "picture", 0), with_picture.width)
     top, left = (with_picture.height - 2) // 2, (with_picture.width - 4) // 2
     assert grid[top, left : left + 3].tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
     assert grid.sum() == 4
@@ -243,10 +251,10 @@ def test_a_circuit_s_own_picture() -> None:
 
 def recorded(tmp_path: Path, name: str, grid: np.ndarray, visible: int = 1, every: int | None = None) -> Recording:
     netlist = identity(grid.shape[2], visible)
-    recording = Recording(tmp_path / name, Scene(netlist, *grid.shape[:2]), steps=30, every=every)
+    recording = Recording(Output(tmp_path / name), SimulationSpec(netlist, *grid.shape[:2]), steps=30, every=every)
     for _ in range(3 if recording.every else 0):
-        recording.add(pack(grid))
-    recording.write(pack(grid))
+        recording.add(pack_planes(grid))
+    recording.write(pack_planes(grid))
     return recording
 
 
@@ -256,7 +264,7 @@ def test_results_are_starts(tmp_path: Path) -> None:
     for name in ("a.rle", "a.npy", "a.PNG"):
         recorded(tmp_path, name, grid, visible=3)
         again = starts.planes_of(scene(3, visible=3), str(tmp_path / name), 0)
-        np.testing.assert_array_equal(unpack(again, 70), grid)
+        np.testing.assert_array_equal(unpack_planes(again, 70), grid)
 
 
 def test_an_rle_of_many_channels_holds_the_visible_ones(tmp_path: Path) -> None:
@@ -264,6 +272,53 @@ def test_an_rle_of_many_channels_holds_the_visible_ones(tmp_path: Path) -> None:
     recording = recorded(tmp_path, "a.rle", grid, visible=3)
     assert recording.notes == ["the RLE holds 3 of 9 channels, the .npy would hold all"]
     np.testing.assert_array_equal(rle.read(tmp_path / "a.rle", 3), grid[..., :3])
+
+
+@pytest.mark.parametrize("periodic", [True, False])
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=5)
+def test_golly_opens_an_rle_and_goes_on_as_the_circuit_does(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, periodic: bool
+) -> None:
+    """Of one channel, where nothing comes of nothing; else it shows the states under a rule of its own."""
+    needs("bgolly")
+    rng = np.random.default_rng(seed)
+    netlist = replace(random_netlist(rng, 12, int(rng.integers(1, 3)), periodic, reach=12), scenario=None)
+    grid = rng.integers(0, 2, (9, 14, netlist.channels)).astype(np.uint8)
+    folder = tmp_path_factory.mktemp("golly")
+    Recording(Output(folder / "a.rle"), SimulationSpec(netlist, 9, 14), 1, None).write(pack_planes(grid))
+    np.testing.assert_array_equal(rle.read(folder / "a.rle", netlist.channels), grid)
+    exact = "012345678//" not in (folder / "a.rle").read_text()
+    steps, algorithm = (7, "QuickLife") if exact else (0, "Generations")
+    tools.run_in(folder, "bgolly", "-a", algorithm, "-m", str(steps), "-o", "b.rle", "a.rle")
+    expected = rle.numbers(after(netlist, grid, steps))
+    found = rle.numbers(rle.read(folder / "b.rle", rle.MOST_CHANNELS))
+    assert np.array_equal(found, golly.cut(expected))
+
+
+def test_the_rule_of_an_rle_is_named_as_others_name_it(tmp_path: Path) -> None:
+    for periodic, outside in ((True, "T"), (False, "P")):
+        asynchronous = SimulationSpec(life(periodic), 5, 6, fire_units=1 << 15)
+        recording = Recording(Output(tmp_path / "a.rle", force=True), asynchronous, 1, None)
+        recording.write(pack_planes(np.zeros((5, 6, 1), dtype=np.uint8)))
+        remark, header = (tmp_path / "a.rle").read_text(encoding="ascii").splitlines()[:2]
+        assert header == f"x = 6, y = 5, rule = B3/S23:{outside}6,5"
+        assert remark == "#C Here some cells are updated in each step, in Golly all of them."
+    nor = Netlist.build(1, True, [8], [[0, 1]], [9])
+    assert rle.rule_of(nor, 5, 6)[0] == "012345678//4", "something comes of nothing"
+    west = Netlist.build(1, True, [], [], [3])
+    name = rle.rule_of(west, 5, 6)[0].removesuffix(":T6,5")
+    assert (name[:3], len(name)) == ("MAP", 3 + 86)
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(name[3:] + "=="), np.uint8))
+    assert bits.tolist() == rules.patches()[:, 3].tolist()
+
+
+@pytest.mark.parametrize("rule", ["B3/S23", "B36/S23", "B/S", "B012345678/S012345678"])
+def test_a_rule_and_its_name(rule: str) -> None:
+    assert rules.life_like(rules.table(rule)) == rule
+    entries = rules.table(rule)
+    entries[5] ^= 1
+    assert rules.life_like(entries) is None
 
 
 def test_several_states(tmp_path: Path) -> None:
@@ -281,10 +336,10 @@ def test_several_states(tmp_path: Path) -> None:
     ("name", "every", "complaint"),
     [
         ("a.txt", None, "a.txt must end in .rle, .png, .gif or .npy: that says what is written."),
-        ("none/a.png", None, "none of the output does not exist: make it first."),
+        ("none/a.png", None, "none to write a.png to: make it first."),
         ("a.png", 5, "--every needs a file that holds several states, .gif or .npy, not .png."),
     ],
 )
 def test_outputs_that_cannot_be(tmp_path: Path, name: str, every: int | None, complaint: str) -> None:
     with pytest.raises(DifflogicError, match=re.escape(complaint)):
-        Recording(tmp_path / name, Scene(life(), 5, 5), 30, every)
+        Recording(Output(tmp_path / name), SimulationSpec(life(), 5, 5), 30, every)

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import gates
-from difflogic.circuits import patterns
-from difflogic.circuits.convert import gate_count, to_graph, to_netlist
-from difflogic.circuits.graph import FALSE, TRUE, Builder, Graph, rebuilt
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis import truth_tables
+from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, rebuilt
+from difflogic.core import gates
+from difflogic.model.netlist import Netlist
 from tests.random_netlists import netlists
 
 
-def values(graph: Graph, words: np.ndarray) -> np.ndarray:
+def values(graph: XAG, words: np.ndarray) -> np.ndarray:
     """The outputs' values, `[outputs, N]`."""
     nodes = graph.evaluate(words)
     inverted = np.array([output & 1 for output in graph.outputs], dtype=bool)[:, None]
@@ -25,9 +25,9 @@ def values(graph: Graph, words: np.ndarray) -> np.ndarray:
 
 @given(netlists(), st.booleans(), st.integers(0, 2**32 - 1))
 def test_a_graph_and_back(netlist: Netlist, share: bool, seed: int) -> None:
-    words = patterns.random_patterns(np.random.default_rng(seed), netlist.inputs, 2)
+    words = truth_tables.random_patterns(np.random.default_rng(seed), netlist.inputs, 2)
     wanted = netlist.evaluate(words)
-    graph = to_graph(netlist, share)
+    graph = to_xag(netlist, share)
     assert np.array_equal(values(graph, words), wanted)
     assert np.array_equal(values(rebuilt(graph, share), words), wanted)
     back = to_netlist(graph, netlist)
@@ -37,7 +37,7 @@ def test_a_graph_and_back(netlist: Netlist, share: bool, seed: int) -> None:
 
 @given(netlists())
 def test_what_a_graph_is(netlist: Netlist) -> None:
-    graph = to_graph(netlist, share=True)
+    graph = to_xag(netlist, share=True)
     for node, (xor, a, b) in enumerate(graph.gates, graph.first):
         assert 1 < a < b < 2 * node
         assert a >> 1 != b >> 1
@@ -72,8 +72,8 @@ def test_a_gate_on_one_bit_twice_is_not_counted() -> None:
 
 def test_all_patterns_and_first_one() -> None:
     for inputs in (1, 3, 6, 8):
-        words = patterns.all_patterns(inputs)
-        samples = {patterns.sample(words, index) for index in range(1 << inputs)}
+        words = truth_tables.all_patterns(inputs)
+        samples = {truth_tables.sample(words, index) for index in range(1 << inputs)}
         assert len(samples) == 1 << inputs
-        assert patterns.sample(words, 5 % (1 << inputs)) == tuple(5 % (1 << inputs) >> i & 1 for i in range(inputs))
-    assert patterns.first_one(np.array([0, 0, 8, 1], dtype=np.uint64)) == 2 * 64 + 3
+        assert truth_tables.sample(words, 5 % (1 << inputs)) == tuple(5 % (1 << inputs) >> i & 1 for i in range(inputs))
+    assert truth_tables.first_one(np.array([0, 0, 8, 1], dtype=np.uint64)) == 2 * 64 + 3

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from difflogic import presets
 from difflogic.cli.main import main
+from difflogic.config import presets
 from tests.train.tiny import tiny_config
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from difflogic import presets
 from difflogic.bench import cases
 from difflogic.bench.results import Results
-from difflogic.cli import table
 from difflogic.cli.main import main
+from difflogic.cli.screen import table
+from difflogic.config import presets
 from difflogic.errors import NoAdapterError
 from tests.bench.made_up import TINY, line, make_results
 from tests.train.tiny import tiny_config
@@ -23,7 +23,7 @@ QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
 @pytest.fixture(autouse=True)
 def tiny_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "all_cases", lambda: TINY)
-    monkeypatch.setattr("difflogic.bench.copying.BYTES", 1 << 16)
+    monkeypatch.setattr("difflogic.bench.machine.COPIED_BYTES", 1 << 16)
 
 
 @pytest.fixture
@@ -99,22 +99,22 @@ def test_required_hardware_is_required_of_the_default_too(
         opened.append((name, require_hardware))
         raise NoAdapterError("no hardware")
 
-    monkeypatch.setattr("difflogic.train.placement.open_engine", refuse)
+    monkeypatch.setattr("difflogic.devices.open.open_engine", refuse)
     assert main(["bench", "--quick", "--require-hardware"]) == 1
     assert opened == [("gpu", True)]
 
 
 def test_a_wrong_engine_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("difflogic.bench.verify.expected_losses", lambda *arguments: [1.0])
+    monkeypatch.setattr("difflogic.bench.contender.expected_losses", lambda *arguments: [1.0])
     assert main(["bench", *QUICKLY, "--case", "train"]) == 1
     assert "Not measured: train/tiny on reference (wrong): the soft loss" in capsys.readouterr().err
 
 
 def test_compare(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
-    results.save(old)
+    old.write_text(results.to_json())
     results.cases[0].update(line("train/a", 5.0))
-    results.save(new)
+    new.write_text(results.to_json())
     assert main(["bench", "compare", str(old), str(new)]) == 0
     rows = [row.split() for row in capsys.readouterr().out.splitlines()]
     assert rows[1] == ["train/a", "cpu", "10.0", "5", "2.00"]
@@ -125,9 +125,9 @@ def test_compare(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_incomparable(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
-    results.save(old)
+    old.write_text(results.to_json())
     results.engines["cpu"]["driver"] = "Numba 2"
-    results.save(new)
+    new.write_text(results.to_json())
     assert main(["bench", "compare", str(old), str(new)]) == 2
     assert capsys.readouterr().err == (
         "Error: The files cannot be compared: the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the "

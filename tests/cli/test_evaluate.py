@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from difflogic import checkpoint, sealed
 from difflogic.cli.main import main
-from difflogic.train.evaluation import suite
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.devices.open import open_engine
+from difflogic.evaluation import suite
+from difflogic.runs import checkpoint, checksummed
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 
@@ -44,7 +44,7 @@ def test_the_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(run), "--quick"]) == 0
     out, errors = capsys.readouterr()
     lines = out.splitlines()
-    assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on reference: ", lines[0])
+    assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on cpu: ", lines[0])
     assert lines[1].split() == ["test", "result", "the", "paper"]
     assert any(line.startswith("8 fresh starts, after T = 3 steps") for line in lines)
     assert any(line.startswith("robustness: 12x12, 2 asynchronous steps") for line in lines)
@@ -62,6 +62,20 @@ def test_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert data == json.loads((run / "evaluation.json").read_text())
     assert (data["seed"], data["starts"], data["quick"]) == (24, 3, False)
     assert data["engine"].startswith("cpu: ")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_run_that_is_only_to_be_read_is_shown_all_the_same(
+    run: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    (run / "evaluation.json").mkdir()  # nobody, not even root, replaces a folder by a file
+    options = ["--json"] if as_json else ["--html", "report.html"]
+    assert main(["evaluate", str(run), "--quick", *options]) == 0
+    out, errors = capsys.readouterr()
+    warning = "Warning: the results are not kept in the run folder. Cannot write here/evaluation.json: "
+    assert errors.splitlines()[-1].startswith(warning)
+    assert json.loads(out)["quick"] if as_json else "8 fresh starts" in out
+    assert as_json or out.endswith("Written: report.html\n")
 
 
 class Links(HTMLParser):
@@ -111,7 +125,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["here", "--member", "3"], 2, "There is no member 3 in here: it has 1 to 2, of seeds 23 to 24."),
         (["here", "--starts", "0"], 2, "Invalid value for '--starts'"),
         (["here", "--engine", "abacus"], 2, "Unknown engine 'abacus'"),
-        (["here", "--html", "no/such/report.html"], 2, "There is no folder no/such to write report.html to."),
+        (["here", "--html", "no/such/report.html"], 2, "/no/such to write report.html to: make it first."),
         (["here", "--html", "here"], 2, "here is a folder: name a file in it."),
     ],
 )
@@ -130,7 +144,7 @@ def test_a_folder_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_run_of_another_version(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = run / checkpoint.NAME
     data = file.read_bytes()
-    metadata = sealed.metadata(data) | {"format": "9", "difflogic": "7.0"}
-    file.write_bytes(sealed.seal(sealed.unseal(data), metadata))
+    metadata = checksummed.metadata(data) | {"format": "9", "difflogic": "7.0"}
+    file.write_bytes(checksummed.encode(checksummed.decode(data), metadata))
     assert main(["evaluate", str(run)]) == 1
     assert "was written by difflogic 7.0 in format 9" in capsys.readouterr().err

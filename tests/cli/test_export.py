@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from difflogic import netlist_json
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.cli.main import main
+from difflogic.model import netlist_json
 from tests.export_cases import needs, published, published_small
 
 
@@ -39,17 +40,31 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
         "board.json",
     }
     said = capsys.readouterr().out
+    assert said.startswith(
+        "circuit.json: 3 two-input gates per cell; without what changes nothing 3, channels 0, 2, 3\n"
+    )
     assert "golly: verified: bgolly agrees after 100 generations" in said
+    assert "; that is the whole circuit (channels: 3 by structure)." in said
     assert "json: verified: read back, it is the same gate by gate." in said
 
 
 def test_all_leaves_out_what_does_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    circuit.write_text(netlist_json.to_json(published()))
+    circuit.write_text(netlist_json.to_json(replace(published(), visible=8)))
     assert export(circuit, "--format", "all") == 0
     assert "golly: left out. Golly has 256 states" in capsys.readouterr().out
     assert not list((circuit.parent / "out").glob("*.rule"))
     assert export(circuit, "--format", "golly") == 2
     assert "Error: Golly has 256 states" in capsys.readouterr().err
+
+
+def test_what_the_picture_does_not_need_does_not_count_for_golly(
+    circuit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Eight channels that make something of nothing, of which the picture needs three."""
+    circuit.write_text(netlist_json.to_json(published()))
+    assert export(circuit, "--format", "golly") == 0
+    assert "num_states=9\n" in (circuit.parent / "out" / "board_ca.rule").read_text()
+    assert "4 two-input gates per cell; without what changes nothing 3" in capsys.readouterr().out
 
 
 def test_a_run_folder_gives_its_name(circuit: Path) -> None:
@@ -67,7 +82,7 @@ def test_what_is_there_is_not_overwritten(circuit: Path, capsys: pytest.CaptureF
     assert export(circuit, "--format", "json") == 0
     circuit.write_text(before)
     assert export(circuit, "--format", "json") == 2
-    assert "is there with another content: --force replaces it" in capsys.readouterr().err
+    assert "board.json exists already: choose another name, or replace it with --force." in capsys.readouterr().err
     assert export(circuit, "--format", "json", "--force") == 0
     assert main(["export", str(circuit), "--format", "json", "--out", folder]) == 0, "the same content may stay"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.netlist_json import load
-from difflogic.train.evaluation.evaluate import evaluate
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.devices.open import open_engine
+from difflogic.evaluation.evaluate import evaluate
+from difflogic.model.netlist_json import load
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
@@ -62,8 +62,8 @@ def test_what_is_said_is_what_is_there(pages: Path, trained: Path) -> None:
     assert "Proved equal: " in page
     assert "not evaluated yet" in (pages / "a_b_2/index.html").read_text()
     circuit = load(pages / "a_b_2/files/a_b_2_as_trained.json")
-    assert circuit.habitat is not None
-    assert circuit.habitat.start == "seed"
+    assert circuit.scenario is not None
+    assert circuit.scenario.start == "seed"
     assert '"start": "seed"' in (pages / "a_b_2/live.html").read_text()
 
 
@@ -86,7 +86,7 @@ def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, capsy
     out = str(tmp_path / "out")
     assert main(["gallery", str(tmp_path / "runs"), "--out", out]) == 1
     said = capsys.readouterr()
-    (error,) = [line for line in said.err.splitlines() if not line.startswith("... ")]
+    (error,) = [line for line in said.err.splitlines() if ": left out. " in line]
     assert re.match(r".*/runs/a b: left out\. .* is not a difflogic checkpoint", error)
     assert "1 of 2 runs" in said.out
     assert main(["gallery", str(tmp_path / "runs/a b"), "--out", out, "--force"]) == 1

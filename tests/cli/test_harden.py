@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic import checkpoint
+from difflogic.runs import checkpoint
 from tests.cli.conftest import Call
 
 CPU = ("--engine", "cpu")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import shlex
+import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,6 +16,8 @@ import pytest
 
 import difflogic
 from difflogic.cli import main as entry
+from difflogic.config import presets
+from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, DeviceError
 from tests.train import processes
 
@@ -87,8 +93,8 @@ def raising(error: BaseException) -> Callable[..., Any]:
         (OSError(errno.ENOSPC, "No space left on device", "x"), 1, "Error: x: No space left on device.\n"),
         (OSError(errno.EIO, "Input/output error"), 1, "Error: Input/output error.\n"),
         (MemoryError("2 TiB"), 1, "Error: Not enough memory: 2 TiB. Use a smaller batch or model.\n"),
-        (KeyboardInterrupt(), 130, ""),
-        (click.Abort(), 130, ""),
+        (KeyboardInterrupt(), 130, "Interrupted.\n"),
+        (click.Abort(), 130, "Interrupted.\n"),
     ],
 )
 def test_expected_failures(
@@ -97,6 +103,33 @@ def test_expected_failures(
     monkeypatch.setattr(entry.group, "main", raising(error))
     assert entry.main([]) == code
     assert capsys.readouterr().err == text
+
+
+LOADING = """
+import sys
+import tomllib
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "difflogic.cli.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+from difflogic.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_ctrl_c_is_heard_while_the_command_line_is_loaded() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
+
+
+def test_python_m_difflogic_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "difflogic", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"difflogic {difflogic.__version__}\n")
+    script = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["scripts"]
+    assert script == {"difflogic": "difflogic.__main__:main"}
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,3 +147,24 @@ def test_a_closed_pipe_is_quiet() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_leads_nowhere(closed: str, tmp_path: Path) -> None:
+    """Neither the list, which asks whether it is a terminal, nor a file that is opened in its place."""
+    program = shlex.join([sys.executable, "-m", "difflogic.cli.main"])
+    for arguments in ("presets", "init lizard -o here.toml"):
+        shell = ["sh", "-c", f"{program} {arguments} {closed}"]
+        done = subprocess.run(shell, cwd=tmp_path, stderr=subprocess.PIPE, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+    assert Config.load(tmp_path / "here.toml") == presets.lizard()
+
+
+def test_an_encoding_that_lacks_a_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252")
+    folder = tmp_path / "🦎"
+    folder.mkdir()
+    done = processes.run("difflogic.cli.main", "runs", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("\\U0001f98e: there are no runs in it.\n")

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from difflogic import presets
-from difflogic.circuit import Circuit
-from difflogic.cli import plan
+from difflogic.cli.commands import plan
 from difflogic.cli.main import main
+from difflogic.config import presets
+from difflogic.engine import memory
+from difflogic.engine.job import make_job
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import plan_for
-from difflogic.train import population
-from difflogic.train.tasks import make_job
+from difflogic.model.circuit import Circuit
 
 Rows = list[dict[str, object]]
 
@@ -97,12 +97,12 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "text"),
     [
         (["--size", "big"], "Invalid value for '--size': 'big' is not WIDTHxHEIGHT, say 64x64."),
-        (["--size", "9x2"], "height must be a whole number of at least 3, got 2."),
+        (["--size", "9x2"], "height must be a whole number between 3 and 65536, got 2."),
         (["lizard", "--size", "9x9"], "target picture has 20x20 cells: the grid must be at least as large, got 9x9."),
         (["lizard", "--small"], "give a PRESET, --config FILE or --small, not several."),
         (["lizart"], "There is no preset 'lizart' (did you mean lizard?)"),
         (["--population", "0"], "population must be a whole number of at least 1, got 0."),
-        (["--batch", "0"], "batch must be a whole number of at least 1, got 0."),
+        (["--batch", "0"], "batch must be a whole number between 1 and 2147483648, got 0."),
         (["--max-memory", "none"], "'none' is not a positive number of MB."),
         (["--max-memory", "inf"], "'inf' is not a positive number of MB."),
     ],
@@ -118,6 +118,6 @@ def test_work_that_no_plan_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_grid_past_the_machines_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(population, "physical_memory", lambda: 10**9)
+    monkeypatch.setattr(memory, "physical_memory", lambda: 10**9)
     assert main(["plan", "--size", "2000x2000"]) == 1
     assert "One model needs at least 1.3 GB, but this machine has 1.0 GB of memory" in capsys.readouterr().err

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.engine import EngineInfo
-from difflogic.train import policy
-from difflogic.train.contest import Challenger, Contest
-from difflogic.train.placement import Placement, open_engine
+from difflogic.devices import choose
+from difflogic.devices.open import Placement, open_engine
+from difflogic.devices.race import Challenger, Contest
+from difflogic.engine.api import EngineInfo
 from tests.cli.conftest import Call
 
 AUTO = None
@@ -24,7 +24,7 @@ def contest(monkeypatch: pytest.MonkeyPatch) -> None:
         challenger = Challenger("the CPU engine", lambda: open_engine("cpu"))
         return Placement(Contest(open_engine("reference"), challenger, clock=lambda: 0.0), "auto", "to be measured")
 
-    monkeypatch.setattr(policy, "place_run", place_run)
+    monkeypatch.setattr(choose, "place_run", place_run)
 
 
 REASON = "auto measured 0 ms per epoch on reference, 0 ms on cpu"

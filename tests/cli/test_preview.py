@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from difflogic import presets
-from difflogic.cli import preview
-from difflogic.config import Config
+from difflogic.cli.screen.preview import Preview
+from difflogic.config import presets
+from difflogic.config.schema import Config
 
 
 def shown(config: Config, encoding: str = "utf-8", **options: Any) -> str:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     settings = {"force_terminal": True, "color_system": None, "width": 80, **options}
-    preview.show(config, Console(file=file, legacy_windows=False, _environ={}, **settings))
+    console = Console(file=file, legacy_windows=False, _environ={}, **settings)
+    console.print(Preview(config), markup=False, highlight=False, soft_wrap=True)
     file.seek(0)
     return file.read()
 
@@ -56,4 +57,4 @@ def test_a_terminal_that_is_too_narrow() -> None:
 def test_a_rule_has_no_picture(rule: str, words: str) -> None:
     config = presets.game_of_life().with_(task={"rule": rule})
     assert shown(config) == f"Target: {words}\n"
-    assert preview.plain(config) == []
+    assert str(Preview(config)) == f"Target: {words}"

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import checkpoint, prng
 from difflogic.cli.main import main
+from difflogic.core import prng
+from difflogic.evaluation import rehearsal
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train.evaluation import worlds
-from difflogic.train.pictures import colors
+from difflogic.runs import checkpoint
+from difflogic.runs.plots import colors
 from tests.cli.conftest import Call
-from tests.train.pass_on import keeper_config, kept
+from tests.evaluation.pass_on import keeper_config, kept
 
 PICTURE = ("124", "...", "777", "1.1")
 STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}
@@ -61,8 +62,8 @@ def test_a_film_is_the_rollout(run: Path, capsys: pytest.CaptureFixture[str]) ->
     assert render(run, "-o", "film.gif", "--size", "7x9", "--steps", 5, "--seed", 3, "--scale", 2) == 0
     assert capsys.readouterr().out == f"Written: film.gif, {Path('film.gif').stat().st_size / 1000:.1f} kB\n"
     found = checkpoint.load(run)
-    config = worlds.resized(found.config.with_(seed=3), 9, 7)
-    start = worlds.fresh(config, 1, prng.split(worlds.fresh_key(config))[0])
+    config = rehearsal.resized(found.config.with_(seed=3), 9, 7)
+    start = rehearsal.fresh_starts(config, 1, prng.split(rehearsal.evaluation_key(config))[0])
     states = ReferenceEngine().rollout(found.circuit, start, 5, "hard")[:, 0].astype(np.uint8)
     for step in (0, 1, 2):
         assert np.array_equal(pixels("film.gif", 2, step), colors(states[step, ..., :1]))
@@ -147,7 +148,7 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "film"], "The ending of film says what to write"),
         (["-o", "gates.gif", "--what", "gates"], "for gates expected .png."),
         (["-o", "gates.png", "--what", "gates", "--steps", "3"], "--what gates shows no rollout: drop --steps."),
-        (["-o", "no/film.gif"], "There is no folder no to write film.gif to."),
+        (["-o", "no/film.gif"], "/no to write film.gif to: make it first."),
         (["-o", "film.gif", "--size", "2x9"], "2"),
         (["-o", "film.gif", "--size", "9"], "'9' is not WIDTHxHEIGHT, say 64x64."),
         (["-o", "film.gif", "--channels", "2"], "There is no channel 2: a cell has channels 0 to 1."),
@@ -183,3 +184,9 @@ def test_refusals(board: Path, capsys: pytest.CaptureFixture[str], arguments: li
 def test_metrics_are_missing(still: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", str(still), "-o", "loss.png", "--what", "loss"]) == 2
     assert "There are no metrics beside still: name a run folder with metrics.jsonl." in capsys.readouterr().err
+
+
+def test_a_grid_that_memory_does_not_hold_is_refused_at_once(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", str(run), "-o", "film.gif", "--size", "900000x900000"]) == 1
+    assert "Error: A grid of 810000000000 cells needs about " in capsys.readouterr().err
+    assert not Path("film.gif").exists()

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.train import manifest
-from difflogic.train.catalogue import Broken, Entry, find, read
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.devices.open import open_engine
+from difflogic.runs import folder as folders
+from difflogic.runs import manifest
+from difflogic.runs.run_list import Broken, Entry, find, read
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 
@@ -97,6 +98,7 @@ def test_solved(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("{", "its manifest.json cannot be used"),
         ("[]", "it is no table"),
+        ("[" * 100_000, "its manifest.json cannot be used"),
         ("{}", "its manifest.json has no 'format'"),
         ('{"format": 9, "versions": {"difflogic": "7.0"}}', "of format 9, written by difflogic 7.0; this one reads 1"),
         ('{"format": 1, "seed": 3}', "its manifest.json has no"),
@@ -123,7 +125,11 @@ def test_a_run_under_way(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
     (runs / "one/metrics.jsonl").write_text("".join(lines[:2]) + '{"epoch": 3, "soft')
     found = read(runs / "one")
     assert isinstance(found, Entry)
-    assert (found.status, found.epoch) == ("running", 2)
+    assert (found.status, found.epoch) == ("killed", 2)
+    with folders.locked(runs / "one"):
+        held = read(runs / "one")
+    assert isinstance(held, Entry)
+    assert held.status == "running"
     (runs / "one/metrics.jsonl").write_text("")
     empty = read(runs / "one")
     assert isinstance(empty, Entry)

@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic import netlist_json
-from difflogic.circuits import resynthesis
+from difflogic.circuits.synthesis import resynthesis
+from difflogic.circuits.synthesis.simplify import FUNCTIONAL
 from difflogic.cli.main import main
-from difflogic.netlist import Netlist
+from difflogic.model import netlist_json
+from difflogic.model.netlist import Netlist
 from tests.cli.conftest import Call
 from tests.random_circuits import random_circuit
 
@@ -60,6 +61,25 @@ def test_a_run_made_small_and_proved(run: Path, capsys: pytest.CaptureFixture[st
         ["difflogic", "equal"],
     ]
     assert lines[-1] == "Equal: the two compute the same next state from every neighbourhood."
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--task"]])
+def test_ctrl_c_keeps_the_smallest_circuit(
+    run: Path, options: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(netlist: Netlist) -> Netlist:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(FUNCTIONAL, "resynthesis", interrupt)
+    assert main(["simplify", str(run), "-o", "small.json", *options]) == 130
+    said = capsys.readouterr()
+    if "--json" in options:
+        report = json.loads(said.out)
+        assert (report["stopped"], report["equal"], report["out"]) == (True, True, "small.json")
+    else:
+        assert "Stopped by Ctrl-C: this is the smallest circuit until then.\nProved equal" in said.out
+        assert said.err.rstrip().endswith(", stopped by Ctrl-C"), "nothing more is begun"
+    assert main(["prove", str(run), "small.json", "--judge", "difflogic"]) == 0
 
 
 def test_pruned_to_its_task(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +139,7 @@ def test_from_its_start(difflogic: Call) -> None:
     assert found.code == 0
     assert "--from-start: Proved equal from its own start on, and there alone: " in found.out
     assert "... resynthesis for these states: " in found.errors
-    assert netlist_json.load(Path("small.json")).habitat.start == "seed"
+    assert netlist_json.load(Path("small.json")).scenario.start == "seed"
     report = json.loads(difflogic("simplify", "r", "--from-start", "--json").out)
     assert report["from_start"]["equal"] is True
     assert report["gates"]["once"] <= report["gates"]["after"]

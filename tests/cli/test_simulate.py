@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import netlist_json, presets
-from difflogic.circuit import Circuit
 from difflogic.circuits.simulation import loop
-from difflogic.cli import simulating
 from difflogic.cli.main import main
-from difflogic.netlist import Netlist
+from difflogic.cli.screen import simulation
+from difflogic.config import presets
+from difflogic.model import netlist_json
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train.loop import Trainer
+from difflogic.train.trainer import Trainer
 from tests.cli.conftest import Result
 from tests.scenes import life
 from tests.train.tiny import tiny_config
@@ -42,7 +43,7 @@ def simulate(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     return run
 
 
-@pytest.mark.parametrize("engine", ["auto", "c", "numba", "gpu", "reference"])
+@pytest.mark.parametrize("engine", ["auto", "numba", "gpu", "reference"])
 def test_every_engine_writes_the_same(simulate: Simulate, tmp_path: Path, engine: str) -> None:
     options = ("--size", "70x9", "--steps", 7, "--seed", 4, "--fire-rate", 0.7, "--density", 0.3, "--boundary", "zero")
     for name, which in (("a.npy", "reference"), ("b.npy", engine)):
@@ -101,11 +102,11 @@ def test_json(simulate: Simulate) -> None:
 
 
 def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Interrupting(simulating.Watching):
+    class Interrupting(simulation.Watching):
         def advanced(self, progress: loop.Progress) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(simulating, "Watching", Interrupting)
+    monkeypatch.setattr(simulation, "Watching", Interrupting)
     done = simulate("--size", "70x9", "--steps", 10**9, "--engine", "numba", "-o", "a.npy")
     assert done.code == 128 + signal.SIGINT
     assert "Stopped by SIGINT after 1 of 1000000000 steps" in done.out
@@ -120,14 +121,14 @@ def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     options = ["--live", "--every", 5] if reporter == "Screen" else []
     opened: list[str] = []
-    choose = simulating.choose
+    choose = simulation.choose
 
-    def noted(*arguments: Any) -> simulating.Watching:
+    def noted(*arguments: Any) -> simulation.Watching:
         watching = choose(*arguments)
-        opened.append(type(watching).__name__)
+        opened.append(type(watching.sink).__name__)
         return watching
 
-    monkeypatch.setattr(simulating, "choose", noted)
+    monkeypatch.setattr(simulation, "choose", noted)
     done = simulate("--size", "20x10", "--steps", 20, *options)
     assert done.code == 0, done.errors
     assert opened == [reporter]
@@ -136,7 +137,7 @@ def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.Mo
 
 def test_half_blocks() -> None:
     picture = np.array([[0, 255], [255, 0], [128, 128]], dtype=np.uint8)
-    text = simulating.half_blocks(picture)
+    text = simulation.half_blocks(picture)
     assert text.plain == "▀▀\n▀▀\n"
     assert [str(span.style) for span in text.spans] == [
         "rgb(0,0,0) on rgb(255,255,255)",
@@ -151,10 +152,11 @@ def test_half_blocks() -> None:
         (["--size", "2x9"], "A grid needs at least 3x3 cells, got 2x9."),
         (["--size", "9"], "'9' is not WIDTHxHEIGHT, say 64x64."),
         (["--size", "9999999x9999999"], "9999999x9999999 cells with 1 channel need"),
-        (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, c, numba, gpu or reference."),
+        (["--engine", "cuda"], "Unknown engine 'cuda': expected auto, numba, gpu or reference."),
         (["--fire-rate", "0"], "--fire-rate must be between"),
         (["--density", "1.5"], "--density must be between 0 and 1, got 1.5."),
         (["--start", "noise"], "'noise' is no start"),
+        (["--engine", "c"], "Unknown engine 'c': expected auto, numba, gpu or reference."),
         (["-o", "a.jpg"], "a.jpg must end in .rle, .png, .gif or .npy"),
         (["--every", "5"], "--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it."),
         (["--live", "--json"], "--live draws on the screen, where --json writes lines: give one of them."),
@@ -169,14 +171,6 @@ def test_mistakes_are_one_sentence(simulate: Simulate, options: list[str], compl
     assert done.errors.startswith("Error: ")
     assert complaint in done.errors
     assert len(done.errors.splitlines()) == 1
-
-
-def test_no_compiler_is_a_failure(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = simulate("--engine", "c")
-    assert done.code == 1
-    assert "the package gcc" in done.errors
 
 
 def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Path) -> None:

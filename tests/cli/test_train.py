@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import checkpoint, presets, recipes
-from difflogic.cli import settings
-from difflogic.config import Config, TrainConfig
+from difflogic.cli import request
+from difflogic.config import presets, recipes
+from difflogic.config.customise import applied
+from difflogic.config.schema import Config
+from difflogic.config.train import TrainConfig
 from difflogic.errors import UsageError
-from difflogic.train.wanted import applied
+from difflogic.runs import checkpoint
 from tests import tolerances
 from tests.cli.conftest import Call
 from tests.train.tiny import assert_same_run, tiny_config
@@ -58,7 +60,7 @@ def test_fields_that_go_only_together(difflogic: Call) -> None:
 
 
 def test_a_field_deep_inside() -> None:
-    changed = settings.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
+    changed = request.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
     assert applied(tiny_config(), changed).model.update.connections[:2] == ("random", "unique")
     assert applied(tiny_config(), changed).model.update.widths == tiny_config().model.update.widths
 
@@ -66,16 +68,16 @@ def test_a_field_deep_inside() -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [("0.06", 0.06), ("6", 6), ("true", True), ("'seed'", "seed"), ("seed", "seed"), ("[1, 2]", [1, 2]),
-     ("", ""), ("B3/S23", "B3/S23"), ("1\nepochs = 3", "1\nepochs = 3"), ("a=b", "a=b")],
+     ("", ""), ("B3/S23", "B3/S23"), ("a=b", "a=b")],
 )  # fmt: skip
 def test_values_are_toml_or_text(text: str, value: object) -> None:
-    assert settings.parse([f"task.start={text}"]) == {"task": {"start": value}}
+    assert request.parse([f"task.start={text}"]) == {"task": {"start": value}}
 
 
 @pytest.mark.parametrize("text", ["", "train", "=3", "train.=3", ".lr=3"])
 def test_what_is_no_assignment(text: str) -> None:
     with pytest.raises(UsageError, match=r"^--set takes SECTION\.FIELD=VALUE, say train\.lr=0\.06, got "):
-        settings.parse([text])
+        request.parse([text])
 
 
 def test_a_file_of_init_trains_the_same(difflogic: Call) -> None:
@@ -90,7 +92,7 @@ def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
     Path("mine.toml").write_text("precious")
     code, out, errors = difflogic("init", "lizard", "-o", "mine.toml")
     assert (code, out) == (2, "")
-    assert errors == "Error: mine.toml is there already: give another name with -o, or --force to replace it.\n"
+    assert errors == "Error: mine.toml exists already: choose another name, or replace it with --force.\n"
     assert Path("mine.toml").read_text() == "precious"
     assert difflogic("init", "lizard", "-o", "mine.toml", "--force", "--set", "train.lr=0.1").code == 0
     assert Config.load(Path("mine.toml")) == presets.lizard().with_(train={"lr": 0.1})
@@ -100,7 +102,8 @@ def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
 
 def test_init_where_nothing_can_be_written(difflogic: Call) -> None:
     code, out, errors = difflogic("init", "lizard", "-o", "nowhere/mine.toml")
-    assert (code, out, errors) == (1, "", "Error: Cannot write nowhere/mine.toml: No such file or directory.\n")
+    assert (code, out) == (2, "")
+    assert errors == f"Error: There is no folder {Path('nowhere').absolute()} to write mine.toml to: make it first.\n"
 
 
 def test_a_picture_in_a_file(difflogic: Call) -> None:
@@ -129,11 +132,14 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     code, out, errors = difflogic(
         "train", "tiny", "--engine", "cpu", "--epochs", 60, "--restarts", 1, *still, "--out", "run"
     )
-    again = "Attempt 1 stalled at epoch 15: it begins again with other wiring, 45 epochs are left."
-    assert (code, errors) == (0, f"Warning: {again}\n")
+    assert (code, errors) == (0, "")
+    assert "Attempt 1: given up at epoch 20 with " in out
+    assert "wrong values: it made no progress since epoch 10\n" in out
+    assert "Attempt 2 of at most 2, 40 epochs are left to it." in out
     told = json.loads(Path("run/restarts.json").read_text())
-    assert [each["epochs"] for each in told["attempts"]] == [15, 45]
-    assert out.rstrip().endswith("Run folder:      run/attempt-2")
+    assert [each["epoch"] for each in told["attempts"]] == [20, 40]
+    assert "Attempts:        1 of 2 is the best" in out
+    assert out.rstrip().endswith("Run folder:      run")
 
 
 def test_any_run_resumes(difflogic: Call) -> None:
@@ -173,12 +179,21 @@ BAD_INPUT = [
      "cat.png is 6 cells wide and 5 high, but the grid is 4 wide and 20 high: scale it down with --size 4x20, or give "
      "a larger grid."),
     (["train", "tiny", "--set", "train.lr"], "--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got 'train.lr'."),
-    (["train", "tiny", "--set", "train.lr=fast"], "train.lr must be a finite number of at least 0, got 'fast'."),
+    (["train", "tiny", "--set", "train.lr=fast"], "train.lr must be a number between 0 and 1e+30, got 'fast'."),
+    (["train", "tiny", "--set", "train.epochs=2\n[x]"], "--set takes one value, but after it comes another field or "
+        "table, x: give each its own."),
+    (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but after it comes another field "
+        "or table, seed: give each its own."),
+    (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
+     "--set takes a value, got lists or tables inside each other without end."),
+    (["train", "tiny", "--set", "train.lr.a.a=1"],
+     "--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got 'train.lr.a.a=1'."),
+    (["train", "--config", "deep.toml"], "The configuration has tables or lists inside each other without end."),
     (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
     (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected "
         + ", ".join(field.name for field in dataclasses.fields(TrainConfig)) + "."),
     (["train", "tiny", "--set", "train=9"], "train must be a table, got 9."),
-    (["train", "tiny", "--set", "train.lr.x=9"], "train.lr must be a finite number of at least 0, got {'x': 9}."),
+    (["train", "tiny", "--set", "train.lr.x=9"], "train.lr must be a number between 0 and 1e+30, got {'x': 9}."),
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
         "--colors 2, or a preset with more channels."),
     (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
@@ -205,12 +220,13 @@ BAD_INPUT = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"), BAD_INPUT, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+    ("arguments", "text"), BAD_INPUT, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else ""
 )
 def test_bad_input(arguments: list[str], text: str, difflogic: Call, tmp_path: Path) -> None:
     save_picture("cat.png")
     save_picture("large.png", 300, 2)
     Path("mine.toml").write_text(presets.lizard().to_toml())
+    Path("deep.toml").write_text("name = " + "[" * 100_000)
     Path("half.toml").write_text(presets.lizard().to_toml().partition("[train]")[0])
     before = sorted(tmp_path.rglob("*"))
     code, out, errors = difflogic(*arguments)
@@ -264,3 +280,10 @@ def test_the_first_losses_of_the_presets(name: str, difflogic: Call) -> None:
     assert row["train_hard_loss"] == hard
     assert ("Target: one generation of B3/S23" in out) == (name == "game-of-life")
     assert Path("run/target.png").stat().st_size > 0
+
+
+def test_restarts_of_no_model_are_refused_as_one_run_is(difflogic: Call, tmp_path: Path) -> None:
+    for restarts in ([], ["--restarts", 1]):
+        done = difflogic("train", "tiny", "--population", 0, *restarts, "--engine", "reference", "-o", "new")
+        assert (done.code, (tmp_path / "new").exists()) == (2, False)
+        assert done.errors == "Error: population must be a whole number of at least 1, got 0.\n"

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import presets, raster
-from difflogic.config import Config
+from difflogic.config import presets
+from difflogic.config.customise import applied, changes
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.core import text_picture
+from difflogic.engine import job
 from difflogic.errors import ConfigError, UsageError
-from difflogic.train import tasks
-from difflogic.train.retarget import Wishes, changes
-from difflogic.train.wanted import applied
 
 
 def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] = (255, 255, 255)) -> Path:
@@ -26,8 +27,8 @@ def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] =
     return path
 
 
-def wished(config: Config, fixed: tuple[int, int] | None = None, **wishes: Any) -> Config:
-    return applied(config, changes(config, Wishes(**wishes), fixed, config.model.channels))
+def wished(config: Config, fixed: tuple[int, int] | None = None, **asked: Any) -> Config:
+    return applied(config, changes(config, TrainRequest(**asked), fixed, config.model.channels))
 
 
 def test_without_a_wish_nothing_changes() -> None:
@@ -37,7 +38,7 @@ def test_without_a_wish_nothing_changes() -> None:
 
 def test_the_grid_becomes_that_of_the_picture(tmp_path: Path) -> None:
     config = wished(presets.lizard(), target=picture(tmp_path, 7, 5), padding=2)
-    target = tasks.target(config.task)
+    target = job.target(config.task)
     assert target is not None
     assert target.shape == (9, 11, 1)
     assert target[2:7, 2:9].sum() == target.sum() == 34
@@ -49,7 +50,7 @@ def test_the_grid_becomes_that_of_the_picture(tmp_path: Path) -> None:
 def test_size_is_the_grid_and_the_picture_is_in_its_middle(tmp_path: Path) -> None:
     config = wished(presets.lizard(), target=picture(tmp_path, 60, 30), size=(20, 16))
     assert (config.task.height, config.task.width) == (16, 20)
-    target = tasks.target(config.task)
+    target = job.target(config.task)
     assert target is not None
     assert target.any(axis=(1, 2)).tolist() == [False] * 3 + [True] * 10 + [False] * 3
 
@@ -59,7 +60,7 @@ def test_colours_are_those_that_the_loss_channels_carry(tmp_path: Path) -> None:
     assert wished(presets.colored_g(), target=path).task.picture[0] == "5555"
     assert wished(presets.lizard(), target=path).task.picture[0] == "1111"
     config = wished(presets.checkerboard(), target=path, colors=64)
-    assert (config.task.loss_channels, config.task.picture[0][0]) == (6, raster.ALPHABET[0b001101])
+    assert (config.task.loss_channels, config.task.picture[0][0]) == (6, text_picture.ALPHABET[0b001101])
     assert config.task.start == "random"
 
 
@@ -70,6 +71,7 @@ def test_boards_cannot_start_a_picture(tmp_path: Path) -> None:
 def test_a_rule_in_place_of_a_rule_changes_nothing_else() -> None:
     config = presets.game_of_life()
     assert wished(config, rule="B36/S23") == config.with_(task={"rule": "B36/S23"})
+    assert wished(config, rule="b3/s32") == config
 
 
 def test_a_rule_in_place_of_a_picture_is_one_step_on_a_torus(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_starts(tmp_path: Path) -> None:
     zeros = wished(lizard, start="zeros")
     assert (zeros.task.start, zeros.model.periodic) == ("zeros", False)
     config = wished(lizard, start=str(picture(tmp_path, 4, 6)))
-    start = tasks.start(config)
+    start = job.start(config)
     assert start is not None
     assert start.shape == (20, 20, 128)
     assert start[7:13, 8:12, 0].sum() == start.sum() == 23
@@ -110,9 +112,9 @@ def test_a_start_fits_the_grid_of_its_target(tmp_path: Path) -> None:
     assert (config.task.height, config.task.width) == (6, 7)
 
 
-def refused(words: str, config: Config, fixed: tuple[int, int] | None = None, **wishes: Any) -> None:
+def refused(words: str, config: Config, fixed: tuple[int, int] | None = None, **asked: Any) -> None:
     with pytest.raises(UsageError) as raised:
-        wished(config, fixed, **wishes)
+        wished(config, fixed, **asked)
     assert str(raised.value) == words
 
 
@@ -133,7 +135,7 @@ def test_more_colours_than_channels_can_carry(tmp_path: Path) -> None:
     refused(words.format(8, 3, 1, 2), presets.game_of_life(), target=path, colors=8)
     config = presets.game_of_life()
     with pytest.raises(ConfigError) as raised:
-        changes(config, Wishes(target=path, colors=64), None, 3)
+        changes(config, TrainRequest(target=path, colors=64), None, 3)
     assert str(raised.value) == words.format(64, 6, 3, 8)
 
 
@@ -157,7 +159,7 @@ def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
     with pytest.raises(UsageError, match="is transparent or too dark to count"):
         wished(presets.lizard(), start=str(tmp_path / "a.png"))
-    assert np.array_equal(tasks.start(wished(presets.colored_g(), start="zeros")), np.zeros((16, 16, 64)))
+    assert np.array_equal(job.start(wished(presets.colored_g(), start="zeros")), np.zeros((16, 16, 64)))
 
 
 @pytest.mark.parametrize(
@@ -171,5 +173,5 @@ def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:
     ids=["boards", "seed", "random", "damaged"],
 )
 def test_what_a_circuit_is_judged_on(config: Config, words: str) -> None:
-    assert tasks.judges(config) == words
-    assert tasks.probe_count(config) == len(tasks.probes(config))
+    assert job.judges(config) == words
+    assert job.probe_count(config) == len(job.probes(config))

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from difflogic.config import picture_file
 from difflogic.errors import DataError
-from difflogic.train import picture_file
 
 RED, GREEN, WHITE, BLACK, CLEAR = (255, 0, 0, 255), (0, 255, 0, 255), (255,) * 4, (0, 0, 0, 255), (255, 255, 255, 0)
 

@@ -8,11 +8,12 @@ import tomllib
 import numpy as np
 import pytest
 
-from difflogic import drawings, presets, raster
-from difflogic.config import Config
-from difflogic.config_text import commented
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.config.text import commented
+from difflogic.core import text_picture
+from difflogic.engine import job
 from difflogic.errors import ConfigError
-from difflogic.train import tasks
 
 PAPER = {
     # name: (rows, columns, torus), (C, K), gates (perception, update), (T, batch, epochs), lr, start, loss channels
@@ -70,13 +71,13 @@ def test_a_preset_has_its_name_and_both_files(name: str) -> None:
 
 
 def test_the_drawings_have_as_many_ones_as_the_papers() -> None:
-    assert raster.decode(drawings.LIZARD, 1).sum() == 120
-    assert raster.decode(drawings.LETTER_G, 3).sum(axis=(0, 1)).tolist() == [46, 36, 27]
+    assert text_picture.decode(presets.LIZARD, 1).sum() == 120
+    assert text_picture.decode(presets.LETTER_G, 3).sum(axis=(0, 1)).tolist() == [46, 36, 27]
 
 
 def test_a_picture_of_ones_own() -> None:
     picture = ("1" * 20,) * 20
-    target = tasks.target(presets.lizard(picture).task)
+    target = job.target(presets.lizard(picture).task)
     assert np.array_equal(target, np.ones((20, 20, 1)))
     assert presets.colored_g(("7" * 16,) * 16).task.picture[0] == "7" * 16
 
@@ -102,6 +103,6 @@ def test_every_field_is_explained_with_its_range_and_value() -> None:
     fields = [name for table in (data, data["model"], data["task"], data["train"], data["model"]["update"])
               for name, value in table.items() if not isinstance(value, dict)]  # fmt: skip
     assert [name for name in fields if not explained.get(name)] == []
-    assert explained["lr"] == "Learning rate of AdamW (a finite number of at least 0; preset: 0.06)."
+    assert explained["lr"] == "Learning rate of AdamW (a number between 0 and 1e+30; preset: 0.06)."
     assert explained["fire_rate"].endswith("asynchronous (a number in (0, 1]; preset: 1.0).")
     assert max(map(len, text.splitlines())) <= 120

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from difflogic import presets, recipes
+from difflogic.config import presets, recipes
 from difflogic.errors import ConfigError
 
 

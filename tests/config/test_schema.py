@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import presets
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
+from difflogic.config import presets
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import TrainConfig
+from difflogic.engine.shape import Hyper
 from difflogic.errors import ConfigError
-from difflogic.shape import Hyper
 
 SMALL = presets.checkerboard(small=True)
 whole = st.integers(1, 10**6)
@@ -33,7 +38,7 @@ def networks(draw: st.DrawFn, first: int | None = None, last: int | None = None)
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
     channels, kernels = draw(st.integers(1, 200)), draw(st.integers(1, 64))
-    perceive = draw(networks(first=9))
+    perceive = draw(networks(first=9, last=draw(st.integers(1, 64))))
     update = draw(networks(first=channels + channels * perceive.widths[-1] * kernels, last=channels))
     return Config(
         name=draw(names),
@@ -75,7 +80,7 @@ def test_plain_dicts_bring_back_the_same_configuration(config: Config) -> None:
 
 def test_a_file_brings_back_the_same_configuration(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    path.write_text(SMALL.to_toml(), encoding="utf-8")
+    path.write_text("\ufeff" + SMALL.to_toml(), encoding="utf-8")  # as some editors begin a text
     assert Config.load(path) == SMALL
 
 
@@ -91,17 +96,18 @@ def test_a_whole_number_will_do_for_a_real_one() -> None:
 
 
 VALUES: list[tuple[str, str, Any, str]] = [
-    ("train", "epochs", 0, "epochs must be a whole number of at least 1, got 0."),
-    ("train", "epochs", -5, "epochs must be a whole number of at least 1, got -5."),
-    ("train", "batch", 0, "batch must be a whole number of at least 1, got 0."),
-    ("train", "eval_interval", 0, "eval_interval must be a whole number of at least 1, got 0."),
-    ("train", "probes", 0, "probes must be a whole number of at least 1, got 0."),
-    ("train", "lr", -0.1, "lr must be a finite number of at least 0, got -0.1."),
-    ("train", "lr", float("nan"), "lr must be a finite number of at least 0, got nan."),
-    ("train", "weight_decay", float("inf"), "weight_decay must be a finite number of at least 0, got inf."),
-    ("train", "epsilon", -1.0, "epsilon must be a finite number of at least 0, got -1.0."),
-    ("train", "clip", -1.0, "clip must be a finite number of at least 0, got -1.0."),
-    ("train", "initial_logit", float("inf"), "initial_logit must be a finite number of at least 0, got inf."),
+    ("train", "epochs", 0, "epochs must be a whole number between 1 and 2147483648, got 0."),
+    ("train", "epochs", -5, "epochs must be a whole number between 1 and 2147483648, got -5."),
+    ("train", "batch", 0, "batch must be a whole number between 1 and 2147483648, got 0."),
+    ("train", "eval_interval", 0, "eval_interval must be a whole number between 1 and 2147483648, got 0."),
+    ("train", "probes", 0, "probes must be a whole number between 1 and 2147483648, got 0."),
+    ("train", "lr", -0.1, "lr must be a number between 0 and 1e+30, got -0.1."),
+    ("train", "lr", float("nan"), "lr must be a number between 0 and 1e+30, got nan."),
+    ("train", "weight_decay", float("inf"), "weight_decay must be a number between 0 and 1e+30, got inf."),
+    ("train", "epsilon", -1.0, "epsilon must be a number between 0 and 1e+30, got -1.0."),
+    ("train", "clip", -1.0, "clip must be a number between 0 and 1e+30, got -1.0."),
+    ("train", "clip_by", "layer", "clip_by must be one of element, norm, got 'layer'."),
+    ("train", "initial_logit", float("inf"), "initial_logit must be a number between 0 and 1e+30, got inf."),
     ("train", "beta1", 1.0, "beta1 must be a number in [0, 1), got 1.0."),
     ("train", "beta2", -0.5, "beta2 must be a number in [0, 1), got -0.5."),
     ("train", "beta2", float("nan"), "beta2 must be a number in [0, 1), got nan."),
@@ -118,14 +124,14 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("task", "damage_side", 3, "Damage needs both damage_side and damage_steps, got 3 and []."),
     ("task", "start", "boards", 'start "boards" draws from all boards of at most 16 cells, the grid has 256.'),
     ("train", "pool", 12, "pool must be batch times a power of two, got 12 for a batch of 2."),
-    ("train", "pool_reset", -1, "pool_reset must be a whole number of at least 0, got -1."),
-    ("task", "height", 2, "height must be a whole number of at least 3, got 2."),
-    ("task", "width", -1, "width must be a whole number of at least 3, got -1."),
-    ("task", "steps", 0, "steps must be a whole number of at least 1, got 0."),
-    ("task", "loss_channels", 0, "loss_channels must be a whole number of at least 1, got 0."),
+    ("train", "pool_reset", -1, "pool_reset must be a whole number between 0 and 2147483648, got -1."),
+    ("task", "height", 2, "height must be a whole number between 3 and 65536, got 2."),
+    ("task", "width", -1, "width must be a whole number between 3 and 65536, got -1."),
+    ("task", "steps", 0, "steps must be a whole number between 1 and 2147483648, got 0."),
+    ("task", "loss_channels", 0, "loss_channels must be a whole number between 1 and 1048576, got 0."),
     ("task", "loss_channels", 9, "loss_channels is 9, but a cell has 8 channels."),
-    ("model", "channels", 0, "channels must be a whole number of at least 1, got 0."),
-    ("model", "kernels", 0, "kernels must be a whole number of at least 1, got 0."),
+    ("model", "channels", 0, "channels must be a whole number between 1 and 1048576, got 0."),
+    ("model", "kernels", 0, "kernels must be a whole number between 1 and 1048576, got 0."),
     (
         "model",
         "kernels",
@@ -134,11 +140,11 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ),
 ]
 TYPES: list[tuple[str, str, Any, str]] = [
-    ("train", "epochs", True, "train.epochs must be a whole number of at least 1, got True."),
-    ("train", "epochs", 5.0, "train.epochs must be a whole number of at least 1, got 5.0."),
-    ("train", "epochs", "5", "train.epochs must be a whole number of at least 1, got '5'."),
-    ("train", "lr", True, "train.lr must be a finite number of at least 0, got True."),
-    ("train", "lr", "fast", "train.lr must be a finite number of at least 0, got 'fast'."),
+    ("train", "epochs", True, "train.epochs must be a whole number between 1 and 2147483648, got True."),
+    ("train", "epochs", 5.0, "train.epochs must be a whole number between 1 and 2147483648, got 5.0."),
+    ("train", "epochs", "5", "train.epochs must be a whole number between 1 and 2147483648, got '5'."),
+    ("train", "lr", True, "train.lr must be a number between 0 and 1e+30, got True."),
+    ("train", "lr", "fast", "train.lr must be a number between 0 and 1e+30, got 'fast'."),
     ("model", "periodic", 1, "model.periodic must be true or false, got 1."),
     ("model", "perceive", 9, "model.perceive must be a table, got 9."),
     ("model", "perceive", {"widths": 9, "connections": []}, "model.perceive.widths must be a list, got 9."),
@@ -206,9 +212,9 @@ def test_the_constructors_refuse_it_too(section: str, field: str, value: Any, me
 
 @pytest.mark.parametrize("value", [2.5, True])
 def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
-    with pytest.raises(ConfigError, match=f"^epochs must be a whole number of at least 1, got {value}.$"):
+    with pytest.raises(ConfigError, match=f"^epochs must be a whole number between 1 and 2147483648, got {value}.$"):
         TrainConfig(epochs=value, batch=1)
-    with pytest.raises(ConfigError, match=rf"^width must be a whole number of at least 3, got {value}\.$"):
+    with pytest.raises(ConfigError, match=rf"^width must be a whole number between 3 and 65536, got {value}\.$"):
         TaskConfig(target="checkerboard", height=3, width=value, steps=1)
     with pytest.raises(ConfigError, match=r"^seed must be a whole number between 0 and 4294967295, got "):
         dataclasses.replace(SMALL, seed=value)
@@ -240,8 +246,44 @@ def test_with_refuses_what_a_file_could_not_say(changes: dict[str, Any], message
     assert str(raised.value).startswith(message)
 
 
+def _fields(kind: type, path: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Section, name and type of every field, those of networks aside, whose widths have a test of their own."""
+    for name, hint in typing.get_type_hints(kind).items():
+        if dataclasses.is_dataclass(hint) and hint is not NetworkConfig:
+            yield from _fields(typing.cast(type, hint), name)
+        else:
+            yield path, name, hint
+
+
+NUMBERS = [(*field, number) for *field, kind in _fields(Config)
+           for number in {int: (2**32,), tuple[int, ...]: ([2**32],), float: (4e38,)}.get(kind, ())]  # fmt: skip
+
+
+@pytest.mark.parametrize(("section", "name", "number"), NUMBERS)
+def test_every_number_fits_into_32_bits(section: str, name: str, number: Any) -> None:
+    """As which engines take it; what goes together with it is given too, so that the field itself is refused."""
+    beside: dict[str, dict[str, Any]] = {
+        "damage_side": {"damage_steps": [1]},
+        "pool": {"batch": 1},
+        "pool_reset": {"pool": 2},
+        "harden_from": {"hardening": 0.5, "harden_to": 2**32 + 9},
+        "harden_to": {"hardening": 0.5, "harden_from": 2**32 - 9},
+        "growth_sides": {"growth_until": [5], "growth_steps": [5]},
+        "growth_steps": {"growth_until": [5], "growth_sides": [5]},
+        "growth_until": {"growth_sides": [5], "growth_steps": [5]},
+    }
+    changed = beside.get(name, {}) | {name: number}
+    with pytest.raises(ConfigError):
+        SMALL.with_(**({section: changed} if section else changed))
+
+
+def test_a_layer_is_not_wider_than_32_bits() -> None:
+    with pytest.raises(ConfigError, match=r"^each of widths must be a whole number between 1 and 1048576, got 429"):
+        NetworkConfig((9, 2**32), ("unique",))
+
+
 def test_a_number_beyond_every_float_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^train\.lr must be a finite number of at least 0, got 1000"):
+    with pytest.raises(ConfigError, match=r"^train\.lr must be a number between 0 and 1e\+30, got 1000"):
         SMALL.with_(train={"lr": 10**400})
 
 
@@ -249,7 +291,7 @@ def test_a_number_beyond_every_float_is_refused() -> None:
     ("widths", "connections", "message"),
     [
         ((9,), (), "widths needs inputs and at least one layer, got [9]."),
-        ((9, 0), ("unique",), "each of widths must be a whole number of at least 1, got 0."),
+        ((9, 0), ("unique",), "each of widths must be a whole number between 1 and 1048576, got 0."),
         ((9, 8), (), "connections needs one scheme per layer: 1 expected, 0 given."),
         ((9, 8), ("spiral",), "Unknown connections 'spiral': expected one of first_kernel, unique, random."),
     ],
@@ -284,6 +326,8 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
     ("text", "message"),
     [
         ("name =", "^The configuration is not valid TOML: .+$"),
+        ("name = " + "[" * 99_999, "^The configuration has tables or lists inside each other without end.$"),
+        ("name = " + "{a=" * 99_999, "^The configuration has tables or lists inside each other without end.$"),
         ('name = "x"\n[model]\n[task]', r"^Missing section \[train\]: "),
         ("", "^Missing field name and sections \\[model\\], \\[task\\], \\[train\\]: `difflogic init` "),
         ('title = "x"', "^Unknown field title: expected name, model, task, train, seed.$"),
@@ -314,8 +358,8 @@ def test_a_fire_rate_below_one_makes_it_asynchronous() -> None:
 
 
 def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
-    schedule = {"lr_end": 0.7, "lr_from": 8, "lr_to": 9}
-    train = TrainConfig(1, 1, lr=0.1, weight_decay=0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, **schedule)
+    others: dict[str, Any] = {"clip_by": "norm", "lr_end": 0.7, "lr_from": 8, "lr_to": 9}
+    train = TrainConfig(1, 1, lr=0.1, weight_decay=0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, **others)
     assert dataclasses.asdict(Hyper.of(train)) == {
         "lr": 0.1,
         "weight_decay": 0.2,
@@ -323,7 +367,7 @@ def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
         "beta2": 0.4,
         "epsilon": 0.5,
         "clip": 0.6,
-        **schedule,
+        **others,
     }
     assert Hyper() == Hyper.of(TrainConfig(epochs=1, batch=1))
 

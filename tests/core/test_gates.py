@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic import gates
-from difflogic.reference.coefficients import coefficients, softmax
+from difflogic.core import gates
+from difflogic.reference.kernels.coefficients import coefficients, softmax
 from tests import naive, parity, tolerances
 
 CORNERS = ((0, 0), (0, 1), (1, 0), (1, 1))

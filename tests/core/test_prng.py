@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import prng
+from difflogic.core import prng
 from tests import parity
 
 seeds = st.integers(0, 2**32 - 1)
@@ -148,3 +148,9 @@ def test_fold_in_gives_every_number_its_own_key(seed: int, data: set[int]) -> No
     folded = {tuple(prng.fold_in(key, number).tolist()) for number in data}
     assert len(folded) == len(data)
     assert folded.isdisjoint({tuple(k.tolist()) for k in prng.split(key)})
+
+
+def test_the_example_of_the_text() -> None:
+    key = prng.key_from_seed(23)
+    assert prng.random_bits(key, 3).tolist() == [2160167688, 3300718841, 4285582716]
+    assert prng.permutation(key, 4).tolist() == [1, 2, 3, 0]

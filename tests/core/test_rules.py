@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from difflogic import rules
+from difflogic.core import rules
 from difflogic.errors import ConfigError
 
 
@@ -23,6 +23,15 @@ def test_a_table_is_its_own_hexadecimal_digits():
 
 def test_without_birth_or_survival_all_dies():
     assert not rules.table("B/S").any()
+
+
+@pytest.mark.parametrize(
+    ("rule", "written"),
+    [("b3/s23", "B3/S23"), ("B63/s32", "B36/S23"), ("b/s", "B/S"), ("AB" * 64, "ab" * 64)],
+)
+def test_one_way_to_write_a_rule(rule, written):
+    assert rules.canonical(rule) == written
+    assert np.array_equal(rules.table(rule), rules.table(written))
 
 
 @pytest.mark.parametrize("rule", ["", "B3", "B9/S2", "B33/S2", "23/3", "B3/S23/C4", "0" * 127, "g" * 128])

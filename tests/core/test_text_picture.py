@@ -6,19 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from difflogic import raster
+from difflogic.core import text_picture
 from difflogic.errors import DataError
 
 
 @given(st.integers(1, 6).flatmap(lambda n: arrays(np.uint8, (3, 5, n), elements=st.integers(0, 1))))
 def test_text_holds_the_bits(bits):
-    rows = raster.encode(bits)
-    assert np.array_equal(raster.decode(rows, bits.shape[-1]), bits)
-    assert not raster.decode(rows, 9)[..., bits.shape[-1] :].any()
+    rows = text_picture.encode(bits)
+    assert np.array_equal(text_picture.decode(rows, bits.shape[-1]), bits)
+    assert not text_picture.decode(rows, 9)[..., bits.shape[-1] :].any()
 
 
 def test_red_green_and_blue_are_the_first_channels():
-    assert raster.decode(("124",), 3).tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]]]
+    assert text_picture.decode(("124",), 3).tolist() == [[[1, 0, 0], [0, 1, 0], [0, 0, 1]]]
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_red_green_and_blue_are_the_first_channels():
 )
 def test_what_is_no_picture(rows, message):
     with pytest.raises(DataError, match=message):
-        raster.decode(rows, 1)
+        text_picture.decode(rows, 1)

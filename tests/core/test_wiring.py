@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import prng, wiring
-from difflogic.circuit import Circuit
+from difflogic.core import prng, wiring
 from difflogic.errors import CircuitError
+from difflogic.model.circuit import Circuit
 from tests import parity
 from tests.experiments import MODELS
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.cpu import compiled
 from difflogic.cpu import engine as engines
+from difflogic.cpu.codegen import compiled
 from difflogic.cpu.engine import CpuEngine
+from difflogic.cpu.hard import simulation
+from difflogic.cpu.hard.search import CpuSettler
+from tests.tasks import task_job
 
 
 @pytest.fixture
@@ -46,7 +49,22 @@ def test_a_folder_that_cannot_be_written(
     def double(number: int) -> int:
         return 2 * number
 
-    assert compiled.piece(double)(21) == 42
+    assert compiled.entry_point(double)(21) == 42
+
+
+def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys: pytest.CaptureFixture[str]) -> None:
+    """The engine, the simulator and the search are in the cache folder by the names under which they are looked up."""
+    simulation.compile_kernel()
+    job = task_job("a seed", probes=1)
+    CpuSettler(job)
+    if compiled.cache_folder() is None:
+        pytest.skip("this user's cache folder cannot be written")
+    capsys.readouterr()
+    assert compiled.is_cached()
+    engines.compile_all.__wrapped__()
+    simulation.compile_kernel.__wrapped__()
+    CpuSettler(job)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_home_that_is_unknown(fresh: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.circuit import Circuit
 from difflogic.cpu import engine as cpu
-from difflogic.damage import Damage
+from difflogic.engine.events import Damage
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests.random_circuits import bits, random_circuit
 

@@ -1,22 +1,23 @@
-"""Random numbers in compiled code, bit for bit those of `difflogic.prng`."""
+"""Random numbers in compiled code, bit for bit those of `difflogic.core.prng`."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from difflogic import control as c
-from difflogic import damage, prng
-from difflogic.cpu.damage import draw_corners, write_kept
-from difflogic.cpu.fire_mask import fire_mask
-from difflogic.cpu.seed_grid import RANDOM, seed_grid
+from difflogic.core import prng
+from difflogic.cpu.codegen.threefry import pair_of_bits, split
+from difflogic.cpu.codegen.vectors import TILE
+from difflogic.cpu.kernels.damage import draw_corners, write_kept
+from difflogic.cpu.kernels.fire_mask import fire_mask
+from difflogic.cpu.kernels.seed_grid import RANDOM, seed_grid
 from difflogic.cpu.tables import aligned, make_grid
-from difflogic.cpu.threefry import pair_of_bits, split
-from difflogic.cpu.vectors import TILE
-from difflogic.damage import Damage
-from difflogic.reference import fire_mask as fire_mask_twin
-from difflogic.reference import seed_grid as seed_grid_twin
-from difflogic.shape import Shape
+from difflogic.engine import control as c
+from difflogic.engine import events
+from difflogic.engine.events import Damage
+from difflogic.engine.shape import Shape
+from difflogic.reference.kernels import fire_mask as fire_mask_twin
+from difflogic.reference.kernels import seed_grid as seed_grid_twin
 
 KEYS = [prng.key_from_seed(seed) for seed in (0, 23, 2**32 - 1)] + [np.array([0xDEADBEEF, 0x89ABCDEF], np.uint32)]
 
@@ -82,7 +83,7 @@ def test_damage(shape: Shape, side: int) -> None:
     for index in range(steps):
         draw_corners(grid, index, *KEYS[3], corners)
         write_kept(grid, index, side, corners, kept)
-    expected = damage.draw_corners(KEYS[3], steps, shape.batch, shape.height, shape.width)
+    expected = events.draw_corners(KEYS[3], steps, shape.batch, shape.height, shape.width)
     np.testing.assert_array_equal(corners, expected)
     for index in range(steps):
         squares = Damage(side, (0, 1, 2), expected).kept(index, shape.height, shape.width)

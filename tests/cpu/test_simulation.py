@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from difflogic.cpu import row_code
-from difflogic.cpu import simulation as simulations
-from difflogic.cpu.row_code import compile_row
-from difflogic.cpu.simulation import CpuSimulation
+from difflogic.cpu.codegen import row_code
+from difflogic.cpu.codegen.row_code import compile_row
+from difflogic.cpu.hard import simulation as simulations
+from difflogic.cpu.hard.simulation import CpuSimulation
+from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
-from difflogic.simulation import Scene
 from tests.random_netlists import random_netlist
 from tests.scenes import Case, cases, check_against_the_reference, life, random_start, some_masks
 
@@ -35,10 +35,20 @@ def test_interpreted(case: Case) -> None:
 def test_a_band_for_each_of_many_threads(compiled: bool, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They wait for no more than those beside them, and still nothing is read too early."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
-    scene = Scene(life(periodic), 301, 130, 39322, seed=1)
+    scene = SimulationSpec(life(periodic), 301, 130, 39322, seed=1)
     start = random_start(scene, np.random.default_rng(1))
     row = compile_row(scene.netlist) if compiled else None
     check_against_the_reference(Case(scene, start, 20), lambda scene: CpuSimulation(scene, row, threads=5))
+
+
+@pytest.mark.parametrize("alone", [0, 1, 2])
+def test_one_thread_goes_on_where_the_others_never_run(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine, which holds them up: their bands are done by whoever runs."""
+    monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
+    monkeypatch.setattr(simulations, "together", lambda threads, work: work(alone))
+    scene = SimulationSpec(life(), 301, 130, 39322, seed=1)
+    start = random_start(scene, np.random.default_rng(1))
+    check_against_the_reference(Case(scene, start, 20), lambda scene: CpuSimulation(scene, threads=3))
 
 
 def test_a_circuit_too_large_for_the_compiler_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,13 +59,13 @@ def test_a_circuit_too_large_for_the_compiler_is_interpreted(monkeypatch: pytest
 def test_slots_beyond_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter then takes one vector at a time."""
     rng = np.random.default_rng(4)
-    scene = Scene(random_netlist(rng, 3000, channels=40, reach=1500), 5, 3000)
+    scene = SimulationSpec(random_netlist(rng, 3000, channels=40, reach=1500), 5, 3000)
     case = Case(scene, random_start(scene, rng), 2)
     check_against_the_reference(case, lambda scene: CpuSimulation(scene, threads=2))
 
 
 def test_masks_of_another_shape_are_refused() -> None:
-    simulation = CpuSimulation(Scene(life(), 5, 70), threads=1)
+    simulation = CpuSimulation(SimulationSpec(life(), 5, 70), threads=1)
     masks = some_masks(simulation.scene, 3)
     with pytest.raises(DataError, match=re.escape("masks must be uint64 [2, 5, 2], got uint64 [3, 5, 2].")):
         simulation.run(2, masks)

@@ -10,11 +10,12 @@ import threading
 import numpy as np
 import pytest
 
-from difflogic import presets
-from difflogic.circuit import Circuit
-from difflogic.cpu import threads
+from difflogic.config import presets
+from difflogic.cpu.codegen import atomics, compiled, threads
 from difflogic.cpu.engine import CpuEngine
-from difflogic.engine import Job, TrainState
+from difflogic.engine.job import Job, TrainState
+from difflogic.model.circuit import Circuit
+from tests.engines.training import train
 from tests.experiments import checkerboard_target
 from tests.gpu.jobs import assert_same, make_job, start
 
@@ -27,11 +28,14 @@ def checkerboard() -> Job:
 
 def test_the_papers_checkerboard_by_one_two_and_three_threads() -> None:
     job = checkerboard()
-    outcomes = []
-    for count in (1, 2, 3):
-        model = CpuEngine(count).open_model(job, TrainState.initial(job))
-        model.train(3)
-        outcomes.append((model.to_cpu(), model.drain(), model.evaluate()))
+    outcomes = [train(CpuEngine(count), job, TrainState.initial(job), 3) for count in (1, 2, 3)]
+    assert_same(outcomes[0], outcomes[1])
+    assert_same(outcomes[0], outcomes[2])
+
+
+def test_a_norm_by_one_two_and_three_threads() -> None:
+    job = make_job(batch=40, clip_by="norm", clip=1e-3)
+    outcomes = [train(CpuEngine(count), job, start(job), 20) for count in (1, 2, 3)]
     assert_same(outcomes[0], outcomes[1])
     assert_same(outcomes[0], outcomes[2])
 
@@ -39,34 +43,46 @@ def test_the_papers_checkerboard_by_one_two_and_three_threads() -> None:
 def test_two_models_at_the_same_time(engine: CpuEngine) -> None:
     """As in a server: each from a Python thread of its own."""
     jobs = [make_job(seed=seed) for seed in (1, 2)]
-    alone = []
-    for job in jobs:
-        model = engine.open_model(job, start(job))
-        model.train(40)
-        alone.append((model.to_cpu(), model.drain(), model.evaluate()))
-    models = [engine.open_model(job, start(job)) for job in jobs]
+    alone = [train(engine, job, start(job), 40) for job in jobs]
+    models = [engine.open([job], [start(job)]) for job in jobs]
     workers = [threading.Thread(target=model.train, args=(40,)) for model in models]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
     for model, expected in zip(models, alone, strict=True):
-        assert_same((model.to_cpu(), model.drain(), model.evaluate()), expected)
+        assert_same((model.states()[0], model.drain()[0], model.evaluate()[0]), expected)
 
 
 def test_the_work_is_done_where_the_system_refuses_threads(engine: CpuEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     job = make_job()
-    model = engine.open_model(job, start(job))
-    model.train(4)
-    expected = model.to_cpu(), model.drain(), model.evaluate()
+    expected = train(engine, job, start(job), 4)
 
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threads.threading.Thread, "start", refuse)
-    model = engine.open_model(job, start(job))
-    model.train(4)
-    assert_same((model.to_cpu(), model.drain(), model.evaluate()), expected)
+    assert_same(train(engine, job, start(job), 4), expected)
+
+
+@compiled.entry_point
+def take(counters: np.ndarray, items: int, total: int) -> int:
+    return atomics.take(counters, items, total)
+
+
+def test_a_thread_that_waits_for_a_phase_has_taken_nothing_of_it() -> None:
+    """Held up by the system while it waits, it would keep the others from finishing that phase."""
+    counters = np.zeros(16, dtype=np.int64)
+    counters[atomics.TAKEN], counters[atomics.DONE] = 4, 3
+    taken: list[int] = []
+    waiting = threading.Thread(target=lambda: taken.append(take(counters, 4, 8)))
+    waiting.start()
+    waiting.join(0.02)
+    assert (counters[atomics.TAKEN], taken) == (4, [])
+    counters[atomics.DONE] = 4
+    waiting.join()
+    assert (counters[atomics.TAKEN], taken) == (5, [4])
+    assert [take(counters, 4, 8) for _ in range(4)] == [5, 6, 7, 8]
 
 
 def test_numbas_own_setting_counts() -> None:
@@ -80,9 +96,9 @@ MEMORY = """
 from pathlib import Path
 from tests.cpu.test_threads import checkerboard
 from difflogic.cpu.engine import CpuEngine
-from difflogic.engine import TrainState
+from difflogic.engine.job import TrainState
 job = checkerboard()
-model = CpuEngine(2).open_model(job, TrainState.initial(job))
+model = CpuEngine(2).open([job], [TrainState.initial(job)])
 model.train(2)
 model.evaluate()
 print(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
@@ -94,3 +110,16 @@ def test_the_checkerboard_takes_less_than_300_megabytes(engine: CpuEngine) -> No
     """The whole process, with Python, Numba and the tests' own imports."""
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
     assert int(done.stdout.split()[1]) < 300 * 1024  # kB; getrusage would count the parent's memory too
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*(("NUMBA_NUM_THREADS", value) for value in ("0", "-1", "abc", "")), ("NUMBA_DISABLE_JIT", "1")],
+)
+def test_an_environment_that_numba_cannot_use(name: str, value: str) -> None:
+    code = "from difflogic.cli.main import main; raise SystemExit(main(['train', 'lizard', '--engine', 'cpu']))"
+    environment = os.environ | {name: value}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Error: {name} ")
+    assert done.stderr.count("\n") == 1

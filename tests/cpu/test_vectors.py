@@ -11,11 +11,19 @@ import numpy as np
 import pytest
 from numba import njit
 
-from difflogic.cpu import hard_forward, processor, schedule
-from difflogic.cpu.engine import CpuEngine
-from difflogic.cpu.kinds import clip, divide, exp, largest, load_kinds, root, splat_kinds, subtract, total
-from difflogic.cpu.tables import aligned
-from difflogic.cpu.vectors import (
+from difflogic.cpu import runner
+from difflogic.cpu.codegen.gate_vectors import (
+    clip,
+    divide,
+    exp,
+    largest,
+    load_gate_vector,
+    root,
+    splat_gate_vector,
+    subtract,
+    total,
+)
+from difflogic.cpu.codegen.vectors import (
     TILE,
     WORDS,
     add,
@@ -32,6 +40,9 @@ from difflogic.cpu.vectors import (
     where,
     zeros,
 )
+from difflogic.cpu.engine import CpuEngine, vector_unit
+from difflogic.cpu.hard import hard_forward
+from difflogic.cpu.tables import aligned
 
 RANDOM = np.random.default_rng(0)
 
@@ -43,33 +54,33 @@ PACKED = {
 """What a gate on floats and one on bits become."""
 
 
-def compiled(piece: Any) -> str:
-    (signature,) = piece.signatures
-    text: str = piece.inspect_asm(signature)
+def compiled(entry: Any) -> str:
+    (signature,) = entry.signatures
+    text: str = entry.inspect_asm(signature)
     return text
 
 
 @pytest.fixture
-def own_pieces(engine: CpuEngine, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The assembly of both pieces of work, compiled here: what comes from the cache folder cannot be inspected."""
-    from difflogic.cpu import compiled as compiler
+def own_code(engine: CpuEngine, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The assembly of both entry points, compiled here: what comes from the cache folder cannot be inspected."""
     from difflogic.cpu import engine as engines
+    from difflogic.cpu.codegen import compiled as compiler
 
-    again = {"run": (schedule, schedule.run), "run_hard": (hard_forward, hard_forward.run_hard)}
-    for name, (module, piece) in again.items():
-        monkeypatch.setattr(module, name, njit(**compiler.FLAGS)(piece.py_func))
+    again = {"run": (runner, runner.run), "run_hard": (hard_forward, hard_forward.run_hard)}
+    for name, (module, entry) in again.items():
+        monkeypatch.setattr(module, name, njit(**compiler.FLAGS)(entry.py_func))
     engines.warm_up()
     return {name: compiled(getattr(module, name)) for name, (module, _) in again.items()}
 
 
-def test_gates_are_vector_instructions(own_pieces: dict[str, str]) -> None:
-    unit = processor.vector_unit()
+def test_gates_are_vector_instructions(own_code: dict[str, str]) -> None:
+    unit = vector_unit()
     if unit not in PACKED:
         pytest.skip(f"no pattern for {unit} on {platform.machine()}")
     soft, hard = PACKED[unit]
     # forward, recomputed in the backward pass, and the backward pass itself
-    assert len(re.findall(soft, own_pieces["run"])) > 40
-    assert len(re.findall(hard, own_pieces["run_hard"])) >= 3
+    assert len(re.findall(soft, own_code["run"])) > 40
+    assert len(re.findall(hard, own_code["run_hard"])) >= 3
 
 
 def apply(function: Callable[..., Any], *vectors: np.ndarray) -> np.ndarray:
@@ -138,9 +149,9 @@ def test_sums_of_four() -> None:
 def test_operations_on_a_gates_sixteen() -> None:
     @njit
     def work(rows: np.ndarray) -> None:
-        x, y = load_kinds(rows, 0), load_kinds(rows, 16)
-        limited = clip(x, splat_kinds(np.float32(-0.5)), splat_kinds(np.float32(0.5)))
-        scaled = divide(subtract(limited, splat_kinds(largest(x))), splat_kinds(total(y)))
+        x, y = load_gate_vector(rows, 0), load_gate_vector(rows, 16)
+        limited = clip(x, splat_gate_vector(np.float32(-0.5)), splat_gate_vector(np.float32(0.5)))
+        scaled = divide(subtract(limited, splat_gate_vector(largest(x))), splat_gate_vector(total(y)))
         store(rows, 32, add(root(y), scaled))
 
     x, y = some(16), RANDOM.random(16, dtype=np.float32)
@@ -151,7 +162,7 @@ def test_operations_on_a_gates_sixteen() -> None:
 @njit
 def exponentials(rows: np.ndarray) -> None:
     for start in range(0, len(rows) // 2, 16):
-        store(rows, len(rows) // 2 + start, exp(load_kinds(rows, start)))
+        store(rows, len(rows) // 2 + start, exp(load_gate_vector(rows, start)))
 
 
 def test_exp_is_right_to_the_last_bits() -> None:

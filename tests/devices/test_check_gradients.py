@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.batch import Batch
-from difflogic.circuit import ArraysByNetwork
-from difflogic.errors import UsageError
+from difflogic.devices import check_gradients, oracles
+from difflogic.devices.check_gradients import DIFFERENCES, FLOAT32, FLOAT64, TOLERANCE, Subject, compare
+from difflogic.engine.job import make_job
+from difflogic.errors import DeviceError, MissingPackagesError, UsageError
+from difflogic.model.circuit import ArraysByNetwork
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train import gradients_check, oracles
-from difflogic.train.gradients_check import DIFFERENCES, FLOAT32, FLOAT64, TOLERANCE, Subject, compare
-from difflogic.train.tasks import make_job
 from tests.train.tiny import tiny_config
 
 LAYERS = [("perceive", 3), ("update", 4)]
@@ -32,7 +31,7 @@ def right(subject: Subject) -> ArraysByNetwork:
     return ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)[1]
 
 
-def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> gradients_check.Oracle:
+def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> check_gradients.Oracle:
     def oracle(subject: Subject) -> ArraysByNetwork:
         gradients = right(subject)
         gradients[network][layer] = gradients[network][layer].copy()
@@ -85,7 +84,7 @@ def test_nobody_is_held_to_more_than_float32_has_to_give(monkeypatch: pytest.Mon
     """A layer that float32 cannot tell is not held to the tolerance; the others are."""
     exact = {"perceive 0": np.array([1.0, 0.5]), "update 0": np.array([2.0, 1.0]), "update 1": np.array([1.0, 0.0])}
     single = exact | {"update 1": np.array([1.0, 1e-3])}
-    judge = gradients_check._Judge(exact, single)
+    judge = check_gradients._Judge(exact, single)
     far = exact | {"update 1": np.array([1.0, 1e-2])}
     farther = exact | {"update 1": np.array([1.0, 2e-2])}
     assert judge.pair("one", "other", exact, far).passed
@@ -95,41 +94,50 @@ def test_nobody_is_held_to_more_than_float32_has_to_give(monkeypatch: pytest.Mon
 
 def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
     """The loss of the subject's work is what training reports for the epoch."""
-    from difflogic.engine import TrainState
+    from difflogic.engine.job import TrainState
 
     config = subject.config
     job = make_job(config, subject.circuit)
-    model = ReferenceEngine().open_model(job, TrainState.initial(job))
+    model = ReferenceEngine().open([job], [TrainState.initial(job)])
     model.train(1)
     loss, _ = ReferenceEngine().loss_and_gradients(subject.circuit, subject.batch)
-    assert model.drain()[0].soft_loss == loss
+    assert model.drain()[0][0].soft_loss == loss
 
 
 def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", None)
-    monkeypatch.setitem(sys.modules, "benchmarks.rivals.jax_training", None)
-    plain = Subject.start(tiny_config())
-    found = oracles.find(plain)
-    assert list(found.found) == ["cpu"]
-    assert "needs the package wgpu" in found.skipped["gpu"]
-    assert "needs the package jax" in found.skipped[oracles.JAX]
-    with pytest.raises(UsageError):
-        oracles.find(plain, ("abacus",))
+    for module in ("difflogic.gpu.engine", "jax", "torch"):
+        monkeypatch.setitem(sys.modules, module, None)
+    found = oracles.find(Subject.start(tiny_config()))
+    assert list(found.found) == list(found.described) == ["cpu"]
+    for name, words in (("gpu", "needs the package wgpu"), ("jax", "needs jax"), ("torch", "needs torch")):
+        assert words in found.skipped[name]
 
 
-def test_the_rival_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    training, plain = ModuleType("benchmarks.rivals.jax_training"), ModuleType("benchmarks.rivals.jax_plain")
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("gpu", DeviceError), ("jax", MissingPackagesError), ("torch", MissingPackagesError), ("abacus", UsageError)],
+)
+def test_what_was_named_is_asked_or_an_error(
+    name: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("difflogic.gpu.engine", "jax", "torch"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(error):
+        oracles.find(Subject.start(tiny_config()), (name,))
 
-    def gradients(module: ModuleType, circuit: Any, batch: Batch) -> tuple[float, ArraysByNetwork]:
-        assert module is plain
-        return ReferenceEngine().loss_and_gradients(circuit, batch)
 
-    training.gradients = gradients  # type: ignore[attr-defined]
-    for name, module in (("benchmarks", None), ("benchmarks.rivals", None)):
-        monkeypatch.setitem(sys.modules, name, module or ModuleType(name))
-    for module in (training, plain):
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    found = oracles.find(Subject.start(tiny_config()), ())
-    pairs = compare(Subject.start(tiny_config()), found.found, samples=0)
-    assert [pair.other for pair in pairs] == [FLOAT32, oracles.JAX, oracles.JAX]
+@pytest.mark.parametrize("name", oracles.AUTODIFF)
+def test_a_model_that_differentiates_itself_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a stand-in where it is not installed: `tests/bench/test_rivals.py` tests the model itself."""
+    model: Any = ModuleType(f"difflogic.autodiff.{name}_model")
+    model.gradients = ReferenceEngine().loss_and_gradients
+    monkeypatch.setitem(sys.modules, model.__name__, model)
+    monkeypatch.setattr(oracles, "version", lambda _: "1.2")
+    subject = Subject.start(tiny_config())
+    found = oracles.find(subject, (name,))
+    assert found.described == {name: f"{name} 1.2, by automatic differentiation"}
+    pairs = compare(subject, found.found, samples=0)
+    assert [pair.other for pair in pairs] == [FLOAT32, name, name]
     assert dataclasses.replace(pairs[-1], layer="").error == 0
+    with pytest.raises(UsageError, match="neither damage nor a loss before the last step"):
+        oracles.find(Subject.start(tiny_config().with_(task={"loss_steps": (2, 3)})), (name,))

@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from difflogic.config import Config
-from difflogic.engine import EngineInfo
+from difflogic.config.choices import Policy
+from difflogic.config.schema import Config
+from difflogic.devices import choose, trust
+from difflogic.devices import placement_memory as memory
+from difflogic.devices.choose import place_run
+from difflogic.devices.open import open_engine
+from difflogic.devices.race import Contest, Decision, Heat
+from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 from difflogic.gpu import adapter as adapters
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train import placement_memory as memory
-from difflogic.train import policy, trust
-from difflogic.train.contest import Contest, Decision, Heat
-from difflogic.train.placement import open_engine
-from difflogic.train.policy import place_run
 from tests.train.tiny import tiny_config
 
 HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
@@ -40,7 +41,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo]:
 
     class GpuEngine:
         @staticmethod
-        def open(selector: str | None, require_hardware: bool = False) -> ReferenceEngine:
+        def on(selector: str | None, require_hardware: bool = False) -> ReferenceEngine:
             for info in found:
                 if (selector is None or selector in info.adapter) and not (require_hardware and info.software):
                     engine = ReferenceEngine()
@@ -71,7 +72,7 @@ def test_a_gpu_and_a_processor_are_measured(gpu: list[EngineInfo], config: Confi
     assert isinstance(contest, Contest)
     assert contest.info is HARDWARE
     assert contest.challenger.open().info.engine == "cpu"
-    assert contest.challenger.opening_seconds() in (policy.COMPILED_SECONDS, policy.COMPILING_SECONDS)
+    assert contest.challenger.opening_seconds() in (choose.COMPILED_SECONDS, choose.COMPILING_SECONDS)
     assert placement.reason == (
         "auto found the hardware GPU Quick 9000, and measures the first epochs on it and on the CPU engine"
     )
@@ -161,9 +162,7 @@ def test_required_hardware_is_not_measured_against_the_processor(gpu: list[Engin
 
 
 @pytest.mark.parametrize("how", ["auto", "gpu", "sticky"])
-def test_a_software_adapter_is_no_rival_of_the_processor(
-    how: policy.Policy, gpu: list[EngineInfo], config: Config
-) -> None:
+def test_a_software_adapter_is_no_rival_of_the_processor(how: Policy, gpu: list[EngineInfo], config: Config) -> None:
     gpu[:] = [replace(HARDWARE, adapter_type="CPU", software=True)]
     assert place_run(config, 1, how).engine.info.engine == "cpu"
 
@@ -173,7 +172,7 @@ def test_where_numba_is_missing_the_gpu_stays(
 ) -> None:
     memory.keep_measured(HARDWARE, config, 1, measured(CPU))
     monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
-    monkeypatch.setitem(sys.modules, "difflogic.cpu.compiled", None)
+    monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)
     contest = place_run(config, 1).engine
     assert isinstance(contest, Contest)
     assert contest.challenger.opening_seconds() == 0

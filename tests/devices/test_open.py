@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from difflogic.engine import EngineInfo
+from difflogic.devices import open as placements
+from difflogic.devices.open import open_engine, place, place_again, place_hard
+from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, LimitError, NoAdapterError, UsageError
-from difflogic.train.placement import open_engine, place, place_again
 
 HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
 SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "25.0", software=True)
@@ -28,7 +29,7 @@ def adapters(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo | Exception]:
 
     class GpuEngine:
         @staticmethod
-        def open(selector: str | None, require_hardware: bool = False) -> FakeGpu:
+        def on(selector: str | None, require_hardware: bool = False) -> FakeGpu:
             for info in found:
                 if isinstance(info, Exception):
                     raise info
@@ -123,3 +124,17 @@ def test_a_resumed_run_stays_where_it_was(adapters: list[Any]) -> None:
     placement = place_again(gone)
     assert placement.engine.info is SOFTWARE
     assert placement.reason == "the run was on Sold 1000, which is not here now"
+
+
+def test_a_circuit_is_tested_where_it_is_exact_and_fast(adapters: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    adapters.extend([SOFTWARE, HARDWARE])
+    opening = sys.modules["difflogic.gpu.engine"].GpuEngine.on
+    monkeypatch.setattr(placements, "_open_gpu", lambda which, hardware, trusted: opening(which, hardware))
+    assert place_hard(HARDWARE).engine.info is HARDWARE
+    assert place_hard(None).engine.info is HARDWARE
+    gone = EngineInfo("gpu", "Sold 1000")
+    for earlier in (SOFTWARE, gone, open_engine("cpu").info, open_engine("reference").info):
+        assert place_hard(earlier).engine.info.engine == "cpu"
+    monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
+    assert place_hard(open_engine("reference").info).engine.info.engine == "reference"
+    assert place_hard(SOFTWARE).engine.info is SOFTWARE

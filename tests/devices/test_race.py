@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from difflogic.engine import Engine, EngineInfo, Job, TrainState
+from difflogic.devices import race as contests
+from difflogic.devices.open import open_engine, place_again
+from difflogic.devices.race import Challenger, Contest, Decision
+from difflogic.engine.api import Engine, EngineInfo
+from difflogic.engine.job import Job, TrainState
+from difflogic.engine.population import SequentialModels
 from difflogic.errors import DeviceError, LimitError
-from difflogic.train import contest as contests
-from difflogic.train.contest import Challenger, Contest, Decision
-from difflogic.train.loop import Run, Trainer
 from difflogic.train.observer import Observer
-from difflogic.train.placement import open_engine, place_again
-from difflogic.train.population import open_models
+from difflogic.train.trainer import Run, Trainer
 from tests.train.scripted import Scripted
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -42,9 +43,10 @@ class Paced:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.engine, name)
 
-    def open_population(self, jobs: Sequence[Job], states: Sequence[TrainState]) -> Any:
+    def open(self, jobs: Sequence[Job], states: Sequence[TrainState], *limits: int | None) -> Any:
         self.opened += 1
-        epoch, model = states[0].epoch, open_models(self.engine, jobs, states)
+        self.limits = limits
+        epoch, model = states[0].epoch, SequentialModels([self.engine.open(jobs, states)])
         train = model.train
         delay = self.warm_up
 
@@ -187,17 +189,17 @@ def test_what_is_not_worth_it_is_not_tried(epochs: int, opening: float) -> None:
     assert [decision.reason for decision in decisions] == [reason]
 
 
-@pytest.mark.parametrize("refuses", ["open", "open_population"])
+@pytest.mark.parametrize("refuses", ["to be placed", "to hold the run"])
 def test_a_challenger_that_refuses(refuses: str, monkeypatch: pytest.MonkeyPatch) -> None:
     contest, gpu, cpu, decisions = paced_pair(1.0, 0.1)
 
     def refuse(*given: object) -> Engine:
-        raise LimitError("Too small.") if refuses == "open_population" else DeviceError("Too small.")
+        raise LimitError("Too small.") if refuses == "to hold the run" else DeviceError("Too small.")
 
-    if refuses == "open":
+    if refuses == "to be placed":
         contest.challenger = replace(contest.challenger, open=refuse)
     else:
-        monkeypatch.setattr(cpu, "open_population", refuse)
+        monkeypatch.setattr(cpu, "open", refuse)
     run = run_of(contest, **LONG)
     assert gpu.epochs == list(range(1, 101))
     assert run.engine.engine == "gpu"
@@ -208,7 +210,7 @@ def test_the_stateless_calls_are_the_chosen_ones(monkeypatch: pytest.MonkeyPatch
     contest, gpu, cpu, _ = paced_pair(1.0, 0.1)
     called = []
     for engine in (gpu, cpu):
-        for name in ("rollout", "loss_and_gradients", "train_step", "open_model"):
+        for name in ("rollout", "loss_and_gradients", "train_step"):
             monkeypatch.setattr(engine, name, lambda *_, call=(engine, name): called.append(call), raising=False)
     given: Any = None
     for engine in (gpu, cpu):
@@ -217,18 +219,14 @@ def test_the_stateless_calls_are_the_chosen_ones(monkeypatch: pytest.MonkeyPatch
         contest.rollout(given, given, 1)
         contest.loss_and_gradients(given, given)
         contest.train_step(given, given, given)
-        contest.open_model(given, given)
-        assert [name for _, name in called] == ["rollout", "loss_and_gradients", "train_step", "open_model"]
+        assert [name for _, name in called] == ["rollout", "loss_and_gradients", "train_step"]
         assert all(asked is engine for asked, _ in called)
 
 
-def test_memory_is_limited_where_it_is_planned() -> None:
-    contest, gpu, *_ = paced_pair(1.0, 1.0)
-    contest.limit_memory(7)
-    limits: list[int] = []
-    gpu.limit_memory = limits.append
-    contest.limit_memory(7)
-    assert limits == [7]
+def test_the_limit_is_that_of_the_first_engines_memory() -> None:
+    contest, gpu, cpu, _ = paced_pair(1.0, 0.1)
+    Trainer(tiny_config(**LONG), contest, max_memory=7).run()
+    assert (gpu.limits, cpu.limits) == ((7,), (None,))
 
 
 def test_a_heat_takes_the_median_after_the_warm_up() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflogic.devices import selftest
 from difflogic.gpu import probes
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.workspace import Workspace
-from difflogic.train import selftest
 
 
 def outcome(name: str) -> selftest.Check:

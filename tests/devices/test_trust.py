@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from difflogic.cli.main import main
+from difflogic.devices import selftest, trust
+from difflogic.devices.open import place, place_again
+from difflogic.devices.selftest import Check
 from difflogic.errors import DeviceError
 from difflogic.gpu import adapter as adapters
 from difflogic.gpu.adapter import Adapter, select_adapter
-from difflogic.train import selftest, trust
-from difflogic.train.placement import place, place_again
-from difflogic.train.selftest import Check
 
-GOOD = [Check("device", True, "opens"), Check("long loops", False, "cut short", fatal=False)]
+GOOD = [Check("device", True, "opens"), Check("long loops", True, "carried out in full")]
 BAD = [Check("device", True, "opens"), Check("gradients", False, "gradients differ by 0.1 of the layer's largest")]
 REFUSAL = r"failed the self-test and is not trained on, gradients: gradients differ by 0.1.*difflogic doctor"
 

@@ -12,28 +12,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic.circuit import Circuit
 from difflogic.cli.main import main
-from difflogic.config import Config, ModelConfig, NetworkConfig
-from difflogic.engine import TrainState
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.devices import trust, tune, variants
+from difflogic.devices.selftest import example
+from difflogic.devices.tune import Progress, Screen, Tuner
+from difflogic.engine.job import TrainState, make_job
+from difflogic.engine.population import SequentialModels, configs
 from difflogic.errors import DeviceError
-from difflogic.gpu import measured, tuned
+from difflogic.gpu import tuning_cache
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.groups import GpuGroups
-from difflogic.gpu.plan import Schedule
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.workspace import Workspace
-from difflogic.train import trust, tuning, variants
-from difflogic.train.population import configs
-from difflogic.train.selftest import example
-from difflogic.train.tasks import make_job
-from difflogic.train.tuning import Progress, Screen, Tuner
+from difflogic.model.circuit import Circuit
 from tests.random_circuits import random_circuit
 from tests.train.tiny import tiny_config
 
-Speed = Callable[[Schedule, str], float]
+Speed = Callable[[LaunchConfig, str], float]
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +43,10 @@ def device() -> Device:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(tuning, "example", lambda: (without_trees(), *example()[1:]))
+    monkeypatch.setattr(tune, "example", lambda: (without_trees(), *example()[1:]))
     monkeypatch.setattr(variants, "LANES", (2, 8))
     monkeypatch.setattr(variants, "WORKGROUP_SIZES", (8, 16, 32))
-    return tuned.TUNING.path
+    return tuning_cache.TUNING.path
 
 
 def without_trees() -> Circuit:
@@ -67,35 +66,37 @@ def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed
     """A tuner whose clock says what a schedule's kernels should take."""
 
     def timed(self: Tuner, work: Workspace, dispatches: list[Dispatch]) -> float:
-        return sum(speed(work.plan.schedule, dispatch.kernel) for dispatch in dispatches)
+        return sum(speed(work.plan.launch, dispatch.kernel) for dispatch in dispatches)
 
     monkeypatch.setattr(Tuner, "_time", timed)
     return Tuner(device, config, Screen(), population)
 
 
-def favours(best: Schedule, gain: float) -> Speed:
+def favours(best: LaunchConfig, gain: float) -> Speed:
     """Each fused kernel is faster by `gain` under the best lanes and its best workgroup size there."""
 
-    def speed(schedule: Schedule, kernel: str) -> float:
-        right = schedule.lanes == best.lanes and schedule.wg_of(kernel) == best.wg_of(kernel)
+    def speed(launch: LaunchConfig, kernel: str) -> float:
+        right = launch.chunks_per_workgroup == best.chunks_per_workgroup and launch.workgroup_size_of(
+            kernel
+        ) == best.workgroup_size_of(kernel)
         return 1.0 / gain if right else 1.0
 
     return speed
 
 
-BEST = Schedule(16, 2, forward_wg=8, hard_wg=32)
+BEST = LaunchConfig(16, 2, forward_workgroup_size=8, hard_workgroup_size=32)
 
 
 def test_the_best_of_each_kernel_is_kept(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
     assert outcome.stored is not None
-    assert outcome.stored.schedule == BEST
+    assert outcome.stored.launch == BEST
     assert outcome.measured == 3 + 3
 
 
 def test_a_second_run_measures_nothing(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     first = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
-    again = tuner(device, config, monkeypatch, favours(Schedule(8, 8), 9)).run()
+    again = tuner(device, config, monkeypatch, favours(LaunchConfig(8, 8), 9)).run()
     assert again == dataclasses.replace(first, measured=0)
 
 
@@ -105,7 +106,7 @@ def test_only_a_clear_win_is_kept(
 ) -> None:
     outcome = tuner(device, config, monkeypatch, favours(BEST, gain)).run()
     assert outcome.stored is not None
-    assert outcome.stored.schedule == (BEST if kept else outcome.default)
+    assert outcome.stored.launch == (BEST if kept else outcome.default)
 
 
 def test_training_uses_what_was_stored_and_its_numbers_stay(
@@ -116,13 +117,13 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(
     engine = GpuEngine(device)
     after = []
     for _ in range(2):
-        model = engine.open_model(one.jobs[0], state)
+        model = engine.open([one.jobs[0]], [state])
         model.train(3)
-        after.append((model.info.variant, model.to_cpu()))
+        after.append((model.info.variant, model.states()[0]))
         model.close()
         one.run()
     (before, plain), (variant, tuned_state) = after
-    assert variant == dataclasses.asdict(BEST) != before
+    assert variant == BEST.written() != before
     assert tuned_state.logits.tobytes() == plain.logits.tobytes()
 
 
@@ -138,13 +139,13 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
     engine, after = GpuEngine(device), []
     for population in (1, 2 * groups):
         tuner(device, config, monkeypatch, favours(BEST, 2), population).run()
-        model = engine.open_population(jobs, states)
-        assert isinstance(model, GpuGroups) == (groups > 1)
+        model = engine.open(jobs, states)
+        assert isinstance(model, SequentialModels) == (groups > 1)
         model.train(2)
-        after.append((model.info.variant, [state.logits.tobytes() for state in model.to_cpu_all()]))
+        after.append((model.info.variant, [state.logits.tobytes() for state in model.states()]))
         model.close()
     (alone, plain), (variant, tuned_logits) = after
-    assert variant == dataclasses.asdict(BEST) != alone  # what was tuned for one model is not used for several
+    assert variant == BEST.written() != alone  # what was tuned for one model is not used for several
     assert tuned_logits == plain
 
 
@@ -152,7 +153,7 @@ def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypa
     most = Tuner(device, config, Screen(), population=2).plan.buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
     one = Tuner(device, config, Screen(), population=3)
-    assert tuning.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
+    assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
 def test_a_memory_limit_goes_before_what_was_tuned(
@@ -160,10 +161,9 @@ def test_a_memory_limit_goes_before_what_was_tuned(
 ) -> None:
     one = tuner(device, config, monkeypatch, favours(BEST, 2))
     one.run()
-    least = dataclasses.replace(one.plan, schedule=one.plan.schedule.with_memory(False)).total_bytes()
-    monkeypatch.setattr(device, "max_memory", least)
-    model = GpuEngine(device).open_model(one.jobs[0], TrainState.initial(one.jobs[0]))
-    assert model.info.variant == dataclasses.asdict(one.plan.schedule.with_memory(False))
+    least = dataclasses.replace(one.plan, launch=one.plan.launch.with_memory(False)).total_bytes()
+    model = GpuEngine(device).open([one.jobs[0]], [TrainState.initial(one.jobs[0])], least)
+    assert model.info.variant == one.plan.launch.with_memory(False).written()
     model.close()
 
 
@@ -181,7 +181,7 @@ def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = tuner(device, config, monkeypatch, favours(BEST, 2))
-    monkeypatch.setattr(tuning, "GRADIENT_TOLERANCE", -1.0)
+    monkeypatch.setattr(tune, "GRADIENT_TOLERANCE", -1.0)
     with pytest.raises(DeviceError, match="does not agree with the reference: nothing was tuned"):
         one.run()
 
@@ -202,12 +202,12 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
     cache.parent.mkdir(parents=True)
     cache.write_text(content)
     plan = Tuner(device, config, Screen()).plan
-    assert tuned.lookup(device.adapter, device.limits, plan) is None
+    assert tuning_cache.lookup(device.adapter, device.limits, plan) is None
     assert f"difflogic: The file {cache} cannot be used" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    "schedule",
+    "launch",
     [
         {"wg": 9},
         {"wg": 9, "lanes": 2},
@@ -219,12 +219,12 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
     ],
 )
 def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
-    schedule: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
+    launch: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = Tuner(device, config, Screen()).plan
-    entry = {"adapter": device.adapter.name, "schedule": schedule, "default_ms": 1, "tuned_ms": 1}
-    tuned.TUNING.write(tuned.key_of(device.adapter, plan), entry)
-    assert tuned.lookup(device.adapter, device.limits, plan) is None
+    entry = {"adapter": device.adapter.name, "schedule": launch, "default_ms": 1, "tuned_ms": 1}
+    tuning_cache.TUNING.write(tuning_cache.key_of(device.adapter, plan), entry)
+    assert tuning_cache.lookup(device.adapter, device.limits, plan) is None
     assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
 
@@ -238,16 +238,18 @@ def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: C
         (adapter, dataclasses.replace(plan, probes=99)),
         (adapter, Tuner(device, config, Screen(), population=2).plan),
     ]
-    keys = {tuned.key_of(*other) for other in [(adapter, plan), *others]}
+    keys = {tuning_cache.key_of(*other) for other in [(adapter, plan), *others]}
     assert len(keys) == 6
 
 
 def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
-    from difflogic import presets
+    from difflogic.config import presets
 
     monkeypatch.setattr(presets, "checkerboard", lambda small: config)
     monkeypatch.setattr(trust, "require", lambda adapter: None)
-    monkeypatch.setattr(Tuner, "_time", lambda self, work, _: 0.5 if work.plan.schedule.lanes == 2 else 1.0)
+    monkeypatch.setattr(
+        Tuner, "_time", lambda self, work, _: 0.5 if work.plan.launch.chunks_per_workgroup == 2 else 1.0
+    )
     assert main(["tune", "--dry-run"]) == 0
     assert "would measure lanes  2: workgroups of 8, 16, 32" in capsys.readouterr().out
     assert main(["tune"]) == 0
@@ -268,20 +270,20 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
 def test_a_sweep_that_is_cut_off_goes_on_where_it_was(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopping(schedule: Schedule, kernel: str) -> float:
-        if len(measured.Measured(device.adapter, stopped.plan)) == 4:
+    def stopping(launch: LaunchConfig, kernel: str) -> float:
+        if len(tuning_cache.Measured(device.adapter, stopped.plan)) == 4:
             raise KeyboardInterrupt
-        return favours(BEST, 2)(schedule, kernel)
+        return favours(BEST, 2)(launch, kernel)
 
     stopped = tuner(device, config, monkeypatch, stopping)
     with pytest.raises(KeyboardInterrupt):
         stopped.run()
-    assert tuned.lookup(device.adapter, device.limits, stopped.plan) is None
-    timed: set[Schedule] = set()
+    assert tuning_cache.lookup(device.adapter, device.limits, stopped.plan) is None
+    timed: set[LaunchConfig] = set()
 
-    def watched(schedule: Schedule, kernel: str) -> float:
-        timed.add(schedule)
-        return favours(BEST, 2)(schedule, kernel)
+    def watched(launch: LaunchConfig, kernel: str) -> float:
+        timed.add(launch)
+        return favours(BEST, 2)(launch, kernel)
 
     again = tuner(device, config, monkeypatch, watched)
     before = set(again.measured)
@@ -290,17 +292,17 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(
     assert len(timed) == (6 - 4) + 2  # the others, then the default and the best in turns
     assert outcome.measured == 6
     assert outcome.stored is not None
-    assert outcome.stored.schedule == BEST
-    assert measured.MEASURED.read() == {}
+    assert outcome.stored.launch == BEST
+    assert tuning_cache.MEASURED.read() == {}
 
 
 def test_a_wrong_variant_forgets_the_others(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     one = tuner(device, config, monkeypatch, favours(BEST, 2))
-    one.measured.add(Schedule(8, 2), dict.fromkeys(tuning.FUSED, 1.0))
+    one.measured.add(LaunchConfig(8, 2), dict.fromkeys(tune.FUSED, 1.0))
     one._expected = [b"other"]
     with pytest.raises(DeviceError):
         one.run()
-    assert measured.MEASURED.read() == {}
+    assert tuning_cache.MEASURED.read() == {}
 
 
 @pytest.mark.parametrize(
@@ -310,14 +312,16 @@ def test_a_wrong_variant_forgets_the_others(device: Device, config: Config, monk
         [{}],
         [{"schedule": {"wg": 9, "lanes": 2}, "seconds": {}}],
         [{"schedule": {"wg": 8, "lanes": 2}, "seconds": {"gate_forward": 1.0}}],
-        [{"schedule": {"wg": 8, "lanes": 2}, "seconds": dict.fromkeys(tuning.FUSED, float("nan"))}],
+        [{"schedule": {"wg": 8, "lanes": 2}, "seconds": dict.fromkeys(tune.FUSED, float("nan"))}],
     ],
 )
 def test_measurements_that_are_none_are_ignored_with_a_sentence(
     variants: object, device: Device, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = Tuner(device, config, Screen()).plan
-    measured.MEASURED.write(tuned.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants})
+    tuning_cache.MEASURED.write(
+        tuning_cache.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants}
+    )
     assert len(Tuner(device, config, Screen()).measured) == 0
     assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
@@ -327,18 +331,22 @@ def test_what_is_known_to_be_slower_is_not_measured(
 ) -> None:
     monkeypatch.setattr(variants, "LANES", (1, 2, 4, 8))
     seen: list[Progress] = []
-    calls: list[Schedule] = []
+    calls: list[LaunchConfig] = []
 
-    def speed(schedule: Schedule, kernel: str) -> float:
-        calls.append(schedule)
-        return float(schedule.wg * schedule.lanes)
+    def speed(launch: LaunchConfig, kernel: str) -> float:
+        calls.append(launch)
+        return float(launch.workgroup_size * launch.chunks_per_workgroup)
 
     one = tuner(device, config, monkeypatch, speed)
     one.screen.measured = lambda text, progress: seen.append(progress)  # type: ignore[method-assign]
     one.screen.began = seen.append  # type: ignore[method-assign]
     assert [[len(sweep) for sweep in family] for family in one.families] == [[1], [3, 3, 3, 2]]
     one.run()
-    swept = list(dict.fromkeys((each.lanes, each.wg) for each in calls if each.forward_wg == 0))
+    swept = list(
+        dict.fromkeys(
+            (each.chunks_per_workgroup, each.workgroup_size) for each in calls if each.forward_workgroup_size == 0
+        )
+    )
     assert swept == [
         (8, 8),
         (1, 8),
@@ -346,7 +354,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
         (2, 8),
         (2, 16),
     ]  # of each lanes one size too many, and lanes 4 not at all
-    rounds = [calls.count(Schedule(wg, 1)) for wg in (8, 16)]
+    rounds = [calls.count(LaunchConfig(wg, 1)) for wg in (8, 16)]
     steps = config.task.steps
     assert rounds == [3 * (1 + 4 * steps), 3 * (1 + steps)]  # one round for what is clearly slower
     assert [(each.done, each.total) for each in seen] == [(0, 12), (1, 12), (2, 12), (3, 12), (4, 11), (5, 11)]
@@ -360,11 +368,11 @@ def test_lanes_that_would_be_empty_are_no_variants(
     plan = Tuner(device, config, Screen()).plan
     chunks = -(-config.train.batch * config.task.height * config.task.width // 16)
     assert 4 < chunks <= 8
-    lanes = {sweep[0].lanes for family in variants.families(device, plan, 1) for sweep in family}
+    lanes = {sweep[0].chunks_per_workgroup for family in variants.families(device, plan, 1) for sweep in family}
     assert lanes == {1, 4, 8}
-    wide = dataclasses.replace(plan, schedule=Schedule(16, 16))
+    wide = dataclasses.replace(plan, launch=LaunchConfig(16, 16))
     measured_wide = [each for family in variants.families(device, wide, 1) for sweep in family for each in sweep]
-    assert [each for each in measured_wide if each.lanes == 16] == [Schedule(16, 16)]
+    assert [each for each in measured_wide if each.chunks_per_workgroup == 16] == [LaunchConfig(16, 16)]
 
 
 @pytest.mark.parametrize(("kind", "limit", "sizes"), [
@@ -381,32 +389,32 @@ def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
     other.adapter = dataclasses.replace(device.adapter, type=kind)
     other.limits = device.limits | {"max-compute-invocations-per-workgroup": limit}
     families = variants.families(other, plan, 1)
-    assert {schedule.wg for family in families for sweep in family for schedule in sweep} == sizes
+    assert {launch.workgroup_size for family in families for sweep in family for launch in sweep} == sizes
 
 
 def test_what_needs_more_memory_than_training_takes_is_no_variant(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Tuner(device, config, Screen())
-    narrow = dataclasses.replace(one.plan, schedule=Schedule(8, 2))
+    narrow = dataclasses.replace(one.plan, launch=LaunchConfig(8, 2))
     assert narrow.total_bytes() < one.plan.total_bytes()
-    monkeypatch.setattr(device, "max_memory", narrow.total_bytes())
+    narrow = dataclasses.replace(narrow, keep_bytes=narrow.total_bytes())
     families = variants.families(device, narrow, 1)
-    assert {sweep[0].lanes for family in families for sweep in family} == {2}
+    assert {sweep[0].chunks_per_workgroup for family in families for sweep in family} == {2}
 
 
 def test_the_default_is_not_measured_against_itself() -> None:
-    default = Schedule(8, 8)
-    assert Schedule(8, 8, forward_wg=8, hard_wg=8).runs_as(default)
-    assert not Schedule(8, 8, forward_wg=16).runs_as(default)
-    assert not Schedule(8, 4).runs_as(default)
-    assert not Schedule(8, 8, keep=False).runs_as(default)
+    default = LaunchConfig(8, 8)
+    assert LaunchConfig(8, 8, forward_workgroup_size=8, hard_workgroup_size=8).runs_as(default)
+    assert not LaunchConfig(8, 8, forward_workgroup_size=16).runs_as(default)
+    assert not LaunchConfig(8, 4).runs_as(default)
+    assert not LaunchConfig(8, 8, store_activations=False).runs_as(default)
 
 
 def test_command_that_is_stopped(
     monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from difflogic import presets
+    from difflogic.config import presets
 
     def time(self: Tuner, work: Workspace, _: list[Dispatch]) -> float:
         if len(self.measured) == 2:
@@ -422,6 +430,6 @@ def test_command_that_is_stopped(
     monkeypatch.setattr(Tuner, "_time", lambda self, work, _: 1.0)
     assert main(["tune"]) == 0
     assert "At most 6 variants, 2 of them measured before" in capsys.readouterr().out
-    measured.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
+    tuning_cache.MEASURED.write("another", {"adapter": select_adapter().name, "variants": []})
     assert main(["tune", "--reset"]) == 0
     assert ", and 1 sweep(s) that were cut off." in capsys.readouterr().out

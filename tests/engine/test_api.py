@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from difflogic import prng
-from difflogic.engine import Evaluation, OptimizerState, TrainState
+from difflogic.core import prng
+from difflogic.engine.api import Evaluation
+from difflogic.engine.job import OptimizerState, TrainState
+from difflogic.errors import DataError
 from tests.random_circuits import random_circuit
 from tests.tasks import task_job
 
@@ -52,3 +56,25 @@ def test_fresh_moments_are_zero_and_separate() -> None:
     assert not fresh.mu.any()
     assert not fresh.nu.any()
     assert fresh.step == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "words"),
+    [
+        ("damage", "probe_damage", "needs probe_damage"),
+        ("damage", "target", "needs rule"),
+        ("boards and a rule, torus", "rule", "needs rule"),
+    ],
+)
+def test_a_job_is_whole(name: str, without: str, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        replace(task_job(name), **{without: None})
+
+
+def test_a_job_has_nothing_that_its_configuration_does_not_know() -> None:
+    job = task_job("damage")
+    masks = np.ones((job.config.task.steps, 1, 1, 1), dtype=np.float32)
+    with pytest.raises(DataError, match="has no probe_masks"):
+        replace(job, probe_masks=masks)
+    with pytest.raises(DataError, match="follow from the starts"):
+        _ = task_job("boards and a rule, torus").fixed_target

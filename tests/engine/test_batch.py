@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.batch import Batch, check_course, check_grids, check_target
-from difflogic.damage import Damage
+from difflogic.engine.batch import Batch, check_course, check_grids, check_target
+from difflogic.engine.events import Damage
 from difflogic.errors import DataError
 from tests.random_circuits import random_circuit
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic import prng
-from difflogic.damage import STREAM, Damage, draw_corners
+from difflogic.core import prng
+from difflogic.engine.events import DAMAGE_STREAM, Damage, draw_corners
 
 
 def test_corners_are_these_and_no_others() -> None:
@@ -17,7 +17,7 @@ def test_corners_are_these_and_no_others() -> None:
 @pytest.mark.parametrize(("height", "width"), [(3, 3), (14, 65535)])
 def test_a_corner_is_a_words_share_of_the_side(height: int, width: int) -> None:
     key = prng.key_from_seed(5)
-    words = [int(word) for word in prng.random_bits(prng.fold_in(key, STREAM), 300)]
+    words = [int(word) for word in prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 300)]
     expected = [word * side // 2**32 for word, side in zip(words, [height, width] * 150, strict=True)]
     corners = draw_corners(key, 3, 50, height, width)
     assert corners.shape == (3, 50, 2)

@@ -7,10 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from difflogic import presets, prng
-from difflogic.config import HARDENING_EPOCHS, TrainConfig
+from difflogic.config import presets
+from difflogic.config.train import HARDENING_EPOCHS, TrainConfig
+from difflogic.core import prng
+from difflogic.engine.events import UNITS, Hardening
 from difflogic.errors import ConfigError
-from difflogic.hardening import UNITS, Hardening
 
 GROWING = Hardening(first=10, length=100, peak=UNITS // 2)
 

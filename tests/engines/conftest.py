@@ -1,14 +1,40 @@
-"""The same tests for every engine that stands beside the reference."""
+"""The same tests for every engine. One that is missing is an error, never skipped."""
 
 from __future__ import annotations
 
 import pytest
 
-from difflogic.engine import Engine
-from difflogic.train.placement import open_engine
+from difflogic.cpu.engine import CpuEngine
+from difflogic.engine.api import Engine
+from difflogic.gpu.engine import GpuEngine
+from difflogic.reference.engine import ReferenceEngine
+from tests.gpu.conftest import POISONED_GROUPS, adapter, device, poison
+
+__all__ = ["adapter", "device", "poison"]
 
 
 @pytest.fixture(scope="session", params=["cpu", "gpu"])
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """One that is missing is an error, never skipped."""
-    return open_engine(request.param)
+    """An engine that is compared with the reference."""
+    return _opened(request)
+
+
+@pytest.fixture(scope="session", params=["cpu", "gpu", "reference"])
+def any_engine(request: pytest.FixtureRequest) -> Engine:
+    """An engine, the reference among them."""
+    return _opened(request)
+
+
+def _opened(request: pytest.FixtureRequest) -> Engine:
+    """Three threads on any machine: more than there are cores must do no harm."""
+    if request.param == "gpu":
+        return GpuEngine(request.getfixturevalue("device"))
+    return CpuEngine(threads=3) if request.param == "cpu" else ReferenceEngine()
+
+
+@pytest.fixture(autouse=True)
+def poisoned_workgroup_memory(request: pytest.FixtureRequest) -> None:
+    """What a kernel reads of workgroup memory before it writes there is seen."""
+    used = [request.getfixturevalue(name) for name in ("engine", "any_engine") if name in request.fixturenames]
+    if any(isinstance(each, GpuEngine) for each in used):
+        request.getfixturevalue("poison").run(POISONED_GROUPS)

@@ -1,4 +1,4 @@
-"""The GPU engine against the reference on circuits that no one designed, and against exact derivatives."""
+"""Every engine against the reference on circuits that no one designed, and against exact derivatives."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.config import ModelConfig, NetworkConfig
-from difflogic.engine import Engine
-from difflogic.gpu.engine import GpuEngine
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.engine.api import Engine
+from difflogic.engine.batch import Batch
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
@@ -63,6 +62,14 @@ CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "deep": (deep(24), (2, 5, 5), 2, 2, False),
     "single layers": (drawn(8, channels=2, kernels=2, perceive=(1,), hidden=()), (2, 3, 4), 3, 2, False),
     "wide": (drawn(9, channels=4, kernels=4, perceive=(9, 6), hidden=(90,)), (2, 3, 5), 2, 4, True),
+    # around the CPU engine's tiles of 32 cells, blocks of tiles and words of 64 samples
+    "one tile exactly": (drawn(21, channels=1), (2, 4, 4), 3, 1, False),
+    "one cell more": (drawn(22, channels=2), (1, 3, 11), 3, 1, True),
+    "narrower than a tile, periodic": (drawn(23, channels=2, periodic=True), (3, 20, 3), 3, 1, True),
+    "wider than a tile": (drawn(24, channels=1), (2, 3, 70), 2, 1, False),
+    "wider than a tile, periodic": (drawn(25, channels=1, periodic=True), (2, 3, 70), 2, 1, False),
+    "more tiles than blocks, shared unevenly": (drawn(27, channels=1, kernels=1), (3, 27, 27), 2, 1, True),
+    "more than 64 samples": (drawn(26, channels=1, kernels=1), (130, 3, 3), 2, 1, False),
 }
 
 
@@ -104,11 +111,11 @@ def assert_gradients_agree(engine: Engine, circuit: Circuit, given: dict[str, An
             assert error <= tolerances.GRADIENT_SHARE * np.abs(right).max() + 10 * usual, f"{network} {layer}"
 
 
-def test_engines_agree(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) -> None:
+def test_engines_agree(engine: Engine, case: tuple[Circuit, dict[str, Any]]) -> None:
     assert_engines_agree(engine, *case)
 
 
-def test_a_step_agrees(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) -> None:
+def test_a_step_agrees(engine: Engine, case: tuple[Circuit, dict[str, Any]]) -> None:
     circuit, given = case
     (ours, state, metrics), (theirs, expected, _) = (
         each.train_step(circuit, None, Batch(**given), lr=0.1) for each in (engine, REFERENCE)
@@ -119,7 +126,7 @@ def test_a_step_agrees(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) 
     assert np.abs(state.nu - expected.nu).max() <= 2 * tolerances.GRADIENT_SHARE * np.abs(expected.nu).max()
 
 
-@settings(max_examples=15)
+@settings(max_examples=60)
 @given(
     circuits(),
     st.tuples(st.integers(1, 3), st.integers(3, 6), st.integers(3, 6)),
@@ -128,13 +135,26 @@ def test_a_step_agrees(engine: GpuEngine, case: tuple[Circuit, dict[str, Any]]) 
     st.integers(0, 2**32 - 1),
 )
 def test_any_circuit_agrees(
-    engine: GpuEngine, circuit: Circuit, grid: tuple[int, int, int], steps: int, masked: bool, seed: int
+    engine: Engine, circuit: Circuit, grid: tuple[int, int, int], steps: int, masked: bool, seed: int
 ) -> None:
     assert_engines_agree(engine, circuit, work(circuit, grid, steps, circuit.channels, masked, seed))
 
 
+@settings(max_examples=60)
+@given(circuits(), st.integers(0, 2**32 - 1))
+def test_any_decided_circuit_agrees(engine: Engine, circuit: Circuit, seed: int) -> None:
+    """Constants, pass-through gates and gates with one input twice: what the hard program leaves out."""
+    rng = np.random.default_rng(seed)
+    logits = np.zeros((circuit.gates, 16), dtype=np.float32)
+    logits[np.arange(circuit.gates), rng.choice([0, 3, 5, 6, 12, 15, 1], circuit.gates)] = 1
+    given = work(circuit, (2, 3, 4), 3, 1, bool(seed % 2), seed)
+    rollout = {name: given[name] for name in ("x", "steps", "masks")} | {"mode": "hard"}
+    decided = circuit.with_logits(logits)
+    np.testing.assert_array_equal(engine.rollout(decided, **rollout), REFERENCE.rollout(decided, **rollout))
+
+
 @pytest.mark.parametrize("masked", [False, True])
-def test_gradients_are_derivatives(engine: GpuEngine, masked: bool) -> None:
+def test_gradients_are_derivatives(engine: Engine, masked: bool) -> None:
     """Central differences of the float64 reference's loss, for every logit of a tiny model."""
     circuit = random_circuit(np.random.default_rng(3), 1, 1, (4, 2), (3,), dtype=np.float64)
     given = work(circuit, (2, 3, 3), 2, 1, masked, seed=4)

@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from difflogic import settling
-from difflogic.circuit import Circuit
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
-from difflogic.cpu.settle import CpuSettler
-from difflogic.engine import Job
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import TrainConfig
+from difflogic.cpu.hard.search import CpuSettler
+from difflogic.engine import job as tasks
+from difflogic.engine import search
+from difflogic.engine.job import Job
+from difflogic.engine.search import Settler
+from difflogic.model.circuit import Circuit
 from difflogic.reference.settle import ReferenceSettler
-from difflogic.settling import Settler
-from difflogic.train import tasks
 from tests.random_circuits import circuits
 from tests.tasks import task_job
 
@@ -56,9 +59,9 @@ def _network(*widths: int) -> NetworkConfig:
 
 def settled(settler: Settler, job: Job, kinds: np.ndarray, epochs: int = 1) -> tuple[list[int], list[int]]:
     """Gates and costs afterwards."""
-    kinds, costs = kinds.copy(), settling.fresh_costs(job.config, len(job.probes))
+    kinds, costs = kinds.copy(), search.fresh_costs(job.config, len(job.probes))
     for epoch in range(1, epochs + 1):
-        settler.settle(kinds, costs, settling.draw(job.config.seed, epoch, ROUNDS), rises=epoch % 2 == 1)
+        settler.settle(kinds, costs, search.draw(job.config.seed, epoch, ROUNDS), rises=epoch % 2 == 1)
     return kinds.tolist(), costs.ravel().tolist()
 
 
@@ -87,9 +90,9 @@ def test_no_round_makes_it_worse_and_a_small_task_is_solved() -> None:
     job = task_job("a seed", probes=1, batch=1)
     settler, counts = CpuSettler(job), []
     kinds = job.circuit.flat_logits().argmax(axis=1)
-    costs = settling.fresh_costs(job.config, 1)
+    costs = search.fresh_costs(job.config, 1)
     for epoch in range(1, 41):
         counts.append(int(settler.wrong(kinds).sum()))
-        settler.settle(kinds, costs, settling.draw(1, epoch, 8), rises=False)
+        settler.settle(kinds, costs, search.draw(1, epoch, 8), rises=False)
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[0]

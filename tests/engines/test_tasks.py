@@ -7,29 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainState
+from difflogic.devices.check_gradients import Subject
+from difflogic.engine.api import Engine
+from difflogic.engine.job import Job
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train.gradients_check import Subject
 from tests import tolerances
+from tests.engines.training import train
 from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
 from tests.gpu.jobs import assert_same, assert_same_state, start
 from tests.tasks import TASKS, task_job
-
-Outcome = tuple[TrainState, list[EpochMetrics], Evaluation]
 
 
 @pytest.fixture(params=TASKS)
 def job(request: pytest.FixtureRequest) -> Job:
     return task_job(request.param)
-
-
-def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:
-    model = engine.open_model(job, state)
-    for epochs in calls:
-        model.train(epochs)
-    outcome = model.to_cpu(), model.drain(), model.evaluate()
-    model.close()
-    return outcome
 
 
 def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
@@ -54,8 +45,8 @@ def test_a_verdict_is_the_references(engine: Engine, job: Job) -> None:
 
 
 def test_a_verdict_before_the_first_epoch(engine: Engine, job: Job) -> None:
-    models = [each.open_model(job, start(job)) for each in (engine, ReferenceEngine())]
-    ours, theirs = (model.evaluate() for model in models)
+    models = [each.open([job], [start(job)]) for each in (engine, ReferenceEngine())]
+    ours, theirs = (model.evaluate()[0] for model in models)
     assert (ours.hard_loss, ours.wrong_probes, ours.values) == (theirs.hard_loss, theirs.wrong_probes, theirs.values)
     for model in models:
         model.close()

@@ -1,38 +1,22 @@
-"""What a training model does, on every engine."""
+"""The optimiser's settings and the paper's first losses, on every engine."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
-from difflogic import presets
-from difflogic.circuit import Circuit
-from difflogic.config import Config
-from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainState
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.engine import job as tasks
+from difflogic.engine.api import Engine
+from difflogic.engine.job import TrainState
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train import tasks
 from tests import tolerances
+from tests.engines.training import train
 from tests.gpu.jobs import make_job, start
-
-
-def train(
-    engine: Engine, job: Job, state: TrainState, epochs: int
-) -> tuple[TrainState, list[EpochMetrics], Evaluation]:
-    """A run of `epochs`, and what it leaves."""
-    model = engine.open_model(job, state)
-    model.train(epochs)
-    outcome = model.to_cpu(), model.drain(), model.evaluate()
-    model.close()
-    return outcome
-
-
-def test_no_epochs_change_nothing(engine: Engine) -> None:
-    job = make_job()
-    before = start(job)
-    after, rows, _ = train(engine, job, before, 0)
-    assert rows == []
-    assert after.epoch == before.epoch
-    assert after.logits.tobytes() == before.logits.tobytes()
 
 
 def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
@@ -41,6 +25,18 @@ def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
     state, *_ = train(engine, job, start(job), 3)
     expected, *_ = train(ReferenceEngine(), job, start(job), 3)
     np.testing.assert_allclose(state.logits, expected.logits, rtol=0, atol=3e-3)
+
+
+@pytest.mark.parametrize("fire_rate", [1.0, 0.6])
+def test_gradients_are_clipped_by_their_norm(engine: Engine, fire_rate: float) -> None:
+    """A bound that every epoch is beyond, and an epsilon by which the length of a gradient counts."""
+    options: dict[str, Any] = {"fire_rate": fire_rate, "lr": 0.2, "clip": 1e-3, "epsilon": 1e-3}
+    job = make_job(clip_by="norm", **options)
+    state, *_ = train(engine, job, start(job), 5)
+    expected, *_ = train(ReferenceEngine(), job, start(job), 5)
+    np.testing.assert_allclose(state.logits, expected.logits, rtol=0, atol=1e-4)
+    entries, *_ = train(engine, make_job(**options), start(job), 5)
+    assert np.abs(entries.logits - state.logits).max() > 0.1
 
 
 @pytest.mark.parametrize(

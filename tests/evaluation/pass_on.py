@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from difflogic import checkpoint, gates, presets
-from difflogic.checkpoint import Checkpoint, Snapshot
-from difflogic.circuit import Circuit
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig
-from difflogic.engine import TrainState
-from difflogic.train import tasks
+from difflogic.config import presets
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.core import gates
+from difflogic.engine import job
+from difflogic.engine.job import TrainState
+from difflogic.model.circuit import Circuit
+from difflogic.runs import checkpoint
+from difflogic.runs.checkpoint import Checkpoint, ModelState
 
 
 def keeper(channels: int, periodic: bool = False) -> Circuit:
@@ -48,8 +52,8 @@ def kept(path: Path, config: Config, seeds: int = 1, leader: int = 0, epoch: int
     members = []
     for seed in range(config.seed, config.seed + seeds):
         own = config.with_(seed=seed)
-        state = replace(TrainState.initial(tasks.make_job(own, circuit)), epoch=epoch)
-        members.append(Checkpoint(own, circuit, state))
+        state = replace(TrainState.initial(job.make_job(own, circuit)), epoch=epoch)
+        members.append(ModelState(own, circuit, state))
     path.mkdir()
-    checkpoint.save(path, Snapshot(tuple(members), leader))
+    checkpoint.save(path, Checkpoint(tuple(members), leader))
     return path

@@ -10,22 +10,24 @@ import numpy as np
 import pytest
 
 import difflogic
-from difflogic import gates, prng, rules
-from difflogic.circuit import Circuit
-from difflogic.engine import Engine
+from difflogic.config import presets
+from difflogic.config.presets import LETTER_G
+from difflogic.core import gates, prng, rules
+from difflogic.engine import job
+from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, UsageError
+from difflogic.evaluation import paper, rehearsal, suite
+from difflogic.evaluation.evaluate import Evaluation, evaluate
+from difflogic.evaluation.measure import Measure
+from difflogic.evaluation.paper import PUBLISHED, Published
+from difflogic.evaluation.rehearsal import FIXED_DRAWS, MASK_DRAWS, EvaluationContext
+from difflogic.evaluation.rollout import DAMAGE_STREAM, DamagePlan
+from difflogic.evaluation.subject import load
+from difflogic.model.circuit import Circuit
+from difflogic.model.statistics import census
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train import tasks
-from difflogic.train.evaluation import suite, worlds
-from difflogic.train.evaluation.census import census
-from difflogic.train.evaluation.evaluate import Evaluation, evaluate
-from difflogic.train.evaluation.lab import FIXED_DRAWS, MASK_DRAWS, Lab
-from difflogic.train.evaluation.measure import Measure
-from difflogic.train.evaluation.paper import PUBLISHED, Published
-from difflogic.train.evaluation.rollout import DAMAGE_STREAM, DamagePlan
-from difflogic.train.evaluation.subject import load
-from difflogic.train.loop import Run
-from tests.train.pass_on import keeper, keeper_config, kept
+from difflogic.train.trainer import Run
+from tests.evaluation.pass_on import keeper, keeper_config, kept
 
 PICTURE = ("11..", ".11.", "..11", "1111")
 STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}
@@ -78,19 +80,17 @@ def test_a_rule_by_its_table(tmp_path):
     centre = rules.patches()[:, 4]
     assert keys(found) == ["neighbourhoods", "generations"]
     assert found["neighbourhoods"].values["right"] == (rules.table("B3/S23") == centre).sum()
-    assert not found["neighbourhoods"].met
     frozen = tmp_path / "frozen"
     frozen.mkdir()
     kept_rule = judge(frozen, LIFE | {"rule": "B/S012345678"}, channels=1)
     assert kept_rule["neighbourhoods"].text == "512 of 512 right"
-    assert kept_rule["neighbourhoods"].met
     assert set(kept_rule["generations"].curve) == {0}
 
 
 def test_a_rule_from_generation_to_generation(tmp_path):
     start_key, _ = _lab(tmp_path, LIFE, 1).keys(301)
-    config = worlds.resized(keeper_config(1, LIFE), 12, 12)
-    board = worlds.fresh(config, 1, start_key)[0, ..., 0]
+    config = rehearsal.resized(keeper_config(1, LIFE), 12, 12)
+    board = rehearsal.fresh_starts(config, 1, start_key)[0, ..., 0]
     after, curve = board, []
     for _ in range(suite.RULE_GENERATIONS + 1):
         curve.append(np.count_nonzero(board != after))
@@ -104,9 +104,9 @@ def test_two_steps_a_generation(tmp_path):
     assert len(found["generations"].curve) == suite.RULE_GENERATIONS + 1
 
 
-def _lab(path: Path, task: dict[str, Any], channels: int = 2, **train: Any) -> Lab:
+def _lab(path: Path, task: dict[str, Any], channels: int = 2, **train: Any) -> EvaluationContext:
     run = kept(path / "run", keeper_config(channels, task, **train))
-    return Lab(ReferenceEngine(), load(run), 5, False)
+    return EvaluationContext(ReferenceEngine(), load(run), 5, False)
 
 
 def test_a_board_that_stays_noise(tmp_path):
@@ -116,8 +116,8 @@ def test_a_board_that_stays_noise(tmp_path):
         "accuracy", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x", "asynchronous",
         "fault-tolerance", "self-healing", "robustness",
     ]  # fmt: skip
-    starts = worlds.fresh(lab.own, 5, lab.keys(100)[0])
-    wrong = np.count_nonzero(starts[..., :1] != worlds.target(lab.own.task))
+    starts = rehearsal.fresh_starts(lab.own, 5, lab.keys(100)[0])
+    wrong = np.count_nonzero(starts[..., :1] != job.fixed_target(lab.own.task))
     accuracy = found["accuracy"].values
     assert (accuracy["wrong"], accuracy["values"], accuracy["samples"]) == (wrong, 5 * 30, 5)
     assert accuracy["accuracy"] == 1 - wrong / 150
@@ -133,9 +133,9 @@ def test_damage_leaves_zeros(tmp_path):
     found, large = evaluate(lab.subject.path, ReferenceEngine()), lab.larger(4)
     hole = (slice(None), slice(7, 17), slice(5, 15))  # 10 cells a side, half of 20, in the middle of 24x20
     for key, test in (("fault-tolerance", 600), ("self-healing", 601)):
-        state = worlds.fresh(large, 1, lab.keys(test)[0])[..., :1]
+        state = rehearsal.fresh_starts(large, 1, lab.keys(test)[0])[..., :1]
         state[hole] = 0
-        differs = state != worlds.target(large.task)
+        differs = state != job.fixed_target(large.task)
         assert found[key].values["wrong"] == np.count_nonzero(differs)
         assert len(found[key].curve) == 17
         if key == "fault-tolerance":
@@ -148,12 +148,12 @@ def test_robustness_is_the_mean_after_the_damage(tmp_path):
     lab = _lab(tmp_path, BOARD)
     found = evaluate(lab.subject.path, ReferenceEngine())["robustness"]
     start_key, play_key = lab.keys(700)
-    config, damage = worlds.resized(lab.config, 12, 12), DamagePlan(3, range(1, 31), "random")
-    state = worlds.fresh(config, suite.ROBUST_TRIALS, start_key)
+    config, damage = rehearsal.resized(lab.config, 12, 12), DamagePlan(3, range(1, 31), "random")
+    state = rehearsal.fresh_starts(config, suite.ROBUST_TRIALS, start_key)
     errors = []
     for step in range(1, 31):
         state = damage.hit(prng.fold_in(prng.fold_in(play_key, DAMAGE_STREAM), step), state)
-        errors.append(np.count_nonzero(state[..., :1] != worlds.target(config.task), axis=(1, 2, 3)))
+        errors.append(np.count_nonzero(state[..., :1] != job.fixed_target(config.task), axis=(1, 2, 3)))
     trials = np.mean(errors, axis=0)
     assert len(set(trials)) == suite.ROBUST_TRIALS
     assert found.values["mean_error"] == pytest.approx(trials.mean())
@@ -169,7 +169,7 @@ def test_one_trial_of_the_paper_is_compared_within_the_spread(tmp_path, monkeypa
     first = suite.robustness(lab)
     if paper < 0:  # one and a half deviations below ours
         paper = first.values["mean_error"] + paper * first.values["trial_deviation"]
-    monkeypatch.setattr(Lab, "paper", Published(robustness=paper))
+    monkeypatch.setattr(EvaluationContext, "paper", Published(robustness=paper))
     assert suite.robustness(lab).met is met
 
 
@@ -196,7 +196,8 @@ def test_larger_grids_only_where_the_target_has_a_place(tmp_path, start):
     assert not any(key.startswith("larger") for key in keys(judge(tmp_path, task)))
 
 
-def test_the_paper_stands_beside_its_presets(tmp_path):
+def test_the_paper_stands_beside_its_presets(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper, "is_own_task", lambda config: config.task.target == "checkerboard")
     found = judge(tmp_path, BOARD, name="checkerboard")
     assert found["robustness"].paper == "mean error 1130, 1 trial"
     assert found["robustness"].met is (found["robustness"].values["mean_error"] <= 1130) is True
@@ -205,7 +206,42 @@ def test_the_paper_stands_beside_its_presets(tmp_path):
     assert found.paper_active == PUBLISHED["checkerboard"].active_gates == 22
 
 
-def test_a_quick_evaluation_is_not_compared(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("game-of-life", {"task": {"rule": "B36/S23"}}),
+        ("lizard", {"task": {"picture": LETTER_G, "loss_channels": 3, "height": 16, "width": 16}}),
+        ("checkerboard", {"task": {"height": 18}}),
+        ("checkerboard", {"task": {"steps": 30}}),
+        ("checkerboard", {"task": {"start": "zeros"}}),
+        ("checkerboard", {"model": {"periodic": True}}),
+        ("checkerboard-async", {"train": {"fire_rate": 0.5}}),
+        ("checkerboard", {"name": "mine"}),
+    ],
+)
+def test_another_task_is_not_compared(name, changed):
+    assert paper.published(presets.get(name).with_(**changed)) == Published()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_papers_own_task_is(name):
+    """Trained for longer, by another recipe, with another seed; its rule written as a table."""
+    config = presets.get(name).with_(seed=7, train={"epochs": 9000, "lr": 0.01}, model={"wiring_per_kernel": True})
+    assert paper.published(config) == PUBLISHED[name]
+    if config.task.rule:
+        table = np.packbits(rules.table(config.task.rule)).tobytes().hex()
+        assert paper.published(config.with_(task={"rule": table})) == PUBLISHED[name]
+
+
+def test_another_rule_has_no_figure_of_the_paper(tmp_path):
+    found = judge(tmp_path, LIFE | {"rule": "B36/S23"}, channels=1, name="game-of-life")
+    assert {each.paper for each in found.measures} == {""}
+    assert {each.met for each in found.measures} == {None}
+    assert found.paper_active is None
+
+
+def test_a_quick_evaluation_is_not_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper, "is_own_task", lambda _: True)
     run = kept(tmp_path / "run", keeper_config(2, BOARD).with_(name="checkerboard"))
     robust = evaluate(run, ReferenceEngine(), quick=True)["robustness"]
     assert len(robust.curve) == 4
@@ -217,16 +253,17 @@ def test_a_trained_run(complete: Run, engine: Engine):
     found = evaluate(complete.path, engine, starts=70)
     assert keys(found)[0] == "training"
     assert found["training"].values["hard_loss"] == complete.metrics[-1].hard_loss
-    lab = Lab(ReferenceEngine(), load(complete.path), 70, False)
-    start = worlds.fresh(lab.own, 70, lab.keys(100)[0])
+    lab = EvaluationContext(ReferenceEngine(), load(complete.path), 70, False)
+    start = rehearsal.fresh_starts(lab.own, 70, lab.keys(100)[0])
     last = ReferenceEngine().rollout(complete.circuit, start, 3, "hard")[-1]
-    assert found["accuracy"].values["wrong"] == np.count_nonzero(last[..., :1] != tasks.target(complete.config.task))
+    assert found["accuracy"].values["wrong"] == np.count_nonzero(last[..., :1] != job.target(complete.config.task))
     judged = evaluate(complete.path, ReferenceEngine(), starts=70)
     assert [measure.curve for measure in judged.measures] == [measure.curve for measure in found.measures]
 
 
-def test_the_engine_is_the_runs_own(complete: Run, engine: Engine):
-    assert evaluate(complete.path, starts=1).engine.startswith(engine.info.engine)
+def test_a_run_on_anything_but_a_hardware_gpu_is_evaluated_by_the_cpu_engine(complete: Run, engine: Engine):
+    hardware = engine.info.engine == "gpu" and not engine.info.software
+    assert evaluate(complete.path, starts=1).engine.startswith("gpu" if hardware else "cpu")
 
 
 def test_census():

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import prng
-from difflogic.circuit import Circuit
-from difflogic.damage import draw_corners
-from difflogic.engine import Engine
+from difflogic.core import prng
+from difflogic.engine import job
+from difflogic.engine.api import Engine
+from difflogic.engine.events import draw_corners
 from difflogic.errors import ConfigError, DataError
+from difflogic.evaluation import rehearsal, rollout
+from difflogic.evaluation.rollout import DAMAGE_STREAM, FIRE_STREAM, DamagePlan, evenly, play
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train import tasks
-from difflogic.train.evaluation import rollout, worlds
-from difflogic.train.evaluation.rollout import DAMAGE_STREAM, FIRE_STREAM, DamagePlan, evenly, play
+from tests.evaluation.pass_on import keeper_config
 from tests.random_circuits import bits, circuits, random_circuit
-from tests.train.pass_on import keeper_config
 
 KEY = prng.key_from_seed(11)
 
@@ -134,10 +134,10 @@ GROWN = {"target": "picture", "picture": PICTURE, "height": 4, "width": 3, "step
 
 
 def test_a_picture_lies_in_the_middle_where_its_seed_is():
-    config = worlds.resized(keeper_config(2, GROWN | {"start": "seed"}), 9, 8)
-    target, seed = worlds.target(config.task), worlds.fresh(config, 1, KEY)[0]
+    config = rehearsal.resized(keeper_config(2, GROWN | {"start": "seed"}), 9, 8)
+    target, seed = job.fixed_target(config.task), rehearsal.fresh_starts(config, 1, KEY)[0]
     assert target.shape == (9, 8, 1)
-    small = tasks.target(keeper_config(2, GROWN | {"start": "seed"}).task)
+    small = job.target(keeper_config(2, GROWN | {"start": "seed"}).task)
     top, left = 9 // 2 - 4 // 2, 8 // 2 - 3 // 2
     assert np.array_equal(target[top : top + 4, left : left + 3], small)
     assert target.sum() == small.sum()
@@ -146,21 +146,23 @@ def test_a_picture_lies_in_the_middle_where_its_seed_is():
 
 
 def test_other_tasks_on_other_grids():
-    board = worlds.resized(keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}), 6, 7)
+    board = rehearsal.resized(keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}), 6, 7)
     assert np.array_equal(
-        worlds.target(board.task)[..., 0], [[(x // 2 + y // 2) % 2 for x in range(7)] for y in range(6)]
+        job.fixed_target(board.task)[..., 0], [[(x // 2 + y // 2) % 2 for x in range(7)] for y in range(6)]
     )
-    assert worlds.fresh(board, 5, KEY).shape == (5, 6, 7, 2)
-    assert not np.array_equal(worlds.fresh(board, 1, KEY), worlds.fresh(board, 1, prng.split(KEY)[0]))
+    assert rehearsal.fresh_starts(board, 5, KEY).shape == (5, 6, 7, 2)
+    assert not np.array_equal(
+        rehearsal.fresh_starts(board, 1, KEY), rehearsal.fresh_starts(board, 1, prng.split(KEY)[0])
+    )
     life = {"target": "rule", "rule": "B3/S23", "start": "boards", "height": 3, "width": 3, "steps": 1}
     config = keeper_config(1, life)
-    assert worlds.resized(config, 3, 3).task.start == "boards"
-    assert worlds.resized(config, 20, 20).task.start == "random"
+    assert rehearsal.resized(config, 3, 3).task.start == "boards"
+    assert rehearsal.resized(config, 20, 20).task.start == "random"
 
 
 def test_damage_is_left_behind():
     task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3, "damage_side": 2, "damage_steps": (1,)}
-    assert worlds.resized(keeper_config(2, task), 4, 4).task.damage_steps == ()
+    assert rehearsal.resized(keeper_config(2, task), 4, 4).task.damage_steps == ()
 
 
 @pytest.mark.parametrize(
@@ -172,17 +174,17 @@ def test_damage_is_left_behind():
 )
 def test_grids_too_small_for_a_picture(height, width, text):
     with pytest.raises(ConfigError, match=text):
-        worlds.resized(keeper_config(2, GROWN | {"start": "seed"}), height, width)
+        rehearsal.resized(keeper_config(2, GROWN | {"start": "seed"}), height, width)
 
 
 def test_grids_below_three():
     config = keeper_config(2, {"target": "checkerboard", "height": 4, "width": 4, "steps": 3})
     with pytest.raises(ConfigError, match="2"):
-        worlds.resized(config, 2, 9)
+        rehearsal.resized(config, 2, 9)
 
 
 def test_evaluation_draws_what_training_does_not():
     config = keeper_config(2, {"target": "checkerboard", "height": 8, "width": 8, "steps": 3})
-    ours = worlds.fresh(config, 32, prng.split(worlds.fresh_key(config))[0])
-    assert not any(np.array_equal(one, other) for one, other in pairwise([*ours, *tasks.probes(config)]))
-    assert not np.array_equal(worlds.fresh_key(config), worlds.fresh_key(replace(config, seed=8)))
+    ours = rehearsal.fresh_starts(config, 32, prng.split(rehearsal.evaluation_key(config))[0])
+    assert not any(np.array_equal(one, other) for one, other in pairwise([*ours, *job.probes(config)]))
+    assert not np.array_equal(rehearsal.evaluation_key(config), rehearsal.evaluation_key(replace(config, seed=8)))

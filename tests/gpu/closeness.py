@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.circuit import ArraysByNetwork
+from difflogic.model.circuit import ArraysByNetwork
 from tests import tolerances
 
 STATES: dict[str, Any] = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
 
 
-def assert_gradients_close(got: ArraysByNetwork, expected: ArraysByNetwork) -> None:
-    """Every entry within GRADIENT_SHARE of the largest of its layer."""
+def assert_gradients_close(
+    got: ArraysByNetwork, expected: ArraysByNetwork, share: float = tolerances.GRADIENT_SHARE
+) -> None:
+    """Every entry within `share` of the largest of its layer."""
     for network, layers in expected.items():
         assert len(got[network]) == len(layers)
         for layer, (ours, theirs) in enumerate(zip(got[network], layers, strict=True)):
             error, largest = np.abs(ours - theirs).max(), np.abs(theirs).max()
-            assert error <= tolerances.GRADIENT_SHARE * largest, f"{network} {layer}: {error} of {largest}"
+            assert error <= share * largest, f"{network} {layer}: {error} of {largest}"
 
 
 def assert_first_step_close(ours: np.ndarray, theirs: np.ndarray, mu: np.ndarray, lr: float) -> None:

@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from difflogic import prng
-from difflogic.circuit import Circuit
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
-from difflogic.engine import EpochMetrics, Evaluation, Job, OptimizerState, TrainState
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import TrainConfig
+from difflogic.core import prng
+from difflogic.engine.api import EpochMetrics, Evaluation, Model
+from difflogic.engine.job import Job, OptimizerState, TrainState
+from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel
-from difflogic.reference.fire_mask import draw_masks
-from difflogic.shape import Shape
+from difflogic.model.circuit import Circuit
+from difflogic.reference.kernels.fire_mask import draw_masks
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits
 
@@ -72,18 +76,17 @@ def midway(job: Job) -> TrainState:
 def train_alone(device: Device, job: Job, state: TrainState, epochs: int, **options: Any) -> Outcome:
     model = GpuModel.from_cpu(device, [job], [state], **options)
     model.train(epochs)
-    return outcome(model)
+    return outcomes(model)[0]
 
 
 Outcome = tuple[TrainState, Sequence[EpochMetrics], Evaluation]
 
 
-def outcome(model: GpuModel, index: int = 0, close: bool = True) -> Outcome:
-    """What a model has come to, which is then closed."""
-    result = model.to_cpu(index), model.drain(index), model.evaluate(index)
-    if close:
-        model.close()
-    return result
+def outcomes(model: Model) -> list[Outcome]:
+    """What each run of a model has come to, which is then closed."""
+    results = list(zip(model.states(), model.drain(), model.evaluate(), strict=True))
+    model.close()
+    return results
 
 
 def assert_same_state(one: TrainState, two: TrainState) -> None:

@@ -11,26 +11,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuit import Circuit
+from difflogic.engine.events import NO_HARDENING, Hardening
+from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch
-from difflogic.gpu.plan import HARDWARE, SOFTWARE, Plan, Schedule, Supply
-from difflogic.gpu.trees import wired
+from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
+from difflogic.gpu.plan import BatchSource, Plan
+from difflogic.gpu.submit import Dispatch
+from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
-from difflogic.hardening import NO_HARDENING, Hardening
-from difflogic.layout import flat_layout
-from difflogic.reference.half import decode, encode
-from difflogic.shape import Hyper, Shape
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
+from difflogic.reference.kernels.half import decode, encode
 
-_SOME = (*SOFTWARE[:2], Schedule(16, 4), HARDWARE[0], HARDWARE[-1])
+_SOME = (*SOFTWARE[:2], LaunchConfig(16, 4), HARDWARE[0], HARDWARE[-1])
 _ALL = (*SOFTWARE, *HARDWARE) if os.environ.get("DIFFLOGIC_CHECK_ALL") else ()
-SCHEDULES = tuple(dict.fromkeys((*_SOME, *_ALL)))
+LAUNCHES = tuple(dict.fromkeys((*_SOME, *_ALL)))
 """Schedules that a plan may choose, and one where four chunks share a workgroup and have four workers each.
 
 Each costs a software adapter minutes of compiling: all that a plan may choose only with DIFFLOGIC_CHECK_ALL.
 """
 
-RECOMPUTING = (SOFTWARE[0].with_memory(keep=False), SOFTWARE[1].with_memory(keep=False, spacing=2))
+RECOMPUTING = (
+    SOFTWARE[0].with_memory(store_activations=False),
+    SOFTWARE[1].with_memory(store_activations=False, checkpoint_every=2),
+)
 """Schedules whose backward pass computes the nodes again, with and without barriers, from all states or every 2nd."""
 
 POISON = np.uint32(0x7FC00000)
@@ -44,21 +48,26 @@ class Rig:
     device: Device
     circuits: Sequence[Circuit]
     shape: Shape
-    schedule: Schedule = SOFTWARE[0]
+    launch: LaunchConfig = SOFTWARE[0]
     hyper: Hyper = field(default_factory=Hyper)
     fire_rate: float = 1.0
     hardening: Hardening = NO_HARDENING
     probes: int = 0
     hard_batch: int = 0
-    supply: Supply = field(default_factory=Supply)
+    batch_source: BatchSource = field(default_factory=BatchSource)
 
     def __post_init__(self) -> None:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
         self.plan = Plan(
-            tuple(wired(self.layouts)), self.shape, self.schedule, self.probes, self.hard_batch, supply=self.supply
+            tuple(wired(self.layouts)),
+            self.shape,
+            self.launch,
+            self.probes,
+            self.hard_batch,
+            batch_source=self.batch_source,
         )
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
-        given = {"wires", "edges", "place_of", "shape", "hard_shape", "at", "mark"}
+        given = {"wires", "edges", "shape", "hard_shape", "at", "mark"}
         single = (buffer for name, buffer in self.work.buffers.items() if name not in given)
         for buffer in (*single, *(each for buffers in self.work.several.values() for each in buffers)):
             self.put(buffer, np.full(buffer.size // 4, POISON))
@@ -103,12 +112,12 @@ class Rig:
     def _tiled(self, nodes: np.ndarray) -> np.ndarray:
         """`[M, nodes, cells]` as it lies on the device, `[M, tiles, nodes, lanes, 16]`."""
         chunked = to_chunks(nodes.swapaxes(-1, -2), self.plan.chunks)  # [M, chunks, nodes, 16]
-        tiled = chunked.reshape(len(nodes), -1, self.schedule.lanes, *chunked.shape[2:])
+        tiled = chunked.reshape(len(nodes), -1, self.launch.chunks_per_workgroup, *chunked.shape[2:])
         return np.ascontiguousarray(tiled.swapaxes(2, 3))
 
     def get_kept(self, step: int) -> np.ndarray:
         """The same, as the backward pass sees it."""
-        plan, lanes = self.plan, self.schedule.lanes
+        plan, lanes = self.plan, self.launch.chunks_per_workgroup
         words = np.frombuffer(self.device.queue.read_buffer(self.work.several["kept"][step]), dtype=np.uint32)
         count = plan.models * plan.chunks * plan.nodes
         values = words[: 16 * count].view(np.float32)
@@ -124,16 +133,9 @@ class Rig:
         patches, inner = self.layouts[model].patch_nodes, self.plan.wirings[model].inner
         return np.concatenate([values[:patches], values[patches + inner :]])
 
-    def put_partials(self, partials: np.ndarray) -> None:
-        """Moments `[M, blocks, instances, 4]`, by instance."""
-        self.put(
-            "partials", np.stack([each[:, way.order] for each, way in zip(partials, self.plan.trails, strict=True)])
-        )
-
     def get_partials(self) -> np.ndarray:
-        """The same."""
-        got = self.get("partials", self.plan.blocks, self.layouts[0].instances, 4)
-        return np.stack([each[:, way.places] for each, way in zip(got, self.plan.trails, strict=True)])
+        """Moments `[M, blocks, instances, 4]`."""
+        return self.get("partials", self.plan.blocks, self.layouts[0].instances, 4)
 
     def put_d_rows(self, step: int, windows: np.ndarray) -> None:
         """The patch adjoints of a step, `[M, chunks, 3*C, window]`."""
@@ -142,7 +144,7 @@ class Rig:
     def get_d_rows(self, step: int) -> np.ndarray:
         """The same."""
         buffer = self.work.several["d_rows"][step % 2]
-        return self.get(buffer, self.plan.chunks, 3 * self.shape.channels, self.plan.window)
+        return self.get(buffer, self.plan.chunks, 3 * self.shape.channels, self.plan.halo)
 
     def summed_d_rows(self, windows: np.ndarray) -> np.ndarray:
         """`[3*C, cells]` as the twin has them, from one model's windows: with what leaves chunks and rows."""

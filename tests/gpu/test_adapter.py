@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +12,7 @@ from difflogic.gpu import adapter as room
 from difflogic.gpu.adapter import PORTABLE_LIMITS, Adapter, list_adapters, open_device, select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.plan import Schedule
+from difflogic.gpu.launch import WRITTEN
 
 
 @pytest.fixture
@@ -59,10 +59,10 @@ def test_software_is_refused_where_hardware_is_required(three: tuple[Adapter, ..
 def test_no_adapter_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "list_adapters", lambda: ())
     with pytest.raises(NoAdapterError) as caught:
-        GpuEngine.open("0")
+        GpuEngine.on("0")
     assert str(caught.value) == room.NO_ADAPTER
     assert "mesa-vulkan-drivers" in room.NO_ADAPTER
-    assert "--engine reference" in room.NO_ADAPTER
+    assert room.NO_ADAPTER.endswith("or use --engine cpu.")
 
 
 def test_adapters_describe_themselves() -> None:
@@ -89,7 +89,7 @@ def test_an_adapter_that_refuses_is_told(adapter: Adapter) -> None:
         open_device(replace(adapter, name="Big Card 9000", handle=Refusing()))
     assert str(caught.value) == (
         "The adapter Big Card 9000 refused to open a device: Request device failed (1): out of luck. Try another "
-        "adapter (difflogic devices lists them), or --engine reference."
+        "adapter (difflogic devices lists them), or --engine cpu."
     )
 
 
@@ -97,4 +97,4 @@ def test_the_engine_says_what_it_runs_on(engine: GpuEngine, adapter: Adapter) ->
     info = engine.info
     assert (info.engine, info.adapter, info.driver) == ("gpu", adapter.name, adapter.driver)
     assert (info.adapter_type, info.backend, info.software) == (adapter.type, adapter.backend, adapter.software)
-    assert set(info.variant) == {field.name for field in fields(Schedule)}
+    assert set(info.variant) == set(WRITTEN.values())

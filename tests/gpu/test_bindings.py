@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from difflogic.gpu.kernels import KERNELS, TILED, Binding, KernelSpec
-from difflogic.gpu.plan import Schedule, wg_size
+from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.shaders import load_source, shader_root
 
 ROOT = shader_root()
@@ -21,7 +21,7 @@ WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|vec4<f32>), (\w+)>;
 
 LEADING = {"shape", "hyper", "fire_rate", "hardening", "resets", "samples", "layout"}
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
-WIRING = {"shape", "hard_shape", "wires", "edges", "place_of"}
+WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""
 WITHOUT_TWIN = {"adamw": {"coefficients", "gate_ids"}}
 """Bindings for what a kernel does besides: AdamW's leaves what `coefficients` makes of the new logits."""
@@ -71,22 +71,25 @@ def test_overrides(spec: KernelSpec) -> None:
     assert tuple(re.findall(r"^override (\w+)", load_source(spec.name).text, re.MULTILINE)) == spec.overrides
 
 
-@pytest.mark.parametrize("schedule", [Schedule(8, 8), Schedule(256, 1)], ids=str)
-def test_workgroup_memory(spec: KernelSpec, schedule: Schedule) -> None:
+@pytest.mark.parametrize("launch", [LaunchConfig(8, 8), LaunchConfig(256, 1)], ids=str)
+def test_workgroup_memory(spec: KernelSpec, launch: LaunchConfig) -> None:
     """The driver does not check it, so what is declared must be what the planner counts."""
     text = load_source(spec.name).text
-    sizes = {"WG": wg_size(spec.name, schedule), **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)}}
+    sizes = {
+        "WG": spec.workgroup_size(launch),
+        **{n: int(v) for n, v in re.findall(r"const (\w+) = (\d+)u;", text)},
+    }
     (wg,) = re.findall(r"@workgroup_size\((\w+)\)", text)
-    assert sizes[wg] == wg_size(spec.name, schedule)
+    assert sizes[wg] == spec.workgroup_size(launch)
     arrays = WORKGROUP.findall(text)
     assert len(arrays) == text.count("var<workgroup>")
     declared = sum((16 if kind.startswith("vec4") else 4) * sizes[length] for kind, length in arrays)
-    assert declared == spec.workgroup_bytes_per_invocation * wg_size(spec.name, schedule)
+    assert declared == spec.workgroup_bytes_per_invocation * spec.workgroup_size(launch)
 
 
 def test_the_twin_takes_what_the_kernel_binds(spec: KernelSpec) -> None:
     """By the same names, in the same order."""
-    module = importlib.import_module(f"difflogic.reference.{spec.name}")
+    module = importlib.import_module(f"difflogic.reference.kernels.{spec.name}")
     assert f"Twin of `{spec.name}.wgsl`" in module.__doc__
     arguments = list(inspect.signature(getattr(module, spec.name)).parameters)
     ours = [name for name in arguments if name not in LEADING]
@@ -100,7 +103,7 @@ def test_the_twin_takes_what_the_kernel_binds(spec: KernelSpec) -> None:
 
 def test_a_kernel_opens_with_twin_dispatch_and_shapes(spec: KernelSpec) -> None:
     header = Header.of(spec.name)
-    assert header.twin == f"difflogic/reference/{spec.name}.py"
+    assert header.twin == f"difflogic/reference/kernels/{spec.name}.py"
     assert ("y = model" in header.dispatch) != (spec.name in TILED)
     for binding in spec.bindings:
         if binding.access != "uniform":

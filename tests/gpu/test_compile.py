@@ -12,20 +12,20 @@ from difflogic.errors import KernelError
 from difflogic.gpu import shaders
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import KERNELS
-from difflogic.gpu.plan import Schedule
-from tests.gpu.rig import SCHEDULES
+from difflogic.gpu.launch import LaunchConfig
+from tests.gpu.rig import LAUNCHES
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_every_kernel_compiles(device: Device, schedule: Schedule) -> None:
+@pytest.mark.parametrize("launch", LAUNCHES, ids=str)
+def test_every_kernel_compiles(device: Device, launch: LaunchConfig) -> None:
     for name in KERNELS:
-        pipeline = device.pipeline(name, schedule)
+        pipeline = device.pipeline(name, launch)
         assert pipeline.label == name
-        assert device.pipeline(name, schedule) is pipeline
+        assert device.pipeline(name, launch) is pipeline
 
 
 def test_a_pipeline_is_shared_by_schedules_that_it_runs_alike_under(device: Device) -> None:
-    one, other = Schedule(8, 2), Schedule(16, 2, forward_wg=8)
+    one, other = LaunchConfig(8, 2), LaunchConfig(16, 2, forward_workgroup_size=8)
     assert device.pipeline("adamw", one) is device.pipeline("adamw", other)
     assert device.pipeline("gate_forward", one) is device.pipeline("gate_forward", other)
     assert device.pipeline("gate_backward", one) is not device.pipeline("gate_backward", other)

@@ -94,7 +94,7 @@ def test_what_a_task_asks_for_costs_its_own_dispatches(device: Device) -> None:
     assert kernels == {
         **dict.fromkeys((*once, "adamw", "write_back"), 1),
         **dict.fromkeys(("gate_forward", "gate_backward"), 4),
-        **dict.fromkeys(("judge", "d_judge", "damage"), 2),
+        **dict.fromkeys(("step_loss", "step_loss_backward", "damage"), 2),
         "d_damage": 1,
     }
     judging = Counter(dispatch.kernel for dispatch in model.workspace.evaluation)
@@ -128,9 +128,9 @@ def test_submits_come_to_hold_several_steps(device: Device, calls: Calls, monkey
     model = open_model(device)
     model.train(50)
     model.drain()
-    assert model.max_epochs_per_call() == HISTORY
+    assert model.epochs_per_call() == HISTORY
     calls.clear()
-    model.train(model.max_epochs_per_call())
+    model.train(model.epochs_per_call())
     assert calls.submits == 1
     model.close()
 
@@ -145,7 +145,7 @@ def test_nothing_is_created_after_the_first_epochs(device: Device, calls: Calls,
     model.train(20)
     model.drain()
     model.evaluate()
-    model.to_cpu()
+    model.states()
     assert not calls.created
     model.close()
 
@@ -170,7 +170,7 @@ def test_little_crosses(device: Device, calls: Calls, models: int) -> None:
     assert received == {"metrics": 125 * 8 * models}
     assert received.total() == calls["bytes read"] <= 64 * 125 * models
     model.evaluate()
-    model.to_cpu()
+    model.states()
     received = ledger.downloaded - downloaded
     assert set(received) == {"metrics", "evaluation", "checkpoint"}
     assert received.total() == calls["bytes read"]

@@ -7,13 +7,13 @@ import dataclasses
 import numpy as np
 import pytest
 
+from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
-from difflogic.gpu.plan import Schedule
-from difflogic.reference.hard_forward import hard_forward
-from difflogic.reference.hard_loss import hard_loss
-from difflogic.reference.pack import pack
-from difflogic.shape import Shape
-from tests.gpu.rig import POISON, SCHEDULES, rig
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.reference.kernels.hard_forward import hard_forward
+from difflogic.reference.kernels.hard_loss import hard_loss
+from difflogic.reference.kernels.pack import pack
+from tests.gpu.rig import LAUNCHES, POISON, rig
 from tests.random_circuits import bits, random_circuit
 
 M = 2
@@ -25,10 +25,10 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+@pytest.mark.parametrize("launch", LAUNCHES, ids=str)
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("trees", [False, True])
-def test_hard_forward(device: Device, name: str, schedule: Schedule, trees: bool) -> None:
+def test_hard_forward(device: Device, name: str, launch: LaunchConfig, trees: bool) -> None:
     shape, fire_rate, probes = SHAPES[name]
     rng = np.random.default_rng(6)
     at = shape.steps - 1
@@ -36,7 +36,7 @@ def test_hard_forward(device: Device, name: str, schedule: Schedule, trees: bool
     drawn = [random_circuit(np.random.default_rng(m), **options) for m in range(M)]
     ids = rng.integers(0, 16, (M, drawn[0].gates), dtype=np.uint32)
     masks = (rng.random((M, shape.steps, shape.cells_per_grid)) <= fire_rate).astype(np.float32)
-    options = {"schedule": schedule, "fire_rate": fire_rate, "probes": probes, "hard_batch": shape.batch}
+    options = {"launch": launch, "fire_rate": fire_rate, "probes": probes, "hard_batch": shape.batch}
     with rig(device, drawn, shape, **options) as r:
         assert r.plan.trees is trees
         cells = r.hard_shape.cells

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic import control as c
-from difflogic import prng
+from difflogic.core import prng
+from difflogic.engine import control as c
+from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
 from difflogic.gpu.shaders import shader_root
-from difflogic.reference.fire_mask import fire_mask
-from difflogic.reference.seed_grid import seed_grid
-from difflogic.shape import Shape
+from difflogic.reference.kernels.fire_mask import fire_mask
+from difflogic.reference.kernels.seed_grid import seed_grid
 from tests.gpu.rig import rig
 from tests.gpu.wgsl import Program
 from tests.random_circuits import random_circuit

@@ -7,30 +7,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic.circuit import Circuit
+from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
-from difflogic.gpu.plan import Schedule
-from difflogic.layout import flat_layout
-from difflogic.reference.coefficients import coefficients
-from difflogic.reference.gate_backward import gate_backward
-from difflogic.reference.gate_forward import gate_forward
-from difflogic.reference.gradients import gradients
-from difflogic.reference.half import decode, encode
-from difflogic.reference.loss import loss
-from difflogic.shape import Shape
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
+from difflogic.reference.kernels.coefficients import coefficients
+from difflogic.reference.kernels.gate_backward import gate_backward
+from difflogic.reference.kernels.gate_forward import gate_forward
+from difflogic.reference.kernels.gradients import gradients
+from difflogic.reference.kernels.half import decode, encode
+from difflogic.reference.kernels.loss import loss
 from tests import tolerances
-from tests.gpu.rig import SCHEDULES, Rig, rig
+from tests.gpu.rig import LAUNCHES, Rig, rig
 from tests.random_circuits import random_circuit
 
 M = 2
 CLOSE = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
 WAYS = [
-    *((schedule, False, False) for schedule in SCHEDULES),
-    *((schedule, False, True) for schedule in (SCHEDULES[0], Schedule(16, 4), SCHEDULES[-1])),
-    *((schedule, True, False) for schedule in SCHEDULES[:2]),
-    (SCHEDULES[0], True, True),
+    *((launch, False, False) for launch in LAUNCHES),
+    *((launch, False, True) for launch in (LAUNCHES[0], LaunchConfig(16, 4), LAUNCHES[-1])),
+    *((launch, True, False) for launch in LAUNCHES[:2]),
+    (LAUNCHES[0], True, True),
 ]
-"""Schedules, whether nodes are kept in 16 bits, and whether the wiring is the paper's, with trees and trails."""
+"""Schedules, whether nodes are kept in 16 bits, and whether the wiring is the paper's, with trees."""
 
 SHAPES = {
     "zero": (Shape(3, 5, 7, 2, steps=3), 1.0),
@@ -95,8 +95,8 @@ def test_coefficients(device: Device, scale: float) -> None:
         np.testing.assert_array_equal(ids[m], expected_ids)
 
 
-@pytest.mark.parametrize(("schedule", "half", "trees"), WAYS, ids=str)
-def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Schedule, half: bool, trees: bool) -> None:
+@pytest.mark.parametrize(("launch", "half", "trees"), WAYS, ids=str)
+def test_gate_forward(device: Device, case: tuple[Shape, float], launch: LaunchConfig, half: bool, trees: bool) -> None:
     """The step before the last: it reads and writes in the middle of the states."""
     shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1
@@ -104,7 +104,7 @@ def test_gate_forward(device: Device, case: tuple[Shape, float], schedule: Sched
     rng = np.random.default_rng(9)
     start = uniform(rng, M, shape.channels, shape.cells)
     masks = some_masks(shape, fire_rate, rng)
-    with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
+    with rig(device, drawn, shape, launch=launch, fire_rate=fire_rate) as r:
         r.put("coefficients", np.stack([coefficients_of(circuit) for circuit in drawn]))
         r.put_cells(r.work.state(at), start)
         if masks is not None:
@@ -160,7 +160,7 @@ def backward_inputs(
     inputs = {
         "coefficients": np.stack([coefficients_of(circuit) for circuit in drawn]),
         "kept": uniform(rng, M, layout.nodes, shape.cells),
-        "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.window) - np.float32(0.5),
+        "d_next": uniform(rng, M, r.plan.chunks, 3 * shape.channels, r.plan.halo) - np.float32(0.5),
         "partials": uniform(rng, M, r.plan.blocks, layout.instances, 4),
     }
     inputs["nodes"] = np.stack([decode(*encode(each)) for each in inputs["kept"]]) if shape.half else inputs["kept"]
@@ -172,23 +172,23 @@ def backward_inputs(
             a, b = (nodes[layout.wires[: wiring.inner, side]] for side in (0, 1))
             nodes[layout.patch_nodes : layout.patch_nodes + wiring.inner] = c0 + ca * a + (cb + cab * a) * b
     r.put("coefficients", inputs["coefficients"])
-    r.put_partials(inputs["partials"])
+    r.put("partials", inputs["partials"])
     if masks is not None:
         r.put("masks", masks)
     return inputs
 
 
-@pytest.mark.parametrize(("schedule", "half", "trees"), WAYS, ids=str)
+@pytest.mark.parametrize(("launch", "half", "trees"), WAYS, ids=str)
 @pytest.mark.parametrize("last", [False, True])
 def test_gate_backward(
-    device: Device, case: tuple[Shape, float], schedule: Schedule, last: bool, half: bool, trees: bool
+    device: Device, case: tuple[Shape, float], launch: LaunchConfig, last: bool, half: bool, trees: bool
 ) -> None:
     shape, fire_rate = replace(case[0], half=half), case[1]
     at = shape.steps - 1 if last else 0
     drawn = circuits(shape, trees)
     rng = np.random.default_rng(4)
     masks = some_masks(shape, fire_rate, rng)
-    with rig(device, drawn, shape, schedule=schedule, fire_rate=fire_rate) as r:
+    with rig(device, drawn, shape, launch=launch, fire_rate=fire_rate) as r:
         layout = r.layouts[0]
         given = backward_inputs(r, drawn, rng, masks)
         nodes = given["nodes"]
@@ -220,17 +220,17 @@ def test_gate_backward(
         np.testing.assert_allclose(added, moments, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(moments).max())
 
 
-@pytest.mark.parametrize(("blocks", "schedule"), [(1, 1), (5, 1), (21, 1), (24, 0)])
-def test_gradients(device: Device, blocks: int, schedule: int) -> None:
-    """Blocks that the eight invocations of a gate share unevenly; and partial sums in the order of trails."""
+@pytest.mark.parametrize(("blocks", "launch"), [(1, 1), (5, 1), (21, 1), (24, 0)])
+def test_gradients(device: Device, blocks: int, launch: int) -> None:
+    """Blocks that the eight invocations of a gate share unevenly."""
     shape = Shape(1, 4, 4 * blocks, 3, steps=1)
-    drawn = circuits(shape, trees=schedule == 0)
+    drawn = circuits(shape, trees=launch == 0)
     rng = np.random.default_rng(5)
-    with rig(device, drawn, shape, schedule=SCHEDULES[schedule]) as r:
+    with rig(device, drawn, shape, launch=LAUNCHES[launch]) as r:
         assert r.plan.blocks == blocks
         layout = r.layouts[0]
         partials = uniform(rng, M, blocks, layout.instances, 4) - np.float32(0.5)
-        r.put_partials(partials)
+        r.put("partials", partials)
         r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
         r.put("control", np.zeros((M, 8), dtype=np.uint32))
         r.run(r.work.backward[-2])
@@ -251,7 +251,7 @@ def test_gradients_flag_what_is_not_finite(device: Device, bad: float) -> None:
     with rig(device, drawn, shape) as r:
         partials = np.zeros((M, r.plan.blocks, r.layouts[0].instances, 4), dtype=np.float32)
         partials[1, 0, -1, 2] = bad
-        r.put_partials(partials)
+        r.put("partials", partials)
         r.put("logits", np.stack([circuit.flat_logits() for circuit in drawn]))
         r.put("control", np.zeros((M, 8), dtype=np.uint32))
         r.run(r.work.backward[-2])

@@ -7,25 +7,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic import control as c
-from difflogic import rules
-from difflogic.circuit import Circuit
+from difflogic.core import rules
+from difflogic.engine import control as c
+from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import corner_words, pool_words
-from difflogic.gpu.plan import Supply
-from difflogic.reference.d_damage import d_damage
-from difflogic.reference.d_judge import d_judge
-from difflogic.reference.damage import damage
-from difflogic.reference.draw_corners import draw_corners
-from difflogic.reference.draw_pool import draw_pool
-from difflogic.reference.hard_damage import hard_damage
-from difflogic.reference.judge import judge
-from difflogic.reference.rule_target import rule_target
-from difflogic.reference.same_start import same_start
-from difflogic.reference.sample_losses import sample_losses
-from difflogic.reference.seed_boards import seed_boards
-from difflogic.reference.write_back import write_back
-from difflogic.shape import Shape
+from difflogic.gpu.plan import BatchSource
+from difflogic.model.circuit import Circuit
+from difflogic.reference.kernels.d_damage import d_damage
+from difflogic.reference.kernels.damage import damage
+from difflogic.reference.kernels.draw_corners import draw_corners
+from difflogic.reference.kernels.draw_pool import draw_pool
+from difflogic.reference.kernels.hard_damage import hard_damage
+from difflogic.reference.kernels.rule_target import rule_target
+from difflogic.reference.kernels.same_start import same_start
+from difflogic.reference.kernels.sample_losses import sample_losses
+from difflogic.reference.kernels.seed_boards import seed_boards
+from difflogic.reference.kernels.step_loss import step_loss
+from difflogic.reference.kernels.step_loss_backward import step_loss_backward
+from difflogic.reference.kernels.write_back import write_back
 from tests import tolerances
 from tests.gpu.rig import Rig, rig
 from tests.gpu.test_kernels_random import control_words
@@ -62,7 +62,7 @@ def put_corners(r: Rig, corners: np.ndarray) -> None:
 
 @pytest.mark.parametrize("shape", [Shape(1, 3, 3, 1, 1), Shape(17, 4, 4, 1, 1), Shape(20, 3, 5, 1, 1)], ids=str)
 def test_boards(device: Device, shape: Shape) -> None:
-    with rig(device, circuits(shape), shape, supply=Supply("boards")) as r:
+    with rig(device, circuits(shape), shape, batch_source=BatchSource("boards")) as r:
         r.put("control", CONTROL)
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), 1, shape.cells)
@@ -75,7 +75,7 @@ def test_boards(device: Device, shape: Shape) -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_same_start(device: Device, shape: Shape) -> None:
     same = bits(np.random.default_rng(2), shape.cells_per_grid, shape.channels)
-    with rig(device, circuits(shape), shape, supply=Supply("picture")) as r:
+    with rig(device, circuits(shape), shape, batch_source=BatchSource("picture")) as r:
         r.put("same", same)
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
@@ -89,7 +89,7 @@ def test_rule_targets(device: Device, shape: Shape) -> None:
     rng = np.random.default_rng(3)
     rule = rng.integers(0, 2, rules.ENTRIES).astype(np.uint32)
     state = bits(rng, M, shape.channels, shape.cells)
-    with rig(device, circuits(shape), shape, supply=Supply(ruled=True)) as r:
+    with rig(device, circuits(shape), shape, batch_source=BatchSource(ruled=True)) as r:
         r.put_cells(r.work.state(0), state)
         r.put("rule", rule)
         r.run(r.work.seed[-1])
@@ -142,7 +142,7 @@ def test_damaged_adjoints(device: Device, shape: Shape) -> None:
     rng = np.random.default_rng(5)
     corners = corners_of(shape, shape.batch)
     with rig(device, circuits(shape), shape) as r:
-        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.window), dtype=np.float32)
+        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
         put_corners(r, corners)
         r.put_d_rows(2, windows)
         r.run(*r.work._d_events(2))
@@ -179,7 +179,7 @@ def test_earlier_losses(device: Device, shape: Shape) -> None:
     targets = rng.random((M, shape.loss_channels, shape.cells), dtype=np.float32)
     with rig(device, circuits(shape), shape) as r:
         r.put_cells("targets", targets)
-        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.window), dtype=np.float32)
+        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
         for step, state in zip((1, 3), states, strict=True):
             r.put_cells(r.work.state(step), state)
             r.put_d_rows(step, windows)
@@ -191,12 +191,12 @@ def test_earlier_losses(device: Device, shape: Shape) -> None:
             d_judged = np.empty((2, shape.loss_channels, shape.cells), dtype=np.float32)
             by_cell = np.empty((3, shape.cells), dtype=np.float32)
             for mark in range(2):
-                judge(shape, mark, states[mark, m], targets[m], d_judged, by_cell)
+                step_loss(shape, mark, states[mark, m], targets[m], d_judged, by_cell)
                 by_chunk = np.add.reduceat(by_cell[mark], np.arange(0, shape.cells, 16))
                 np.testing.assert_allclose(partials[m, mark, : len(by_chunk)], by_chunk, rtol=tolerances.LOSS_RTOL)
                 assert not partials[m, mark, len(by_chunk) :].any()
             expected = r.summed_d_rows(windows[m])
-            d_judge(shape, 1, d_judged, expected)
+            step_loss_backward(shape, 1, d_judged, expected)
             np.testing.assert_allclose(r.summed_d_rows(got[m]), expected, rtol=0, atol=tolerances.STATE_ATOL)
 
 
@@ -206,7 +206,7 @@ def test_the_pool_is_drawn_from(device: Device, shape: Shape, part: int) -> None
     pool = np.random.default_rng(8).integers(
         0, 2, (M, part * shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8
     )
-    with rig(device, circuits(shape), shape, supply=Supply(pool=part * shape.batch)) as r:
+    with rig(device, circuits(shape), shape, batch_source=BatchSource(pool=part * shape.batch)) as r:
         r.put("control", CONTROL)
         r.put("pool", np.stack([pool_words(each) for each in pool]))
         r.run(r.work.seed[-1])
@@ -224,7 +224,7 @@ def test_sample_losses(device: Device, shape: Shape) -> None:
     rng = np.random.default_rng(9)
     state = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
     targets = bits(rng, M, shape.loss_channels, shape.cells)
-    with rig(device, circuits(shape), shape, supply=Supply(pool=shape.batch)) as r:
+    with rig(device, circuits(shape), shape, batch_source=BatchSource(pool=shape.batch)) as r:
         r.put_cells(r.work.state(shape.steps), state)
         r.put_cells("targets", targets)
         r.run(r.work.update[0])
@@ -247,7 +247,7 @@ def test_the_batch_goes_back(device: Device, shape: Shape, resets: int) -> None:
     pool = rng.integers(0, 2, (M, 2 * shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8)
     control = CONTROL.copy()
     control[:, c.NONFINITE] = 0, 1
-    with rig(device, circuits(shape), shape, supply=Supply(pool=2 * shape.batch, resets=resets)) as r:
+    with rig(device, circuits(shape), shape, batch_source=BatchSource(pool=2 * shape.batch, resets=resets)) as r:
         before = np.stack([pool_words(each) for each in pool])
         for name, values in (("control", control), ("places", places.astype(np.uint32)), ("sample_losses", losses)):
             r.put(name, values)

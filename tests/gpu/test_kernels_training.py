@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic import control as c
+from difflogic.engine import control as c
+from difflogic.engine.events import Hardening
+from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import HISTORY
-from difflogic.hardening import Hardening
-from difflogic.reference.adamw import adamw
-from difflogic.reference.coefficients import coefficients
-from difflogic.reference.commit import commit
-from difflogic.reference.harden import harden
-from difflogic.shape import Hyper, Shape
+from difflogic.reference.kernels.adamw import adamw
+from difflogic.reference.kernels.clip_norm import clip_norm
+from difflogic.reference.kernels.coefficients import coefficients
+from difflogic.reference.kernels.commit import commit
+from difflogic.reference.kernels.harden import harden
 from tests import tolerances
 from tests.gpu.rig import rig
 from tests.random_circuits import random_circuit
@@ -110,6 +111,41 @@ def test_adamw(device: Device, step: int, hyper: Hyper) -> None:
         coefficients(after["logits"][m], expected_mix, expected_ids)
         np.testing.assert_allclose(mixed[m], expected_mix, rtol=0, atol=tolerances.COEFFICIENT_ATOL)
         np.testing.assert_array_equal(ids[m], expected_ids)
+
+
+@pytest.mark.parametrize("gates", [1, 2, 9])
+@pytest.mark.parametrize("spoiled", [1.0, 3e38, np.inf, np.nan])
+def test_clip_norm(device: Device, gates: int, spoiled: float) -> None:
+    """Each model by its own norm: the first beyond the bound, the second within it or with a gradient `spoiled`."""
+    circuit = random_circuit(np.random.default_rng(6), hidden=(gates, 61), channels=2)
+    size, hyper = (2, circuit.gates, 16), Hyper(clip=40.0, clip_by="norm")
+    before = np.random.default_rng(7).standard_normal(size).astype(np.float32)
+    before[0] *= 100
+    before[1, -1, -1] = spoiled
+    control = control_words()
+    with rig(device, [circuit] * 2, SHAPE, hyper=hyper) as r:
+        (made,) = (dispatch for dispatch in r.work.backward if dispatch.kernel == "clip_norm")
+        results = []
+        for _ in range(2):
+            r.put("gradients", before)
+            r.put("control", control)
+            r.run(made)
+            results.append((r.get("gradients", *size[1:]), r.get("control", 8, dtype=np.uint32)))
+    assert results[0][0].tobytes() == results[1][0].tobytes()
+    after, words = results[0]
+    for m in range(2):
+        expected, flagged = before[m].copy(), control[m].copy()
+        clip_norm(hyper, expected, flagged)
+        np.testing.assert_array_equal(words[m], flagged)
+        assert np.linalg.norm(before[0]) > 2 * hyper.clip
+        if not flagged[c.NONFINITE]:
+            np.testing.assert_allclose(after[m], expected, rtol=1e-5)
+            assert (after[m].tobytes() == before[m].tobytes()) == (m == 1)
+
+
+def test_entries_are_clipped_without_a_kernel_more(device: Device) -> None:
+    with rig(device, [CIRCUIT], SHAPE) as r:
+        assert "clip_norm" not in [dispatch.kernel for dispatch in r.work.backward]
 
 
 def test_adamw_leaves_a_flagged_model_alone(device: Device) -> None:

@@ -1,25 +1,19 @@
-"""A training run on the device: exact round trips and continuation, evaluation, and skipped steps."""
+"""What a training run on the device has of its own; what all engines share is in `tests/engines`."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pytest
 
-from difflogic import prng
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.engine import Job
+from difflogic.engine.job import Job, TrainState
+from difflogic.errors import DataError, DeviceError
 from difflogic.gpu.device import Device
-from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
-from difflogic.reference.engine import ReferenceEngine
-from tests import tolerances
-from tests.gpu.closeness import assert_first_step_close
-from tests.gpu.jobs import C, assert_same, assert_same_state, make_job, midway, outcome, start, train_alone
+from tests.gpu.jobs import assert_same_state, make_job, midway, start
+from tests.tasks import task_job
 
 
 @pytest.fixture(params=[1.0, 0.6], ids=["synchronous", "asynchronous"])
@@ -27,34 +21,12 @@ def job(request: pytest.FixtureRequest) -> Job:
     return make_job(fire_rate=request.param)
 
 
-def test_a_state_comes_back_as_it_went(device: Device, job: Job) -> None:
-    state = midway(job)
-    model = GpuModel.from_cpu(device, [job], [state])
-    assert_same_state(model.to_cpu(), state)
+def test_another_state_can_be_uploaded(device: Device, job: Job) -> None:
+    model = GpuModel.from_cpu(device, [job], [midway(job)])
     model.train(2)
-    after = model.to_cpu()
-    assert (after.epoch, after.optimizer.step, after.skipped) == (135, 132, 3)
-    model.upload([state])
-    assert_same_state(model.to_cpu(), state)
+    model.upload([midway(job)])
+    assert_same_state(model.states()[0], midway(job))
     model.close()
-
-
-def test_a_model_can_be_closed_at_once(device: Device, job: Job) -> None:
-    """Before any work, and with work under way that no one has waited for."""
-    GpuModel.from_cpu(device, [job], [start(job)]).close()
-    model = GpuModel.from_cpu(device, [job], [start(job)])
-    model.train(3)
-    model.close()
-    assert len(train_alone(device, job, start(job), 1)[1]) == 1
-
-
-@pytest.mark.parametrize("begin", [start, midway])
-def test_four_epochs_are_two_and_two(device: Device, job: Job, begin: Any) -> None:
-    whole = train_alone(device, job, begin(job), 4)
-    state, first, _ = train_alone(device, job, begin(job), 2)
-    state, second, evaluation = train_alone(device, job, state, 2)
-    assert_same(whole, (state, [*first, *second], evaluation))
-    assert whole[0].epoch == begin(job).epoch + 4
 
 
 def test_metrics_come_once_in_order_through_the_ring(device: Device) -> None:
@@ -65,121 +37,26 @@ def test_metrics_come_once_in_order_through_the_ring(device: Device) -> None:
     rows = []
     for epochs in (1, 2, HISTORY, 3, 2 * HISTORY + 1):
         model.train(epochs)
-        rows += model.drain()
-    assert model.drain() == []
+        rows += model.drain()[0]
+    assert model.drain()[0] == []
     assert [row.epoch for row in rows] == [*range(HISTORY - 4, HISTORY - 4 + len(rows))]
     assert len(rows) == 3 * HISTORY + 7
     model.close()
     one_by_one = GpuModel.from_cpu(device, [job], [state])
     for row in rows[:20]:
         one_by_one.train(1)
-        assert one_by_one.drain() == [row]
+        assert one_by_one.drain()[0] == [row]
     one_by_one.close()
 
 
-@pytest.mark.parametrize("fire_rate", [1.0, 0.6])
-@pytest.mark.parametrize(("batch", "probes", "loss_channels"), [(1, 32, 1), (17, 40, 2), (33, 1, 1), (32, 33, 2)])
-def test_evaluation_is_the_references(
-    device: Device, fire_rate: float, batch: int, probes: int, loss_channels: int
-) -> None:
-    """Of the same logits on the same batch: with a learning rate of 0 both keep theirs."""
-    job = make_job(fire_rate=fire_rate, batch=batch, probes=probes, loss_channels=loss_channels, lr=0.0)
-    reference = ReferenceEngine().open_model(job, start(job))
-    model = GpuModel.from_cpu(device, [job], [start(job)])
-    for each in (reference, model):
-        each.train(3)
-    expected = reference.evaluate()
-    assert model.evaluate() == expected == model.evaluate()
-    assert 0 < expected.hard_loss < expected.values
-    assert expected.train_hard_loss > 0
-    assert_same_state(model.to_cpu(), replace(reference.to_cpu(), optimizer=model.to_cpu().optimizer))
-    model.close()
+def test_a_pool_is_part_of_the_state(device: Device) -> None:
+    job = task_job("a pool")
+    with pytest.raises(DataError, match="keeps a pool, but the state has none"):
+        GpuModel.from_cpu(device, [job], [replace(TrainState.initial(job), pool=None)])
 
 
-def test_evaluating_changes_no_state(device: Device, job: Job) -> None:
-    model = GpuModel.from_cpu(device, [job], [start(job)])
-    model.train(2)
-    before = model.to_cpu()
-    model.evaluate()
-    assert_same_state(model.to_cpu(), before)
-    model.train(2)
-    state, rows, evaluation = train_alone(device, job, start(job), 4)
-    assert_same(outcome(model), (state, rows, evaluation))
-
-
-def test_an_epoch_is_the_references(device: Device, job: Job) -> None:
-    reference = ReferenceEngine().open_model(job, start(job))
-    model = GpuModel.from_cpu(device, [job], [start(job)])
-    for each in (reference, model):
-        each.train(1)
-    ours, theirs = model.to_cpu(), reference.to_cpu()
-    ((row,), (expected,)) = model.drain(), reference.drain()
-    assert row.soft_loss == pytest.approx(expected.soft_loss, rel=tolerances.LOSS_RTOL)
-    assert (row.epoch, row.skipped) == (1, False)
-    assert_first_step_close(ours.logits, theirs.logits, theirs.optimizer.mu, job.config.train.lr)
-    for name in ("mu", "nu"):
-        expected_moment = getattr(theirs.optimizer, name)
-        error = np.abs(getattr(ours.optimizer, name) - expected_moment).max()
-        assert error <= 2 * tolerances.GRADIENT_SHARE * np.abs(expected_moment).max()
-    same = replace(theirs, logits=ours.logits, optimizer=replace(ours.optimizer, step=theirs.optimizer.step))
-    assert_same_state(ours, same)
-    model.close()
-
-
-@pytest.mark.parametrize(
-    ("spoiled", "finite_loss"),
-    [
-        ("a gate that no other reads", True),  # its own gradient is NaN, the loss is not
-        ("a gate of the output", False),
-        ("infinite logit", False),
-        ("target", False),  # the square of 1e30 is infinite, its gradient is not
-    ],
-)
-def test_a_step_that_is_not_finite_is_skipped(device: Device, spoiled: str, finite_loss: bool) -> None:
-    """Nothing moves but keys and counters."""
-    job = make_job(seed=6)
-    good, *_ = train_alone(device, job, start(job), 3)
-    bad = replace(good, logits=good.logits.copy(), skipped=4)
-    if spoiled == "target":
-        job = replace(job, target=np.full_like(job.target, 1e30))
-    elif spoiled == "a gate that no other reads":
-        bad.logits[unread_gate(job.circuit), 6] = np.nan
-    else:
-        bad.logits[-C, 6] = np.inf if spoiled == "infinite logit" else np.nan
-    model = GpuModel.from_cpu(device, [job], [bad])
-    model.train(2)
-    rows, state = model.drain(), model.to_cpu()
-    model.close()
-    assert [(row.epoch, row.skipped) for row in rows] == [(4, True), (5, True)]
-    assert [bool(np.isfinite(row.soft_loss)) for row in rows] == [finite_loss] * 2
-    keys = {"data_key": good.data_key, "train_key": good.train_key}
-    for _ in range(2):
-        keys = {name: prng.split(key)[0] for name, key in keys.items()}
-    assert_same_state(state, replace(bad, epoch=5, skipped=6, **keys))
-
-
-def unread_gate(circuit: Circuit) -> int:
-    """A perception gate whose output no gate reads: of the first layer's, as that has one wiring for all kernels."""
-    read = set(circuit.perceive_wires[1].reshape(-1).tolist())
-    return min(set(range(circuit.perceive[0].shape[1])) - read)
-
-
-def test_training_goes_on_after_a_skipped_step(device: Device) -> None:
-    """One epoch's batch overflows, the later ones do not."""
-    job = make_job()
-    overflowing = replace(job, target=np.full_like(job.target, 1e30))
-    state, *_ = train_alone(device, overflowing, start(job), 1)
-    state, (row,), _ = train_alone(device, job, state, 1)
-    assert (state.epoch, state.skipped, state.optimizer.step, row.skipped) == (2, 1, 1, False)
-    assert (state.logits != start(job).logits).any()
-
-
-def test_the_engines_step_skips_too(engine: GpuEngine) -> None:
-    job = make_job()
-    x = np.full((1, 5, 7, C), 1e30, dtype=np.float32)
-    circuit, state, metrics = engine.train_step(job.circuit, None, Batch(x, np.zeros_like(x), 3))
-    assert metrics["skipped"]
-    assert not np.isfinite(metrics["soft_loss"])
-    assert state.step == 0
-    np.testing.assert_array_equal(circuit.flat_logits(), job.circuit.flat_logits())
-    assert not state.mu.any()
+def test_another_layout_of_memory_needs_another_workspace(device: Device, job: Job) -> None:
+    with closing(GpuModel.from_cpu(device, [job], [start(job)])) as model:
+        launch = model.plan.launch
+        with pytest.raises(DeviceError, match="needs a workspace of its own"):
+            model.workspace.under(replace(launch, chunks_per_workgroup=2 * launch.chunks_per_workgroup))

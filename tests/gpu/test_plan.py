@@ -9,36 +9,38 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic import presets
-from difflogic.circuit import Circuit
+from difflogic.config import presets
+from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
-from difflogic.gpu import plan as planning
+from difflogic.gpu import planner
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import Device
+from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_for
-from difflogic.gpu.plan import HARDWARE, Plan, Schedule, Supply, make_plan
-from difflogic.gpu.trees import wired
-from difflogic.layout import Layout, Level, flat_layout
-from difflogic.shape import Shape
+from difflogic.gpu.plan import BatchSource, Plan
+from difflogic.gpu.planner import make_plan
+from difflogic.gpu.wiring import wired
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import Layout, Level, flat_layout
 from tests.gpu.jobs import assert_same, make_job, start, train_alone
-from tests.gpu.rig import RECOMPUTING, SCHEDULES, rig
+from tests.gpu.rig import LAUNCHES, RECOMPUTING, rig
 from tests.random_circuits import random_circuit
 
 SHAPE = Shape(17, 5, 7, 2, steps=3, loss_channels=2)
 RICH = replace(SHAPE, loss_steps=(2, 3), damage_side=2, damage_steps=(0, 2))
 """With everything that has buffers of its own; as has this:"""
-POOL = Supply("seed", ruled=True, pool=34, resets=2)
+POOL = BatchSource("seed", ruled=True, pool=34, resets=2)
 CIRCUIT = random_circuit(np.random.default_rng(0))
 LAYOUT = flat_layout(CIRCUIT)
 
 
-@pytest.mark.parametrize("schedule", [*SCHEDULES[:2], *RECOMPUTING], ids=str)
+@pytest.mark.parametrize("launch", [*LAUNCHES[:2], *RECOMPUTING], ids=str)
 @pytest.mark.parametrize("models", [1, 2])
-@pytest.mark.parametrize(("shape", "supply"), [(SHAPE, Supply()), (RICH, POOL)], ids=["plain", "rich"])
+@pytest.mark.parametrize(("shape", "batch_source"), [(SHAPE, BatchSource()), (RICH, POOL)], ids=["plain", "rich"])
 def test_predicted_bytes_are_the_buffers(
-    device: Device, schedule: Schedule, models: int, shape: Shape, supply: Supply
+    device: Device, launch: LaunchConfig, models: int, shape: Shape, batch_source: BatchSource
 ) -> None:
-    options = {"schedule": schedule, "probes": 40, "hard_batch": 17, "supply": supply}
+    options = {"launch": launch, "probes": 40, "hard_batch": 17, "batch_source": batch_source}
     with rig(device, [CIRCUIT] * models, shape, **options) as r:
         uniforms = {"shape", "hard_shape", "at", "mark"}
         real = {name: [buffer.size] for name, buffer in r.work.buffers.items() if name not in uniforms}
@@ -64,7 +66,7 @@ def hardware(adapter: Adapter) -> Adapter:
 def test_a_smaller_schedule_is_taken_where_the_device_is_smaller(
     hardware: Adapter, device: Device, limit: str, allowed: int, wg: int
 ) -> None:
-    assert plan(hardware, device.limits | {limit: allowed}).schedule == Schedule(wg, 1)
+    assert plan(hardware, device.limits | {limit: allowed}).launch == LaunchConfig(wg, 1)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_too_many_layers(adapter: Adapter, device: Device) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, layout=deep)
     assert str(caught.value) == (
-        "The circuit has 303 layers, but the GPU kernels hold 256: use fewer layers, or --engine reference."
+        "The circuit has 303 layers, but the GPU kernels hold 256: use fewer layers, or --engine cpu."
     )
 
 
@@ -128,7 +130,7 @@ def test_too_many_gates(adapter: Adapter, device: Device) -> None:
     with pytest.raises(LimitError) as caught:
         plan(adapter, device.limits, replace(SHAPE, channels=1), wide)
     assert str(caught.value) == (
-        "The circuit has 524281 gates, but the GPU kernels hold 524280: use narrower layers, or --engine reference."
+        "The circuit has 524281 gates, but the GPU kernels hold 524280: use narrower layers, or --engine cpu."
     )
 
 
@@ -153,10 +155,10 @@ def test_memory_that_the_device_does_not_have(device: Device) -> None:
 def test_the_order_of_sums_follows_from_circuit_and_grid_alone() -> None:
     """Blocks hold a power of two of chunks, at most 512 blocks in all, before rounding up to lanes."""
     for batch, each, blocks in ((1, 1, 3), (17, 1, 38), (230, 1, 504), (240, 2, 263), (2000, 16, 274)):
-        for schedule in SCHEDULES:
-            got = Plan(tuple(wired([LAYOUT])), replace(SHAPE, batch=batch), schedule)
+        for launch in LAUNCHES:
+            got = Plan(tuple(wired([LAYOUT])), replace(SHAPE, batch=batch), launch)
             assert got.chunks_per_block == each
-            assert 0 <= got.blocks - blocks < schedule.lanes
+            assert 0 <= got.blocks - blocks < launch.chunks_per_workgroup
             assert got.chunks == got.blocks * each
 
 
@@ -176,15 +178,15 @@ def test_a_small_device_trains(adapter: Adapter, device: Device) -> None:
     small = Device(adapter, SMALL)
     assert {name: small.limits[name] for name in SMALL} == SMALL
     assert_same(train_alone(small, job, start(job), 2), expected)
-    assert_same(train_alone(small, job, start(job), 2, schedule=HARDWARE[-1]), expected)
+    assert_same(train_alone(small, job, start(job), 2, launch=HARDWARE[-1]), expected)
     assert plan_for(small, [job]).total_bytes() < 1 << 20
 
 
 def test_nodes_are_kept_while_memory_allows(adapter: Adapter, device: Device) -> None:
     kept = plan(adapter, device.limits)
     again = plan(adapter, device.limits, max_memory=kept.total_bytes() - 1)
-    assert kept.schedule.keep
-    assert not again.schedule.keep
+    assert kept.launch.store_activations
+    assert not again.launch.store_activations
     assert again.total_bytes() < kept.total_bytes()
     assert plan(adapter, device.limits, max_memory=kept.total_bytes()) == kept
 
@@ -194,11 +196,11 @@ def test_software_keeps_nodes_by_the_machines_memory(
     adapter: Adapter, hardware: Adapter, device: Device, monkeypatch: pytest.MonkeyPatch, memory: int | None, kept: bool
 ) -> None:
     """Some 2 GB of nodes; how much memory a card has, nobody tells."""
-    monkeypatch.setattr(planning, "physical_memory", lambda: memory)
+    monkeypatch.setattr(planner, "physical_memory", lambda: memory)
     circuit = Circuit.initial(presets.checkerboard().model, 23)
     shape = Shape.of(circuit, (2, 64, 64, 8), 20)
-    assert plan(adapter, device.limits, shape, flat_layout(circuit)).schedule.keep == kept
-    assert not plan(hardware, device.limits, shape, flat_layout(circuit)).schedule.keep
+    assert plan(adapter, device.limits, shape, flat_layout(circuit)).launch.store_activations == kept
+    assert not plan(hardware, device.limits, shape, flat_layout(circuit)).launch.store_activations
 
 
 def test_too_little_memory_names_the_least(adapter: Adapter, device: Device) -> None:
@@ -217,5 +219,5 @@ def test_a_big_grid_is_planned_without_keeping_nodes(adapter: Adapter, device: D
     circuit = Circuit.initial(presets.checkerboard().model, 23)
     shape = Shape.of(circuit, (1, 256, 256, 8), 20)
     made = plan(adapter, device.limits, shape, flat_layout(circuit))
-    assert not made.schedule.keep
+    assert not made.launch.store_activations
     assert made.total_bytes() < 300e6

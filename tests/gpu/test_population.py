@@ -8,33 +8,33 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from difflogic.engine.population import SequentialModels
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.groups import GpuGroups
+from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_for
-from difflogic.gpu.plan import Schedule
-from difflogic.layout import flat_layout
-from tests.gpu.jobs import assert_same, assert_same_state, make_job, outcome, start, train_alone
-from tests.gpu.rig import SCHEDULES
+from difflogic.model.layout import flat_layout
+from tests.gpu.jobs import assert_same, make_job, outcomes, start, train_alone
+from tests.gpu.rig import LAUNCHES
 
 SEEDS = (23, 24, 25)
 """Their wirings need different amounts of scratch, the first not the most."""
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES[:3], ids=str)
+@pytest.mark.parametrize("launch", LAUNCHES[:3], ids=str)
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
-def test_each_model_is_what_it_is_alone(device: Device, fire_rate: float, schedule: Schedule) -> None:
-    jobs = [make_job(seed, fire_rate=fire_rate, batch=7) for seed in SEEDS]
+def test_each_model_is_what_it_is_alone(device: Device, fire_rate: float, launch: LaunchConfig) -> None:
+    norm = {"clip_by": "norm", "clip": 1e-3} if fire_rate < 1 else {}
+    jobs = [make_job(seed, fire_rate=fire_rate, batch=7, **norm) for seed in SEEDS]
     slots = [flat_layout(job.circuit).slot_count for job in jobs]
     assert slots[0] < max(slots)
-    together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs], schedule)
+    together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs], launch)
     together.train(3)
-    outcomes = [outcome(together, index, close=False) for index in range(len(jobs))]
-    together.close()
-    assert len({state.logits.tobytes() for state, _, _ in outcomes}) == len(jobs)
-    for job, got in zip(jobs, outcomes, strict=True):
-        assert_same(got, train_alone(device, job, start(job), 3, schedule=schedule))
+    found = outcomes(together)
+    assert len({state.logits.tobytes() for state, _, _ in found}) == len(jobs)
+    for job, got in zip(jobs, found, strict=True):
+        assert_same(got, train_alone(device, job, start(job), 3, launch=launch))
 
 
 def test_a_skipped_model_does_not_hold_the_others_back(device: Device) -> None:
@@ -43,28 +43,21 @@ def test_a_skipped_model_does_not_hold_the_others_back(device: Device) -> None:
     states[1] = replace(states[1], logits=np.where(np.arange(16) == 6, np.float32(np.nan), states[1].logits))
     together = GpuModel.from_cpu(device, jobs, states)
     together.train(2)
-    assert [[row.skipped for row in together.drain(index)] for index in range(3)] == [
-        [False] * 2,
-        [True] * 2,
-        [False] * 2,
-    ]
-    assert [together.to_cpu(index).skipped for index in range(3)] == [0, 2, 0]
-    got = outcome(together, 2)
+    assert [[row.skipped for row in rows] for rows in together.drain()] == [[False] * 2, [True] * 2, [False] * 2]
+    assert [state.skipped for state in together.states()] == [0, 2, 0]
+    got = outcomes(together)[2]
     state, _, evaluation = train_alone(device, jobs[2], states[2], 2)
     assert_same(got, (state, [], evaluation))
 
 
-def test_all_at_once_is_one_after_the_other(device: Device) -> None:
+def test_all_are_judged_at_once(device: Device) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
     model.train(2)
     before = model.device.ledger.downloaded["evaluation"]
-    evaluations = model.evaluate_all()
+    model.evaluate()
     assert model.device.ledger.downloaded["evaluation"] - before == model.workspace.buffers["counts"].size
-    assert evaluations == [model.evaluate(index) for index in range(3)]
-    for index, state in enumerate(model.to_cpu_all()):
-        assert_same_state(state, model.to_cpu(index))
-    assert [[row.epoch for row in rows] for rows in model.drain_all()] == [[1, 2]] * 3
+    assert [[row.epoch for row in rows] for rows in model.drain()] == [[1, 2]] * 3
     model.close()
 
 
@@ -109,23 +102,22 @@ def test_a_population_past_one_binding_trains_in_groups(device: Device, monkeypa
     states = [start(job) for job in jobs]
     most = plan_for(device, jobs[:2]).buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
-    together = GpuEngine(device).open_population(jobs, states)
-    assert isinstance(together, GpuGroups)
-    assert [group.plan.models for group in together.groups] == [1, 2, 2]
+    together = GpuEngine(device).open(jobs, states)
+    assert isinstance(together, SequentialModels)
+    assert [group.plan.models for group in together.models] == [1, 2, 2]
     together.train(2)
-    metrics, evaluations, after = together.drain_all(), together.evaluate_all(), together.to_cpu_all()
+    metrics, evaluations, after = together.drain(), together.evaluate(), together.states()
     together.close()
     for job, state, *got in zip(jobs, states, after, metrics, evaluations, strict=True):
         assert_same(tuple(got), train_alone(device, job, state, 2))
 
 
-def test_a_memory_limit_is_not_evaded_by_groups(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_limit_is_not_evaded_by_groups(device: Device) -> None:
     jobs = [make_job(seed) for seed in SEEDS]
     two = plan_for(device, jobs[:2])
-    least = replace(two, schedule=two.schedule.with_memory(False)).total_bytes()
-    monkeypatch.setattr(device, "max_memory", least)
+    least = replace(two, launch=two.launch.with_memory(False)).total_bytes()
     with pytest.raises(LimitError, match=r"Of the 3 models asked for, 2 fit at once: use --population 2\."):
-        GpuEngine(device).open_population(jobs, [start(job) for job in jobs])
+        GpuEngine(device).open(jobs, [start(job) for job in jobs], least)
 
 
 def test_groups_share_a_memory_limit(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,17 +126,15 @@ def test_groups_share_a_memory_limit(device: Device, monkeypatch: pytest.MonkeyP
     two = plan_for(device, jobs[:2])
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(two.buffer_bytes().values()))
     least = 3 * two.total_bytes()  # recomputing needs larger buffers here than may be bound
-    monkeypatch.setattr(device, "max_memory", least)
-    together = GpuEngine(device).open_population(jobs, states)
-    assert isinstance(together, GpuGroups)
-    assert [group.plan.models for group in together.groups] == [1, 2, 2]
-    assert sum(group.plan.total_bytes() for group in together.groups) <= least
+    together = GpuEngine(device).open(jobs, states, least)
+    assert isinstance(together, SequentialModels)
+    assert [group.plan.models for group in together.models] == [1, 2, 2]
+    assert sum(group.plan.total_bytes() for group in together.models) <= least
     together.close()
-    monkeypatch.setattr(device, "max_memory", two.total_bytes())
     with pytest.raises(
         LimitError, match=r"needs [\d.]+ MB in 3 groups of models, but .* 2 fit at once: use --population 2"
     ):
-        GpuEngine(device).open_population(jobs, states)
+        GpuEngine(device).open(jobs, states, two.total_bytes())
 
 
 def test_a_population_past_the_memory_of_the_machine(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +144,7 @@ def test_a_population_past_the_memory_of_the_machine(device: Device, monkeypatch
     needed = plan_for(device, jobs).total_bytes()
     monkeypatch.setattr("difflogic.gpu.model.physical_memory", lambda: needed - 1)
     with pytest.raises(LimitError, match=r"of 3 needs .* GB on .*: at most 2 such models fit\."):
-        GpuEngine(device).open_population(jobs, [start(job) for job in jobs])
+        GpuEngine(device).open(jobs, [start(job) for job in jobs])
 
 
 def test_models_at_different_epochs_are_refused(device: Device) -> None:

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic import presets
-from difflogic.circuit import Circuit
+from difflogic.config import presets
 from difflogic.cpu.engine import CpuEngine
-from difflogic.engine import Job, TrainState
+from difflogic.engine.job import Job, TrainState
+from difflogic.engine.job import make_job as make_real_job
 from difflogic.errors import UsageError
 from difflogic.gpu.device import Device
+from difflogic.gpu.launch import HARDWARE, SOFTWARE
 from difflogic.gpu.model import GpuModel, plan_for
-from difflogic.gpu.plan import HARDWARE, SOFTWARE
+from difflogic.model.circuit import Circuit
 from difflogic.reference.model import ReferenceModel
-from difflogic.train.tasks import make_job as make_real_job
 from tests import tolerances
 from tests.gpu.jobs import assert_same, make_job, start, train_alone
 
@@ -62,9 +62,9 @@ def test_gradients_lose_little_where_they_are_hardest_to_keep(device: Device) ->
     """While the checkerboard is learned: states are nearly alike, and gradients small differences of large sums."""
     config = presets.checkerboard()
     job = make_real_job(config, Circuit.initial(config.model, config.seed))
-    learner = CpuEngine().open_model(job, TrainState.initial(job))
+    learner = CpuEngine().open([job], [TrainState.initial(job)])
     learner.train(125)
-    state = learner.to_cpu()
+    state = learner.states()[0]
     half = make_real_job(config.with_(train=HALF), job.circuit)
     assert_share(gradients(device, half, state), gradients(device, job, state), tolerances.HALF_GRADIENT_SHARE)
 
@@ -73,9 +73,9 @@ def test_what_is_kept_changes_nothing(device: Device) -> None:
     """Nodes that are computed again are rounded as the kept ones are."""
     job = make_job(steps=5, **HALF)
     expected = train_alone(device, job, start(job), 3)
-    again = [SOFTWARE[0].with_memory(keep=False, spacing=spacing) for spacing in (1, 2)]
-    for schedule in (*again, HARDWARE[-1]):
-        assert_same(train_alone(device, job, start(job), 3, schedule=schedule), expected)
+    again = [SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=spacing) for spacing in (1, 2)]
+    for launch in (*again, HARDWARE[-1]):
+        assert_same(train_alone(device, job, start(job), 3, launch=launch), expected)
 
 
 def test_an_epoch_is_the_references(device: Device) -> None:
@@ -83,21 +83,21 @@ def test_an_epoch_is_the_references(device: Device) -> None:
     reference, model = ReferenceModel(job, start(job)), GpuModel.from_cpu(device, [job], [start(job)])
     for each in (reference, model):
         each.train(1)
-    (ours,), (theirs,) = model.drain(), reference.drain()
+    (ours,), (theirs,) = model.drain()[0], reference.drain()[0]
     assert ours.soft_loss == pytest.approx(theirs.soft_loss, rel=tolerances.LOSS_RTOL)
-    moments, expected = model.to_cpu().optimizer.mu, reference.to_cpu().optimizer.mu
+    moments, expected = model.states()[0].optimizer.mu, reference.states()[0].optimizer.mu
     assert np.abs(moments - expected).max() <= tolerances.HALF_GRADIENT_SHARE * np.abs(expected).max()
     model.close()
 
 
 def test_what_is_kept_is_nearly_half_as_large(device: Device) -> None:
     exact, half = (plan_for(device, [make_job(**options)]) for options in ({}, HALF))
-    assert exact.schedule.keep
-    assert half.schedule.keep
+    assert exact.launch.store_activations
+    assert half.launch.store_activations
     assert 36 * exact.buffer_bytes()["kept"] <= 64 * half.buffer_bytes()["kept"] < 37 * exact.buffer_bytes()["kept"]
 
 
 def test_the_cpu_engine_refuses() -> None:
     job = make_job(**HALF)
     with pytest.raises(UsageError, match=r"^The precision f16-storage is how the GPU engine keeps gate values, but"):
-        CpuEngine().open_model(job, start(job))
+        CpuEngine().open([job], [start(job)])

@@ -1,24 +1,25 @@
-"""Scheduling is free: no WG, no number of lanes, no trail and no number of workgroups changes a single bit."""
+"""Scheduling is free: no WG, no number of lanes and no number of workgroups changes a single bit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.damage import Damage
+from difflogic.engine.batch import Batch
+from difflogic.engine.events import Damage
+from difflogic.engine.shape import Shape
 from difflogic.gpu import plan
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.plan import Plan, Schedule
-from difflogic.gpu.trees import wired
-from difflogic.layout import flat_layout
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.wiring import wired
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.shape import Shape
 from tests import tolerances
 from tests.gpu.closeness import STATES, assert_gradients_close
-from tests.gpu.rig import RECOMPUTING, SCHEDULES
+from tests.gpu.rig import LAUNCHES, RECOMPUTING
 from tests.random_circuits import bits, random_circuit
 
 CIRCUIT = random_circuit(np.random.default_rng(0), channels=3, kernels=3, hidden=(40, 20), periodic=True, unique=True)
@@ -41,9 +42,9 @@ def given() -> Batch:
     )
 
 
-def everything(device: Device, schedule: Schedule, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
+def everything(device: Device, launch: LaunchConfig, circuit: Circuit = CIRCUIT) -> dict[str, np.ndarray]:
     """What the engine computes under a schedule."""
-    engine = GpuEngine(device, schedule)
+    engine = GpuEngine(device, launch)
     batch = given()
     loss, gradients = engine.loss_and_gradients(circuit, batch)
     after, state, metrics = engine.train_step(circuit, None, batch)
@@ -66,12 +67,12 @@ def test_every_schedule_gives_the_same_bits(
 ) -> None:
     """With a chunk per block, 8, and all in one; and where one workgroup does all the work."""
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
-    expected = everything(device, SCHEDULES[0])
+    expected = everything(device, LAUNCHES[0])
     monkeypatch.setattr(plan, "MAX_SCRATCH_GROUPS", scratch_groups)
-    for schedule in (*SCHEDULES, *RECOMPUTING):
-        got = everything(device, schedule)
+    for launch in (*LAUNCHES, *RECOMPUTING):
+        got = everything(device, launch)
         for name, array in expected.items():
-            assert got[name].tobytes() == array.tobytes(), f"{name} under {schedule}"
+            assert got[name].tobytes() == array.tobytes(), f"{name} under {launch}"
 
 
 @pytest.mark.parametrize("max_blocks", [512, 7, 1])
@@ -81,7 +82,7 @@ def test_the_number_of_blocks_changes_rounding_only(
     monkeypatch.setattr(plan, "MAX_BLOCKS", max_blocks)
     shape = Shape.of(CIRCUIT, (*GRID, 3), STEPS)
     assert (
-        Plan(tuple(wired([flat_layout(CIRCUIT)])), shape, SCHEDULES[1]).chunks_per_block
+        Plan(tuple(wired([flat_layout(CIRCUIT)])), shape, LAUNCHES[1]).chunks_per_block
         == {512: 1, 7: 8, 1: 32}[max_blocks]
     )
     loss, gradients = GpuEngine(device).loss_and_gradients(CIRCUIT, given())

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from difflogic.errors import LimitError
+from difflogic.engine.simulation import SimulationSpec
+from difflogic.errors import DataError, LimitError
 from difflogic.gpu import simulation as simulations
-from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import Binding
 from difflogic.gpu.shaders import load_source, shader_root
-from difflogic.gpu.simulation import SPEC, GpuProgram, GpuSimulation, generated_source
-from difflogic.netlist import Netlist
+from difflogic.gpu.simulation import BINDINGS, KERNEL, GpuProgram, GpuSimulation, generated_source
 from difflogic.reference.simulation import simulate
-from difflogic.simulation import Scene
 from tests.random_netlists import random_netlist
 from tests.scenes import Case, cases, check_against_the_reference, life, random_start
 
@@ -41,15 +39,15 @@ def test_interpreted(device: Device, case: Case) -> None:
 def test_a_large_circuit_is_interpreted_by_few_invocations(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     netlist = random_netlist(rng, 1500, channels=5, reach=300)
-    scene = Scene(netlist, 50, 70)
+    scene = SimulationSpec(netlist, 50, 70)
     program = GpuProgram(netlist, device)
-    monkeypatch.setattr(simulations, "SCRATCH_BYTES", 4 * 4 * program.slots.slots * 7)
+    monkeypatch.setattr(simulations, "SCRATCH_BYTES", 4 * 4 * program.registers.registers * 7)
     assert not program.generated
     check_against_the_reference(Case(scene, random_start(scene, rng), 2), lambda scene: GpuSimulation(scene, program))
 
 
 def test_more_steps_than_a_submit_takes(device: Device) -> None:
-    scene = Scene(life(), 40, 65)
+    scene = SimulationSpec(life(), 40, 65)
     start = random_start(scene, np.random.default_rng(3))
     program = GpuProgram(scene.netlist, device)
     check_against_the_reference(Case(scene, start, 137), lambda scene: GpuSimulation(scene, program))
@@ -57,11 +55,11 @@ def test_more_steps_than_a_submit_takes(device: Device) -> None:
 
 def test_the_shader_binds_what_its_table_says() -> None:
     binding = re.compile(r"@group\(0\) @binding\((\d+)\) var<(\w+)(?:, (\w+))?> (\w+):")
-    found = binding.findall(load_source(SPEC.name).text)
-    assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == SPEC.bindings
+    found = binding.findall(load_source(KERNEL).text)
+    assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == BINDINGS
     arguments = simulate.__code__.co_varnames[: simulate.__code__.co_argcount]
     assert arguments == ("scene", "netlist", "masks", "before", "after"), "the twin's"
-    assert "Twin: difflogic/reference/simulation.py" in (shader_root() / f"{SPEC.name}.wgsl").read_text()
+    assert "Twin: difflogic/reference/simulation.py" in (shader_root() / f"{KERNEL}.wgsl").read_text()
 
 
 def test_a_generated_error_names_the_generated_file() -> None:
@@ -75,12 +73,9 @@ def test_a_grid_beyond_a_binding_is_refused(device: Device, monkeypatch: pytest.
     program = GpuProgram(life(), device)
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", 1 << 20)
     with pytest.raises(LimitError, match=r"^A state of 4096x4096 cells takes 2 MB, but this device binds at most 1 MB"):
-        GpuSimulation(Scene(program.netlist, 4096, 4096), program)
+        GpuSimulation(SimulationSpec(program.netlist, 4096, 4096), program)
 
 
-def test_a_driver_that_cuts_loops_short(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    chain = [(0, 1), *((1, 9 + index) for index in range(69_999))]
-    program = GpuProgram(Netlist.build(1, False, [6] * 70_000, chain, [9 + 69_999]), device)
-    monkeypatch.setattr(Adapter, "limits_loops", property(lambda _: True))
-    with pytest.raises(LimitError, match=r"^70000 gates on 50 rows are too many for this driver: it silently stops"):
-        GpuSimulation(Scene(program.netlist, 50, 70), program)
+def test_a_program_is_for_its_own_circuit(device: Device) -> None:
+    with pytest.raises(DataError, match="another circuit"):
+        GpuSimulation(SimulationSpec(life(), 5, 5), GpuProgram(life(), device))

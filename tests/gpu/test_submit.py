@@ -11,20 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difflogic.gpu import plan as planning
+from difflogic.gpu import planner
 from difflogic.gpu.device import Device
-from difflogic.gpu.encoding import Dispatch
+from difflogic.gpu.kernels import TILED, cut_ranges
+from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_for
-from difflogic.gpu.pacing import SUBMIT_SECONDS, Pacer, cut
-from difflogic.gpu.plan import SOFTWARE, Schedule, spacings_of
-from difflogic.gpu.spans import spans
-from tests.gpu.jobs import assert_same, make_job, outcome, start, train_alone
+from difflogic.gpu.planner import checkpoint_distances
+from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, SubmitQueue, cut
+from tests.gpu.jobs import assert_same, make_job, outcomes, start, train_alone
 
 SIZES = st.integers(1, 40)
 
 
 @given(SIZES, SIZES, SIZES, st.integers(1, 3000))
 def test_spans_cover_everything_once_and_blocks_in_order(tiles: int, parts: int, work: int, most: int) -> None:
-    made = spans(tiles, parts, work, most)
+    made = cut_ranges(tiles, parts, work, most)
     seen: dict[int, list[int]] = {tile: [] for tile in range(tiles)}
     for span in made:
         assert span.tiles * span.parts * work <= max(most, work)
@@ -54,42 +55,42 @@ def test_short_dispatches_and_submits_change_nothing(
 ) -> None:
     """A dispatch per tile and chunk of a block, and every one of them submitted alone."""
     job = make_job(grid=(9, 11), batch=5, steps=5, fire_rate=fire_rate)
-    schedule = Schedule(8, 2).with_memory(*memory)
+    launch = LaunchConfig(8, 2).with_memory(*memory)
     monkeypatch.setattr(planning, "MAX_BLOCKS", 8)
-    expected = train_alone(device, job, start(job), 3, schedule=schedule)
+    expected = train_alone(device, job, start(job), 3, launch=launch)
     for name in ("SOFTWARE_WORK", "HARDWARE_WORK"):
-        monkeypatch.setattr(planning, name, 1)
-    plan = plan_for(device, [job], schedule)
-    assert len(plan.spans("gate_backward")) == 4 * plan.chunks_per_block
-    assert len(plan.spans("gate_forward")) == plan.chunks // 2
-    monkeypatch.setattr(Pacer, "learn", lambda *_: None)
+        monkeypatch.setattr(planner, name, 1)
+    plan = plan_for(device, [job], launch)
+    assert len(TILED["gate_backward"].ranges(plan)) == 4 * plan.chunks_per_block
+    assert len(TILED["gate_forward"].ranges(plan)) == plan.chunks // 2
+    monkeypatch.setattr(SubmitQueue, "learn", lambda *_: None)
     submits: list[Any] = []
     real = type(device.queue).submit
     monkeypatch.setattr(
         type(device.queue), "submit", lambda queue, commands: (submits.append(0), real(queue, commands))
     )
-    model = GpuModel.from_cpu(device, [job], [start(job)], schedule)
+    model = GpuModel.from_cpu(device, [job], [start(job)], launch)
     submits.clear()
     model.train(3)
     assert len(submits) > 3 * 2 * 5
-    assert_same(outcome(model), expected)
+    assert_same(outcomes(model)[0], expected)
 
 
 def test_submits_follow_the_clock(device: Device) -> None:
     """Twice the work that takes SUBMIT_SECONDS is two submits; what is little is never divided."""
     buffer = device.buffer("marked", 4)
-    pacer = Pacer(device, buffer, 100)
-    pacer.learn(dispatches([1000] * 4), 2 * SUBMIT_SECONDS)
-    assert [len(piece) for piece in pacer.pieces(dispatches([500] * 8))] == [4, 4]
-    pacer.learn(dispatches([1000] * 4), 1000.0)
-    assert [len(piece) for piece in pacer.pieces(dispatches([50] * 5))] == [2, 2, 1]
-    pacer.close()
+    submit_queue = SubmitQueue(device, buffer, 100)
+    submit_queue.learn(dispatches([1000] * 4), 2 * SUBMIT_SECONDS)
+    assert [len(piece) for piece in submit_queue.pieces(dispatches([500] * 8))] == [4, 4]
+    submit_queue.learn(dispatches([1000] * 4), 1000.0)
+    assert [len(piece) for piece in submit_queue.pieces(dispatches([50] * 5))] == [2, 2, 1]
+    submit_queue.close()
     buffer.destroy()
 
 
 @given(st.integers(1, 300))
 def test_wider_spacings_need_fewer_states(steps: int) -> None:
-    kept = [steps // spacing + spacing for spacing in spacings_of(steps)]
+    kept = [steps // spacing + spacing for spacing in checkpoint_distances(steps)]
     assert kept == sorted(set(kept), reverse=True)
     assert kept[0] == steps + 1
     assert kept[-1] == min(steps // spacing + spacing for spacing in range(1, steps + 1))
@@ -100,8 +101,8 @@ def test_states_far_apart_change_nothing(device: Device, steps: int) -> None:
     job = make_job(steps=steps)
     expected = train_alone(device, job, start(job), 2)
     for spacing in range(1, steps + 1):
-        schedule = SOFTWARE[0].with_memory(keep=False, spacing=spacing)
-        assert_same(train_alone(device, job, start(job), 2, schedule=schedule), expected)
+        launch = SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=spacing)
+        assert_same(train_alone(device, job, start(job), 2, launch=launch), expected)
 
 
 def test_predicted_bytes_of_training(device: Device) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from difflogic.gpu.device import Device
+from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
-from difflogic.gpu.plan import SOFTWARE, Schedule
-from tests.gpu.jobs import Outcome, assert_same, outcome, start, train_alone
+from tests.gpu.jobs import Outcome, assert_same, outcomes, start, train_alone
 from tests.tasks import TASKS, task_job
 
-SCHEDULES = [
-    Schedule(32, 1),
-    SOFTWARE[0].with_memory(keep=False),
-    SOFTWARE[0].with_memory(keep=False, spacing=2),
-    SOFTWARE[1].with_memory(keep=False, spacing=3),
+LAUNCHES = [
+    LaunchConfig(32, 1),
+    SOFTWARE[0].with_memory(store_activations=False),
+    SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=2),
+    SOFTWARE[1].with_memory(store_activations=False, checkpoint_every=3),
 ]
 
 
@@ -24,14 +22,14 @@ SCHEDULES = [
 def test_no_schedule_changes_a_bit(device: Device, name: str) -> None:
     """Nor does running steps again from states further apart, damage and all."""
     expected = train(device, name, SOFTWARE[0])
-    for schedule in SCHEDULES:
-        if schedule.spacing <= task_job(name).config.task.steps:
-            assert_same(train(device, name, schedule), expected)
+    for launch in LAUNCHES:
+        if launch.checkpoint_every <= task_job(name).config.task.steps:
+            assert_same(train(device, name, launch), expected)
 
 
-def train(device: Device, name: str, schedule: Schedule) -> Outcome:
+def train(device: Device, name: str, launch: LaunchConfig) -> Outcome:
     job = task_job(name)
-    return train_alone(device, job, start(job), 2, schedule=schedule)
+    return train_alone(device, job, start(job), 2, launch=launch)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -39,8 +37,7 @@ def test_each_member_of_a_population_is_what_it_is_alone(device: Device, name: s
     jobs = [task_job(name, seed) for seed in (31, 32, 33)]
     together = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
     together.train(3)
-    outcomes: list[Any] = [outcome(together, index, close=False) for index in range(len(jobs))]
-    together.close()
-    assert len({state.logits.tobytes() for state, _, _ in outcomes}) == len(jobs)
-    for job, got in zip(jobs, outcomes, strict=True):
+    found = outcomes(together)
+    assert len({state.logits.tobytes() for state, _, _ in found}) == len(jobs)
+    for job, got in zip(jobs, found, strict=True):
         assert_same(got, train_alone(device, job, start(job), 3))

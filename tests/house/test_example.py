@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from difflogic.cli.main import main
-from difflogic.train import film
+from difflogic.runs import film
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 EXAMPLE = (CHECKOUT / "examples/README.md").read_text(encoding="utf-8")

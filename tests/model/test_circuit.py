@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from difflogic import gates, wiring
-from difflogic.circuit import ArraysByNetwork, Circuit
+from difflogic.core import gates, wiring
 from difflogic.errors import CircuitError
+from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests.experiments import MODELS
 from tests.random_circuits import circuits, random_circuit

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.circuit import Circuit
-from difflogic.layout import Layout, flat_layout
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import Layout, flat_layout, slot_places
 from tests import naive, tolerances
 from tests.experiments import GATES, MODELS
 from tests.random_circuits import circuits, random_circuit
@@ -117,3 +117,9 @@ def test_gate_evaluations_per_cell_are_the_papers() -> None:
     published = {"gol": 2543, "checkerboard": 4608, "checkerboard_async": 5632, "lizard": 12160, "colored_g": 8128}
     counted = {name: flat_layout(Circuit.initial(model, 23)).instances for name, model in MODELS.items()}
     assert counted == published
+
+
+def test_the_example_of_slot_places() -> None:
+    slots, fanout = slot_places(np.array([0, 1, 1, 1, 2, 3, 4, 4, 5, 5]), 2, [2, 4, 5, 6, 7])
+    assert slots.tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 4, 5]
+    assert fanout.tolist() == [[0, 1], [1, 4], [4, 5], [5, 6], [6, 8], [4, 6], [6, 6]]

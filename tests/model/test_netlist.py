@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import gates, netlist_json
-from difflogic.circuit import Circuit
+from difflogic.core import gates
+from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import CircuitError
-from difflogic.habitat import Habitat
-from difflogic.netlist import Netlist, pack_bits, unpack_bits
+from difflogic.model import netlist_json
+from difflogic.model.circuit import Circuit
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from tests.random_circuits import bits, circuits, random_circuit
 from tests.random_netlists import netlists, same
@@ -46,7 +48,7 @@ def test_a_large_grid_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     netlist = Netlist.from_circuit(CIRCUIT)
     x = bits(np.random.default_rng(2), 2, 33, 17, 2)
     whole = netlist.rollout(x, 2)
-    monkeypatch.setattr("difflogic.netlist._CHUNK_BYTES", 1)
+    monkeypatch.setattr("difflogic.model.netlist._CHUNK_BYTES", 1)
     assert np.array_equal(netlist.rollout(x, 2), whole)
 
 
@@ -163,8 +165,8 @@ HOME = '"habitat": {"start": "seed", "height": 4, "width": 5, "steps": 6, "fire_
 )
 def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> None:
     text = HAND.replace('"periodic": false', f'"periodic": false, {HOME}')
-    assert netlist_json.from_json(text).habitat == Habitat("seed", 4, 5, 6, 0.6)
-    assert netlist_json.from_json(HAND).habitat is None, "as older files are"
+    assert netlist_json.from_json(text).scenario == Scenario("seed", 4, 5, 6, 0.6)
+    assert netlist_json.from_json(HAND).scenario is None, "as older files are"
     with pytest.raises(CircuitError, match=message):
         netlist_json.from_json(text.replace(old, new))
 
@@ -172,14 +174,14 @@ def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> 
 @pytest.mark.parametrize("name", ["a seed", "nothing", "a picture to a picture", "a pool of boards"])
 def test_a_run_takes_its_start_along_in_the_channels_that_are_kept(name: str) -> None:
     job = task_job(name)
-    habitat = Netlist.of_run(job.circuit, job.config).habitat
-    assert habitat == Habitat.of(job.config)
+    scenario = Netlist.of_run(job.circuit, job.config).scenario
+    assert scenario == Scenario.of(job.config)
     if job.start is None:
-        assert habitat.grid(range(9)) is None
+        assert scenario.grid(range(9)) is None
     else:
         kept = range(job.config.model.channels)[1:]
-        assert np.array_equal(habitat.grid(kept), job.start[..., 1:])
-        assert not habitat.grid([99]).any() or name == "a seed"
+        assert np.array_equal(scenario.grid(kept), job.start[..., 1:])
+        assert not scenario.grid([99]).any() or name == "a seed"
 
 
 def test_a_cycle_is_named() -> None:
@@ -204,6 +206,11 @@ def test_a_file_too_large_is_refused_unread(tmp_path: Path) -> None:
         file.truncate(netlist_json.MAX_BYTES + 1)
     with pytest.raises(CircuitError, match="at most"):
         netlist_json.load(path)
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "circuit.json").write_text("\ufeff" + TEXT, encoding="utf-8")
+    assert same(netlist_json.load(tmp_path / "circuit.json"), netlist_json.from_json(TEXT))
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:

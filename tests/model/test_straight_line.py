@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 
-from difflogic import gates
-from difflogic.netlist import Netlist, pack_bits, unpack_bits
-from difflogic.straight_line import expression, lines, read_inputs
+from difflogic.core import gates
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import expression, lines, read_inputs
 from tests.random_netlists import netlists
 
 SAMPLES = 64

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from difflogic import control as c
-from difflogic.reference.adamw import adamw, learning_rate, power
-from difflogic.shape import Hyper
+from difflogic.engine import control as c
+from difflogic.engine.shape import Hyper
+from difflogic.reference.kernels.adamw import adamw, learning_rate, power
 from tests import tolerances
 
 Entry = tuple[float, float, float]

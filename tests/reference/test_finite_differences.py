@@ -8,22 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic.batch import Batch
-from difflogic.circuit import Circuit
-from difflogic.gates import TABLE
-from difflogic.hardening import UNITS, Hardening
-from difflogic.layout import flat_layout
-from difflogic.reference.coefficients import coefficients, softmax
+from difflogic.core.gates import TABLE
+from difflogic.core.wiring import PATCH
+from difflogic.engine.batch import Batch
+from difflogic.engine.events import UNITS, Hardening
+from difflogic.engine.shape import Shape
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.gate_backward import gate_backward, sum_slots
-from difflogic.reference.gate_forward import gate_forward
-from difflogic.reference.gradients import gradients
-from difflogic.reference.grid import gather_rows, sum_rows, write_patches
-from difflogic.reference.harden import harden
-from difflogic.reference.loss import loss
+from difflogic.reference.kernels.coefficients import coefficients, softmax
+from difflogic.reference.kernels.gate_backward import gate_backward, sum_slots
+from difflogic.reference.kernels.gate_forward import gate_forward
+from difflogic.reference.kernels.gradients import gradients
+from difflogic.reference.kernels.grid import gather_rows, sum_rows, write_patches
+from difflogic.reference.kernels.harden import harden
+from difflogic.reference.kernels.loss import loss
 from difflogic.reference.rollout import Course, SoftPass, soft_gradients
-from difflogic.shape import Shape
-from difflogic.wiring import PATCH
 from tests import tolerances
 from tests.random_circuits import bits, random_circuit
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic import presets, prng
-from difflogic.circuit import Circuit
-from difflogic.engine import Job, TrainState
+from difflogic.config import presets
+from difflogic.core import prng
+from difflogic.engine.job import Job, TrainState
+from difflogic.engine.shape import Shape
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.fire_mask import draw_masks
-from difflogic.shape import Shape
+from difflogic.reference.kernels.fire_mask import draw_masks
 from tests import parity, tolerances
 from tests.experiments import MODELS, checkerboard_target
 
@@ -34,11 +35,11 @@ def test_checkerboard(small: bool) -> None:
     config = presets.checkerboard(small)
     circuit = Circuit.initial(config.model, SEED)
     job = Job(config, circuit, checkerboard_target(16, 16), np.zeros((1, 16, 16, 8), dtype=np.uint8))
-    model = ReferenceEngine().open_model(job, TrainState.initial(job))
+    model = ReferenceEngine().open([job], [TrainState.initial(job)])
     model.train(1)
-    assert model.evaluate().train_hard_loss == 256
+    assert model.evaluate()[0].train_hard_loss == 256
     if not small:
-        assert model.drain()[0].soft_loss == pytest.approx(231.266, rel=tolerances.LOSS_RTOL)
+        assert model.drain()[0][0].soft_loss == pytest.approx(231.266, rel=tolerances.LOSS_RTOL)
 
 
 def test_game_of_life() -> None:

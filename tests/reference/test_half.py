@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from difflogic.reference.half import CHUNK, decode, encode
+from difflogic.reference.kernels.half import CHUNK, decode, encode
 
 UNIT = 2.0**-16
 """What the ends of a range are multiples of."""

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.bits import pack
-from difflogic.circuit import Circuit
+from difflogic.core.bits import pack_grids
+from difflogic.engine.shape import Shape
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.hard_loss import hard_loss
-from difflogic.reference.pack import pack as pack_states
-from difflogic.shape import Shape
+from difflogic.reference.kernels.hard_loss import hard_loss
+from difflogic.reference.kernels.pack import pack as pack_states
 from tests import naive
 from tests.random_circuits import bits, circuits, random_circuit
 
@@ -73,12 +73,12 @@ def test_a_soft_batch_becomes_words(batch: int, grid: tuple[int, int, int], seed
     """From the layout of soft states, cells last, to the same words as from grids."""
     shape = Shape(batch, *grid, steps=1)
     grids = bits(np.random.default_rng(seed), batch, *grid)
-    words, targets = (np.full_like(pack(grids), 7) for _ in range(2))
+    words, targets = (np.full_like(pack_grids(grids), 7) for _ in range(2))
     counts = np.ones((1, 2), dtype=np.uint32)
     flat = grids.reshape(-1, grid[2]).T
     pack_states(shape, flat, 1 - flat, words, targets, counts)
-    np.testing.assert_array_equal(words, pack(grids))
-    np.testing.assert_array_equal(targets, pack(1 - grids))
+    np.testing.assert_array_equal(words, pack_grids(grids))
+    np.testing.assert_array_equal(targets, pack_grids(1 - grids))
     assert not counts.any()
 
 
@@ -91,9 +91,9 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     grids[..., :loss_channels] = target
     flips = rng.random((batch, 3, 4, loss_channels)) < 0.05
     grids[..., :loss_channels][flips] = 1 - grids[..., :loss_channels][flips]
-    words = pack(grids) | ~pack(np.ones_like(grids))  # what lies beyond the batch must not count
+    words = pack_grids(grids) | ~pack_grids(np.ones_like(grids))  # what lies beyond the batch must not count
     shape = Shape(-(-batch // 32), 3, 4, 3, steps=1, loss_channels=loss_channels)
-    hard_targets = pack(np.broadcast_to(target, (batch, *target.shape)))
+    hard_targets = pack_grids(np.broadcast_to(target, (batch, *target.shape)))
     counts = np.zeros((shape.batch, 2), dtype=np.uint32)
     counts[:, 0] = 5  # of a state that was judged before
     hard_loss(shape, batch, words, hard_targets, counts)

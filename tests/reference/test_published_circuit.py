@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic.circuit import Circuit
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.circuit import Circuit
-from difflogic.netlist import Netlist
-from difflogic.planes import pack, unpack
+from difflogic.core.bernoulli import CERTAIN
+from difflogic.core.bits import pack_planes, unpack_planes
+from difflogic.engine.simulation import SimulationSpec
+from difflogic.errors import DataError
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.simulation import ReferenceSimulation
-from difflogic.simulation import Scene
 from tests.random_circuits import bits, circuits
-from tests.scenes import Case, cases
+from tests.scenes import Case, cases, life
 
 
 @given(cases())
 def test_synchronous_steps_are_the_netlists(case: Case) -> None:
-    scene = Scene(case.scene.netlist, case.scene.height, case.scene.width)
+    scene = SimulationSpec(case.scene.netlist, case.scene.height, case.scene.width)
     simulation = ReferenceSimulation(scene)
     simulation.put(case.start)
     simulation.run(case.steps)
-    expected = scene.netlist.rollout(unpack(case.start, scene.width)[None], case.steps)[-1, 0]
-    np.testing.assert_array_equal(unpack(simulation.planes(), scene.width), expected)
+    expected = scene.netlist.rollout(unpack_planes(case.start, scene.width)[None], case.steps)[-1, 0]
+    np.testing.assert_array_equal(unpack_planes(simulation.planes(), scene.width), expected)
 
 
 @given(circuits(), st.integers(3, 9), st.integers(3, 70), st.integers(0, 2**32 - 1))
@@ -32,15 +35,15 @@ def test_an_asynchronous_rollout_of_the_engine(circuit: Circuit, height: int, wi
     rng = np.random.default_rng(seed)
     x, masks = bits(rng, 1, height, width, circuit.channels), bits(rng, 3, height, width, 1)
     expected = ReferenceEngine().rollout(circuit, x, 3, "hard", masks)[:, 0]
-    simulation = ReferenceSimulation(Scene(Netlist.from_circuit(circuit), height, width))
-    simulation.put(pack(x[0].astype(np.uint8)))
+    simulation = ReferenceSimulation(SimulationSpec(Netlist.from_circuit(circuit), height, width))
+    simulation.put(pack_planes(x[0].astype(np.uint8)))
     for step in range(3):
-        simulation.run(1, pack(masks[step].astype(np.uint8))[None, :, 0])
-        np.testing.assert_array_equal(unpack(simulation.planes(), width), expected[step + 1])
+        simulation.run(1, pack_planes(masks[step].astype(np.uint8))[None, :, 0])
+        np.testing.assert_array_equal(unpack_planes(simulation.planes(), width), expected[step + 1])
 
 
 def test_a_step_that_was_drawn_is_the_same_wherever_the_run_began() -> None:
-    scene = Scene(Netlist.build(1, False, [12], [(4, 4)], [9]), 5, 70, 20000, seed=3)
+    scene = SimulationSpec(Netlist.build(1, False, [12], [(4, 4)], [9]), 5, 70, 20000, seed=3)
     whole, later = ReferenceSimulation(scene), ReferenceSimulation(scene)
     whole.put(np.zeros((5, 1, 2), dtype=np.uint64))
     whole.run(2)
@@ -48,3 +51,15 @@ def test_a_step_that_was_drawn_is_the_same_wherever_the_run_began() -> None:
     whole.run(3)
     later.run(3)
     np.testing.assert_array_equal(later.planes(), whole.planes())
+
+
+@pytest.mark.parametrize("units", [0, CERTAIN + 1])
+def test_a_scene_has_a_probability(units: int) -> None:
+    with pytest.raises(DataError, match=f"1 to {CERTAIN} units of probability, got {units}"):
+        SimulationSpec(life(), 5, 5, units)
+
+
+@pytest.mark.parametrize("sides", [(2, 9), (9, 2), (0, 3)])
+def test_a_grid_of_fewer_than_three_rows_or_columns(sides: tuple[int, int]) -> None:
+    with pytest.raises(DataError, match=rf"at least 3x3 cells, got {sides[1]}x{sides[0]}"):
+        SimulationSpec(life(), *sides)

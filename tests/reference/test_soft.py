@@ -8,13 +8,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import control as c
-from difflogic import prng
-from difflogic.circuit import Circuit
+from difflogic.core import prng
+from difflogic.engine import control as c
+from difflogic.engine.shape import Shape
+from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.reference.fire_mask import fire_mask
-from difflogic.reference.seed_grid import seed_grid
-from difflogic.shape import Shape
+from difflogic.reference.kernels.fire_mask import fire_mask
+from difflogic.reference.kernels.seed_grid import seed_grid
 from tests import naive, tolerances
 from tests.random_circuits import bits, circuits, random_circuit
 

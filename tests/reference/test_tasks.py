@@ -7,11 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from difflogic import prng, rules
-from difflogic.config import Config
-from difflogic.engine import Job, TrainState
+from difflogic.config.schema import Config
+from difflogic.core import prng, rules
+from difflogic.core.bits import pack_grids
+from difflogic.devices.check_gradients import Subject
+from difflogic.engine.job import Job, TrainState
+from difflogic.engine.shape import Shape
+from difflogic.errors import DataError
+from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
-from difflogic.train.gradients_check import Subject
+from difflogic.reference.rollout import Course, hard_rollout
 from tests import naive, tolerances
 from tests.gpu.jobs import start
 from tests.reference.test_finite_differences import assert_is_derivative
@@ -94,17 +99,17 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
     masks, holes = fires(job, train_key), squares(job, train_key)
     states = naive.rollout(circuit, grids, task.steps, naive.soft_gate, masks, holes, damaged=False)
     errors = (states[list(task.judged_steps)][..., : task.loss_channels] - wanted(job, grids)) ** 2
-    model = ReferenceEngine().open_model(job, state)
+    model = ReferenceEngine().open([job], [state])
     model.train(1)
-    assert model.drain()[0].soft_loss == pytest.approx(errors.sum(), rel=tolerances.LOSS_RTOL)
+    assert model.drain()[0][0].soft_loss == pytest.approx(errors.sum(), rel=tolerances.LOSS_RTOL)
     if state.pool is not None:
         pool = state.pool.copy()
         pool[places] = states[-1] > 0.5
         of_samples = errors[-1].sum(axis=(1, 2, 3))
         for sample in sorted(range(len(grids)), key=lambda b: -of_samples[b])[: config.train.pool_reset]:
             pool[places[sample]] = fresh[sample]
-        np.testing.assert_array_equal(model.to_cpu().pool, pool)
-    assert_verdict(job, model, model.to_cpu(), grids, holes)
+        np.testing.assert_array_equal(model.states()[0].pool, pool)
+    assert_verdict(job, model, model.states()[0], grids, holes)
 
 
 def assert_verdict(job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares) -> None:
@@ -122,7 +127,7 @@ def assert_verdict(job: Job, model: object, state: TrainState, grids: np.ndarray
         step: (task.damage_side, [tuple(corner) for corner in corners[index]])
         for index, step in enumerate(task.damage_steps)
     }  # fmt: skip
-    judged, probes = model.evaluate(), wrong(job.probes.astype(float), of_probes)
+    judged, probes = model.evaluate()[0], wrong(job.probes.astype(float), of_probes)
     assert judged.hard_loss == probes.sum()
     assert judged.values == probes.size
     assert judged.wrong_probes == probes.any(axis=(0, 2, 3, 4)).sum()
@@ -162,9 +167,17 @@ def test_the_first_losses_of_equals_are_reset() -> None:
     state = start(job)
     pool = np.zeros((17, 4, 3, 1), dtype=np.uint8)
     same = replace(state, pool=pool)
-    model = ReferenceEngine().open_model(replace(job, config=config), same)
+    model = ReferenceEngine().open([replace(job, config=config)], [same])
     model.train(1)
-    after = model.to_cpu().pool
+    after = model.states()[0].pool
     fresh = fresh_starts(job, prng.split(state.data_key)[1])
     np.testing.assert_array_equal(after[:3], fresh[:3])
     assert len(np.unique(after[3:], axis=0)) == 1
+
+
+def test_damage_has_a_place() -> None:
+    job = task_job("damage")
+    course = Course(Shape.training(job.circuit, job.config), flat_layout(job.circuit))
+    assert course.shape.damage_steps
+    with pytest.raises(DataError, match="nothing says where"):
+        hard_rollout(course, job.circuit.flat_logits(), pack_grids(job.probes[:1]))

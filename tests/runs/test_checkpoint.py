@@ -10,29 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic import checkpoint, sealed
-from difflogic.checkpoint import Checkpoint, Snapshot
-from difflogic.circuit import Circuit
-from difflogic.engine import OptimizerState, TrainState
+from difflogic.engine.job import OptimizerState, TrainState
 from difflogic.errors import CheckpointError
+from difflogic.model.circuit import Circuit
+from difflogic.runs import checkpoint, checksummed
+from difflogic.runs.checkpoint import Checkpoint, ModelState
 from tests.tasks import task_job
 from tests.train.tiny import arrays_of, tiny_config
 
 FILE = Path("some") / checkpoint.NAME
 
 
-def make(epoch: int = 7, best: int | None = 3) -> Checkpoint:
+def make(epoch: int = 7, best: int | None = 3) -> ModelState:
     config = tiny_config()
     circuit = Circuit.initial(config.model, config.seed)
     rng = np.random.default_rng(epoch)
     logits, mu, nu = (rng.standard_normal((circuit.gates, 16)).astype(np.float32) for _ in range(3))
     keys = rng.integers(0, 2**32, (2, 2), dtype=np.uint32)
     state = TrainState(logits, OptimizerState(mu, nu, epoch - 1), keys[0], keys[1], epoch, 1)
-    return Checkpoint(config, circuit.with_logits(logits), state, best, 1.25)
+    return ModelState(config, circuit.with_logits(logits), state, best, 1.25)
 
 
-def alone(epoch: int = 7) -> Snapshot:
-    return Snapshot((make(epoch),))
+def alone(epoch: int = 7) -> Checkpoint:
+    return Checkpoint((make(epoch),))
 
 
 BYTES = checkpoint.encode(alone())
@@ -41,7 +41,7 @@ BYTES = checkpoint.encode(alone())
 @pytest.mark.parametrize("best", [None, 0, 3])
 def test_everything_comes_back(best: int | None, tmp_path: Path) -> None:
     before = make(best=best)
-    checkpoint.save(tmp_path, Snapshot((before,)))
+    checkpoint.save(tmp_path, Checkpoint((before,)))
     after = checkpoint.load(tmp_path)
     assert after.config == before.config
     assert (after.best, after.elapsed_s, after.state.skipped) == (best, 1.25, 1)
@@ -67,11 +67,11 @@ def test_a_pool_comes_back_bit_for_bit(name: str, tmp_path: Path) -> None:
     noise = np.random.default_rng(3)
     pools = [noise.integers(0, 2, state.pool.shape, dtype=np.uint8) for state in states]
     members = tuple(
-        Checkpoint(job.config, job.circuit, replace(state, pool=pool))
+        ModelState(job.config, job.circuit, replace(state, pool=pool))
         for job, state, pool in zip(jobs, states, pools, strict=True)
     )
     for kept in (members[:1], members):
-        checkpoint.save(tmp_path, Snapshot(kept))
+        checkpoint.save(tmp_path, Checkpoint(kept))
         for member, pool in zip(checkpoint.read(tmp_path).members, pools, strict=False):
             assert (member.state.pool.dtype, member.state.pool.tolist()) == (pool.dtype, pool.tolist())
 
@@ -80,7 +80,7 @@ def test_a_pool_of_another_size_is_refused() -> None:
     job = task_job("a pool")
     state = TrainState.initial(job)
     for pool in (state.pool[:4], None):
-        cut = checkpoint.encode(Snapshot((Checkpoint(job.config, job.circuit, replace(state, pool=pool)),)))
+        cut = checkpoint.encode(Checkpoint((ModelState(job.config, job.circuit, replace(state, pool=pool)),)))
         with pytest.raises(CheckpointError, match="holds no usable run: "):
             checkpoint.decode(cut, FILE)
 
@@ -148,8 +148,8 @@ def test_both_damaged(tmp_path: Path) -> None:
 
 
 def test_another_format_names_its_writer() -> None:
-    arrays = sealed.unseal(BYTES)
-    data = sealed.seal(arrays, {"format": "2", "difflogic": "9.1.0", "config": ""})
+    arrays = checksummed.decode(BYTES)
+    data = checksummed.encode(arrays, {"format": "2", "difflogic": "9.1.0", "config": ""})
     with pytest.raises(CheckpointError) as caught:
         checkpoint.decode(data, FILE)
     assert "was written by difflogic 9.1.0 in format 2" in str(caught.value)
@@ -158,18 +158,18 @@ def test_another_format_names_its_writer() -> None:
 
 def test_a_foreign_safetensors_file_is_refused() -> None:
     with pytest.raises(CheckpointError, match="is not a difflogic checkpoint"):
-        checkpoint.decode(sealed.seal({"x": np.zeros(3)}, {}), FILE)
+        checkpoint.decode(checksummed.encode({"x": np.zeros(3)}, {}), FILE)
 
 
 def test_an_incomplete_run_is_refused() -> None:
-    arrays = sealed.unseal(BYTES)
-    metadata = sealed.metadata(BYTES)
+    arrays = checksummed.decode(BYTES)
+    metadata = checksummed.metadata(BYTES)
     header = {name: metadata[name] for name in ("format", "difflogic", "config")}
     without = {name: array for name, array in arrays.items() if name != "mu"}
     with pytest.raises(CheckpointError, match="holds no usable run: 'mu'"):
-        checkpoint.decode(sealed.seal(without, header), FILE)
+        checkpoint.decode(checksummed.encode(without, header), FILE)
     with pytest.raises(CheckpointError, match="holds no usable run"):
-        checkpoint.decode(sealed.seal(arrays | {"logits": np.zeros((3, 16), np.float32)}, header), FILE)
+        checkpoint.decode(checksummed.encode(arrays | {"logits": np.zeros((3, 16), np.float32)}, header), FILE)
 
 
 def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic.train import film
-from difflogic.train.pictures import colors
+from difflogic.runs import film
+from difflogic.runs.plots import colors
 
 
 def frames_of(data: bytes) -> tuple[np.ndarray, list[float]]:

@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from difflogic import checkpoint, netlist_json
-from difflogic.config import Config
-from difflogic.engine import Engine
+from difflogic.config.schema import Config
+from difflogic.engine import job
+from difflogic.engine.api import Engine
 from difflogic.errors import RunFolderError
-from difflogic.train import folder as folders
-from difflogic.train import tasks
-from difflogic.train.folder import RunFolder
-from difflogic.train.loop import Run, Trainer
+from difflogic.model import netlist_json
+from difflogic.model.statistics import undecided_gates
+from difflogic.runs import checkpoint
+from difflogic.runs import folder as folders
+from difflogic.runs.folder import RunFolder
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.summary import undecided_gates
+from difflogic.train.trainer import Run, Trainer
 from tests.train import processes
 from tests.train.tiny import assert_same_run
 
@@ -53,7 +54,8 @@ class FullDisk(Observer):
 def test_what_a_run_leaves(finished: Run, config: Config, engine: Engine) -> None:
     assert {child.name for child in finished.path.iterdir()} - {folders.LOCK} == {
         "manifest.json", "config.toml", "metrics.jsonl", "metrics.csv", "checkpoint.safetensors",
-        "checkpoint.previous.safetensors", "circuit.json", "loss.png", "rollout.gif", "summary.txt", "target.png",
+        "checkpoint.previous.safetensors", "best.safetensors", "circuit.json", "loss.png", "rollout.gif",
+        "summary.txt", "target.png",
     }  # fmt: skip
     assert Config.load(finished.path / "config.toml") == config
     assert (finished.path / "summary.txt").read_text() == finished.summary
@@ -65,11 +67,11 @@ def test_what_a_run_leaves(finished: Run, config: Config, engine: Engine) -> Non
 
 
 def test_circuit_json_is_the_trained_hard_circuit(finished: Run, config: Config, engine: Engine) -> None:
-    x = tasks.probes(config)
+    x = job.probes(config)
     netlist = netlist_json.load(finished.path / "circuit.json")
     assert np.array_equal(netlist.rollout(x, 3), engine.rollout(finished.circuit, x, 3, "hard"))
-    wrong = netlist.rollout(x, 3)[-1][..., :1] != tasks.target(config.task)
-    assert wrong.sum() == finished.metrics[-1].hard_loss
+    wrong = netlist.rollout(x, 3)[-1][..., :1] != job.target(config.task)
+    assert wrong.sum() == finished.wrong == min(row.hard_loss for row in finished.metrics if row.hard_loss is not None)
 
 
 def test_manifest(finished: Run, config: Config, engine: Engine) -> None:
@@ -213,3 +215,8 @@ def test_default_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         path = folders.default_path("checkerboard")
         path.mkdir(parents=True)
     assert len(list(Path("runs").iterdir())) == 3
+
+
+def test_metrics_have_to_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="call start_journal first"):
+        RunFolder(tmp_path).append([])

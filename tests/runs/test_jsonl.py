@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.serve import sampled
-from difflogic.serve.sampled import NOTHING, Sample, Samples
-from difflogic.train.journal import JSONL, Journal
+from difflogic.runs import jsonl
+from difflogic.runs.journal import JSONL, Journal
+from difflogic.runs.jsonl import NOTHING, Sample, Samples
 from tests.serve.test_events import row
 
 
@@ -43,7 +43,7 @@ def test_few_lines_evenly_chosen(tmp_path, members, count):
 
 
 def test_what_grows_is_as_if_it_had_been_read_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(sampled, "BLOCK", 333)
+    monkeypatch.setattr(jsonl, "SAMPLE_BLOCK", 333)
     journal(tmp_path, 700)
     whole = (tmp_path / JSONL).read_bytes()
     growing = tmp_path / "growing.jsonl"
@@ -63,8 +63,8 @@ def test_only_what_is_new_is_read(tmp_path, monkeypatch):
     sample = Sample(tmp_path / JSONL, 40, 1)
     sample.lines()
     checked: list[bytes] = []
-    real = sampled.is_whole
-    monkeypatch.setattr(sampled, "is_whole", lambda line: checked.append(line) or real(line))
+    real = jsonl.is_whole
+    monkeypatch.setattr(jsonl, "is_whole", lambda line: checked.append(line) or real(line))
     with (tmp_path / JSONL).open("a") as file:
         file.write(row(101).json_line() + row(102).json_line())
     assert epochs_of(sample.lines())[-1] == 102
@@ -97,10 +97,70 @@ def test_a_damaged_line_is_the_end(tmp_path):
 
 def test_samples_are_bounded(tmp_path):
     samples = Samples()
-    for number in range(3 * sampled.FILES):
+    for number in range(3 * jsonl.FILES):
         folder = tmp_path / str(number)
         folder.mkdir()
         journal(folder, 2)
         assert len(json.loads(samples.of(folder / JSONL, 10))) == 2
-    assert len(samples._known) == sampled.FILES
+    assert len(samples._known) == jsonl.FILES
     assert samples.of(tmp_path / "absent", 10) == NOTHING
+
+
+@pytest.mark.parametrize("members", [1, 3])
+@pytest.mark.parametrize("count", [0, 1, 2, 57, 1000])
+def test_rows_by_epoch(tmp_path, members, count):
+    seeds = list(range(members))
+    Journal(tmp_path, seeds, [[row(epoch) for epoch in range(1, count + 1)] for _ in seeds]).close()
+    assert jsonl.last_epoch(tmp_path / JSONL) == count
+    for after in {0, 1, count // 2, count - 1, count, count + 5} - {-1}:
+        for limit in (1, 7, 5000):
+            found = jsonl.after(tmp_path / JSONL, after, limit, members)
+            epochs = [each["epoch"] for each in json.loads(found.text)]
+            assert epochs == [e for e in range(after + 1, min(count, after + limit) + 1) for _ in seeds]
+            assert (found.epochs, found.until) == (len(epochs) // members, max(epochs, default=after))
+
+
+def epochs_after(path: Path, epoch: int) -> list[int]:
+    return [each["epoch"] for each in json.loads(jsonl.after(path, epoch, 50).text)]
+
+
+def test_rows_of_a_file_that_ends_in_the_middle(tmp_path):
+    Journal(tmp_path, [0], [[row(epoch) for epoch in range(1, 11)]]).close()
+    path = tmp_path / JSONL
+    whole = path.read_bytes()
+    for cut in range(len(whole) - len(row(10).json_line()), len(whole)):
+        path.write_bytes(whole[:cut])
+        assert jsonl.last_epoch(tmp_path / JSONL) == 9
+        assert epochs_after(path, 8) == [9]
+    assert epochs_after(tmp_path / "absent", 0) == []
+    assert jsonl.last_epoch(tmp_path / "absent") == 0
+
+
+def test_rows_up_to_a_damaged_line(tmp_path):
+    Journal(tmp_path, [0], [[row(epoch) for epoch in range(1, 11)]]).close()
+    path = tmp_path / JSONL
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:6], b"\0" * 50 + b"\n", *lines[7:]]))
+    assert epochs_after(path, 3) == [4, 5, 6]
+    path.write_bytes(b"".join([*lines[:6], b"\0" * 50 + b"\n"]))
+    assert jsonl.last_epoch(tmp_path / JSONL) == 6
+
+
+def test_what_follows_an_epoch_is_cut(tmp_path):
+    journal(tmp_path, 10)
+    lines = (tmp_path / JSONL).read_bytes().splitlines(keepends=True)
+    assert jsonl.until(tmp_path / JSONL, 0) == b""
+    assert jsonl.until(tmp_path / JSONL, 7) == b"".join(lines[:7])
+    assert jsonl.until(tmp_path / JSONL, 99) == b"".join(lines)
+    assert jsonl.until(tmp_path / "absent", 7) == b""
+
+
+def test_the_spelling_of_json_does_not_matter(tmp_path):
+    journal(tmp_path, 60)
+    path = tmp_path / JSONL
+    found = [Sample(path, 40, 1).lines(), list(jsonl.objects(path))]
+    path.write_text("".join(json.dumps(each, separators=(",", ":")) + "\n" for each in jsonl.objects(path)))
+    assert jsonl.last_epoch(path) == 60
+    assert epochs_after(path, 58) == [59, 60]
+    assert epochs_of(Sample(path, 40, 1).lines()) == epochs_of(found[0])
+    assert list(jsonl.objects(path)) == found[1]

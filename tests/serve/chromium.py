@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from difflogic.circuits.export.proofs.html import FLAGS
+from difflogic.circuits.export.html import FLAGS
 
 SECONDS = 180.0
 """Whatever has not happened by then does not."""

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.serve.jobs import Draft
-from difflogic.serve.store import Store
+from difflogic.devices.open import open_engine
+from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.store import Store
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 
@@ -36,3 +38,13 @@ def store(tmp_path: Path, clock: Clock) -> Store:
 @pytest.fixture
 def draft() -> Draft:
     return Draft("train", "tiny", tiny_config().to_dict())
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The CPU engine, compiled before real workers need it.
+
+    On a machine that runs the tests for the first time that takes minutes of a slow processor, in which a worker shows
+    no sign of life and every test that waits for it would wait too. Here nothing waits, and workers find it done.
+    """
+    Trainer(tiny_config(epochs=2, eval_interval=1), open_engine("cpu")).run(out=tmp_path_factory.mktemp("hand") / "run")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 
-from difflogic.serve import worker
-from difflogic.serve.job_log import say
-from difflogic.serve.lease import Lease
+from difflogic.serve.worker import worker
+from difflogic.serve.worker.lease import Lease
+from difflogic.serve.worker.log import say
 
 
-def _train(self: worker.Worker, lease: Lease) -> None:
+def _train(self: worker.WorkerProcess, lease: Lease) -> None:
     say("the driver is broken")
     os._exit(7)
 
 
 if __name__ == "__main__":
-    worker.Worker._train = _train
+    worker.WorkerProcess._train = _train
     worker.main()

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx
 
-from difflogic.serve.app import create_app
-from difflogic.serve.context import Context
-from difflogic.serve.server import Server, listen
-from difflogic.serve.settings import ServeSettings
-from difflogic.serve.store import Store
-from difflogic.serve.tokens import Tokens
+from difflogic.serve.api.app import create_app
+from difflogic.serve.api.auth import Tokens
+from difflogic.serve.api.context import Context
+from difflogic.serve.api.server import Server, listen
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.store.store import Store
 
 ANN, BEN = "ann's-own-secret-token", "ben's-own-secret-token"
 API = "/api/v1"
@@ -27,7 +27,7 @@ class Live:
 
     address: str
     store: Store
-    here: Context
+    context: Context
 
     def client(self, token: str | None = ANN, **options: object) -> httpx.Client:
         """One that sends this token."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from difflogic import presets
-from difflogic.serve.settings import Caps
+from difflogic.config import presets, recipes
+from difflogic.serve.api.settings import Caps
 from tests.serve.live import BEN, Live, serving
 from tests.serve.test_events import Training
 
@@ -51,6 +52,60 @@ def test_a_configuration_of_ones_own(client):
     assert (job["name"], job["epochs"], job["config"]) == ("own", 7, config)
     answer = client.post("/jobs", json={"config": {**config, "colour": "red"}})
     assert answer.json()["error"]["message"].startswith("Unknown field colour")
+
+
+def test_a_recipe_and_fields_over_it(client):
+    request = {"recipe": "robust", "set": {"train.lr": 0.5, "train.epochs": 1000}}
+    job = submit(client, **request)
+    wanted = recipes.applied("robust", presets.checkerboard().with_(train={"epochs": 1000})).with_(train={"lr": 0.5})
+    assert job["config"] == wanted.to_dict()
+    changed = client.post("/jobs/preview", json={"preset": "checkerboard", **request}).json()["changed"]
+    assert changed["train.hardening"] == 0.8
+    assert not {"train.lr", "train.epochs", "task.steps"} & changed.keys()
+    answer = client.post("/jobs", json={"preset": "heart-steady", "recipe": "robust"})
+    assert (answer.status_code, "is made for the presets" in answer.json()["error"]["message"]) == (422, True)
+    offered = {each["name"]: each["recipes"] for each in client.get("/presets").json()["presets"]}
+    assert (offered["checkerboard"], offered["heart-steady"]) == (["paper", "robust"], ["paper"])
+
+
+def test_a_rule_as_a_table(client):
+    digits = "".join(str(number % 3 & 1) for number in range(512))
+
+    def send(table: bytes, **request: object) -> httpx.Response:
+        form = {"job": json.dumps({"preset": "game-of-life", **request})}
+        return client.post("/jobs", data=form, files={"rule_table": ("rule.txt", table)})
+
+    job = send(f"{digits[:256]}\n{digits[256:]}".encode()).json()
+    assert job["config"]["task"]["rule"] == f"{int(digits, 2):0128x}"
+    told = send(b"no table").json()["error"]["message"]
+    assert told.startswith("The file rule_table is no rule table: expected 512 digits")
+    told = send(digits.encode(), rule="B3/S23").json()["error"]["message"]
+    assert told == "There is one target: give rule or rule_table, not both."
+
+
+def test_restarts_end_with_the_first_solved(client):
+    job = submit(client, restarts=3)
+    assert [job[name] for name in ("restarts", "attempt", "stop_when_solved")] == [3, 0, 1]
+    assert client.post(f"/jobs/{job['id']}/clone").json()["restarts"] == 3
+    assert submit(client, restarts=1, population=2, stop_when_solved=2)["stop_when_solved"] == 2
+    for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "give one")):
+        answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
+        assert answer.status_code == 422
+        assert words in answer.json()["error"]["message"]
+
+
+def test_a_training_that_begins_with_another_ones_circuit(client, live):
+    first = submit(client)
+    answer = client.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "no_circuit")
+    claimed, lease = live.store.claim("w", "cpu", {"auto"}, 60)
+    live.store.finish(claimed.id, lease, "done", saved_epoch=5)
+    second = submit(client, init_from=first["id"])
+    assert second["source"] == first["id"]
+    assert client.post(f"/jobs/{second['id']}/clone").json()["source"] == first["id"]
+    with live.client(BEN) as other:
+        answer = other.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
+        assert answer.json()["error"]["code"] == "no_job"
 
 
 def test_a_preview_keeps_nothing(client):
@@ -136,7 +191,7 @@ def test_a_worker_is_seen_and_what_it_does_only_by_the_owner(tmp_path):
     with serving(tmp_path) as running:
         with running.client() as client:
             assert client.get("/ready").json()["error"]["code"] == "no_worker"
-            running.store.enter("w", "cpu", "a CPU", 1, ["auto"])
+            running.store.register_worker("w", "cpu", "a CPU", 1, ["auto"])
             assert client.get("/ready").json() == {"status": "ready", "workers": 1}
             training = Training(running.store)
             training.train(3)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from difflogic import checkpoint
 from difflogic.cli.main import main
-from difflogic.serve.backup import back_up
-from difflogic.serve.store import Store
-from difflogic.serve.supervisor import Supervisor
+from difflogic.runs import checkpoint
+from difflogic.serve.store.backup import back_up
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.system.files import Output
 from tests.serve.service import by_hand, draft_of, ended, reached, short_config
 from tests.train.tiny import assert_same_run
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def unpacked(file, folder):
@@ -37,26 +42,26 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
     copy = unpacked(tmp_path / "copy.tar.gz", tmp_path / "copy")
     assert {each.id: each.status for each in copy.jobs()} == {job.id: "queued", waiting.id: "queued"}
     assert (copy.workers(), copy.session_owner("hash")) == ([], None)
-    assert checkpoint.read(copy.place(job.id).run).epoch >= 50
+    assert checkpoint.read(copy.job_folder(job.id).run).epoch >= 50
     with Supervisor(copy.folder, ["cpu"]):
         assert ended(copy, job.id).attempts == 0
-    begins = re.findall(r"from epoch (\d+)\n", copy.place(job.id).log.read_text())
+    begins = re.findall(r"from epoch (\d+)\n", copy.job_folder(job.id).log.read_text())
     assert (begins[0], len(begins)) == ("0", 2)
     assert int(begins[1]) >= 50
-    assert_same_run(copy.place(job.id).run, by_hand(short_config(3000), tmp_path / "hand"))
+    assert_same_run(copy.job_folder(job.id).run, by_hand(short_config(3000), tmp_path / "hand"))
 
 
 def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):
     job, _ = store.submit("ann", draft)
     (store.folder / "token").write_text("secret")
-    place = store.place(job.id)
+    place = store.job_folder(job.id)
     place.run.mkdir(parents=True)
     names = ("metrics.jsonl", "checkpoint.safetensors", ".lock", "circuit.json.tmp")
     for name in names:
         (place.run / name).write_text(name)
     place.frame.write_text("{}")
     place.log.write_text("a line\n")
-    assert back_up(store, tmp_path / "copy.tar") == 1
+    assert back_up(store, Output(tmp_path / "copy.tar")) == 1
     assert (tmp_path / "copy.tar").stat().st_mode & 0o77 == 0
     with tarfile.open(tmp_path / "copy.tar") as archive:
         held = archive.getnames()
@@ -65,13 +70,25 @@ def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):
     assert set(held[2:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}
 
 
+def test_a_backup_goes_through_a_pipe(store, draft, tmp_path):
+    """To another machine, say: nothing of it is kept here."""
+    store.submit("ann", draft)
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit((tmp_path / "pipe").read_bytes)
+        assert back_up(store, Output(tmp_path / "pipe")) == 1
+        (tmp_path / "copy.tar").write_bytes(read.result())
+    assert len(unpacked(tmp_path / "copy.tar", tmp_path / "copy").jobs()) == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["copy", "copy.tar", "pipe", "store"]
+
+
 def test_what_is_there_is_not_replaced(store, tmp_path, capsys):
     (tmp_path / "copy.tar").write_text("precious")
     assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert (tmp_path / "copy.tar").read_text() == "precious"
-    assert main(["backup", str(store.folder), str(tmp_path / "no" / "copy.tar")]) == 1
-    assert "Cannot write the backup" in capsys.readouterr().err
+    assert main(["backup", str(store.folder), str(tmp_path / "no" / "copy.tar")]) == 2
+    assert "There is no folder" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_no_half_backup(store, draft, tmp_path, monkeypatch, capsys):
@@ -80,7 +97,7 @@ def test_a_full_disk_leaves_no_half_backup(store, draft, tmp_path, monkeypatch, 
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("difflogic.serve.backup.os.fsync", full)
+    monkeypatch.setattr("difflogic.system.files.os.fsync", full)
     assert main(["backup", str(store.folder), str(tmp_path / "copy.tar")]) == 1
     assert "No space left" in capsys.readouterr().err
     assert sorted(each.name for each in tmp_path.iterdir()) == ["store"]

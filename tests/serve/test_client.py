@@ -17,14 +17,19 @@ import httpx
 import pytest
 
 from difflogic.cli import main as cli
-from difflogic.cli.following import result_lines
+from difflogic.cli.commands import jobs, train
+from difflogic.cli.screen.following import result_lines
 from difflogic.errors import UsageError
 from difflogic.serve import client as clients
+from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.client import SERVER, TOKEN, Client
-from difflogic.serve.settings import ServeSettings
 from tests.serve.live import ANN, serving
 from tests.serve.service import PATIENCE_S, by_hand, wait
+from tests.serve.test_restarts import flat
 from tests.train.tiny import assert_same_run, tiny_config
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @dataclass
@@ -89,7 +94,7 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     text = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "first", "--watch")
     assert "tiny: 54 gates, 5x6 grid" in text
     assert "Epoch   12: soft_loss=" in text
-    assert "Not solved: at epoch 12" in text
+    assert "Not solved: the best hard circuit, of epoch " in text
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "first", "--json").splitlines()]
     assert (job["status"], job["epoch"], job["name"]) == ("done", 12, "first")
     assert job["id"] in call(capsys, "jobs", "--kind", "train")
@@ -260,16 +265,46 @@ def test_an_answer_that_is_not_our_servers(monkeypatch) -> None:
 
 def test_without_the_extra_it_says_what_to_install(capsys, monkeypatch) -> None:
     for name in [
-        each for each in sys.modules if each.startswith(("difflogic.serve.client", "difflogic.cli.following"))
+        each for each in sys.modules if each.startswith(("difflogic.serve.client", "difflogic.cli.screen.following"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpx", None)
     text = call(capsys, "jobs", code=1)
     assert text == (
-        "Error: `difflogic jobs` needs the packages of `pip install 'difflogic-ca[serve]'`: httpx is missing.\n"
+        "Error: `difflogic jobs` needs httpx, which comes with the extra `serve`: install it by pip install '.[serve]' "
+        "in a folder with the sources of difflogic.\n"
     )
 
 
 def test_ids_are_never_parts_of_paths() -> None:
     with Client("http://lab", ANN) as client, pytest.raises(UsageError):
         client.job("../session")
+
+
+def test_attempts_are_told_as_they_come(here: Path, capsys) -> None:
+    (here / "flat.toml").write_text(flat(1000).to_toml())
+    text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--name", "again", "--restarts", "1",
+                "--watch")  # fmt: skip
+    assert "Attempt 1 of at most 2, 1000 epochs are left to it." in text
+    assert "Attempt 2 of at most 2, 800 epochs are left to it." in text
+    assert "Attempt 1: given up at epoch 200 with 14 wrong values: it made no progress since epoch 10" in text
+    assert text.count("Epoch  800:") == 1
+    assert "200/1000, attempt 1" in call(capsys, "jobs", "--search", "again")
+    [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "again", "--json").splitlines()]
+    again = call(capsys, "watch", job["id"])
+    assert again.count("Epoch  200:") == 1
+    assert "Epoch  800:" not in again
+
+
+HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory"}
+"""Options of `train` on the machine that trains and its folders: of a server, whoever runs it decides on them."""
+
+
+def test_submit_takes_what_train_takes() -> None:
+    taken = {each.name for each in train.command.params}
+    assert taken - {each.name for each in jobs.submit.params} == HERE_ALONE
+    fields = set(JobRequest.model_fields)
+    by_another_name = {"config_file": "config", "assignments": "set", "rule_table": "rule", "target": "set"}
+    of_the_configuration = {"epochs", "seed", "batch", "eval_interval", "precision"}
+    wanted = taken - HERE_ALONE - of_the_configuration - {"as_json"}
+    assert {by_another_name.get(name, name) for name in wanted} <= fields

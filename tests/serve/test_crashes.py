@@ -15,21 +15,23 @@ import pytest
 
 from benchmarks.service import workers
 from benchmarks.service.servers import kill_servers
+from difflogic.devices import trust
+from difflogic.devices.selftest import Check
 from difflogic.gpu.adapter import select_adapter
-from difflogic.serve import leases
-from difflogic.serve.phases import Limits
-from difflogic.serve.store import Store
-from difflogic.serve.supervisor import Supervisor
-from difflogic.train import trust
-from difflogic.train.selftest import Check
+from difflogic.serve.store import leases
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.lease import WorkerLimits
+from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.service import by_hand, draft_of, ended, reached, short_config, wait
 from tests.train.tiny import assert_same_run
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 ROOT = Path(__file__).parents[2]
 KILLS = 5
 LONG = 3000
 """Epochs that are not over before a test can step in."""
-QUICK = Limits(beat=4.0)
+QUICK = WorkerLimits(heartbeat=4.0)
 """A hang is seen sooner than by default; on the busiest machine nothing here is silent for so long."""
 
 
@@ -87,7 +89,7 @@ def test_a_worker_that_stands_still(store, undisturbed):
         os.kill(pid, signal.SIGSTOP)
         assert ended(store, job.id).attempts == 1
         assert not _is_alive(pid)
-    assert_same_run(store.place(job.id).run, undisturbed)
+    assert_same_run(store.job_folder(job.id).run, undisturbed)
 
 
 def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
@@ -100,7 +102,7 @@ def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
     assert store.workers() == []
     with Supervisor(store.folder, ["cpu"]):
         assert ended(store, job.id).status == "done"
-    assert_same_run(store.place(job.id).run, undisturbed)
+    assert_same_run(store.job_folder(job.id).run, undisturbed)
 
 
 def test_tries_end_with_the_last_words(store, monkeypatch):
@@ -112,7 +114,7 @@ def test_tries_end_with_the_last_words(store, monkeypatch):
     assert "Given up after 5 tries" in failed.reason
     assert "exit status 7" in failed.reason
     assert "the driver is broken" in failed.reason
-    assert store.place(job.id).log.read_text().count("the driver is broken") == 5
+    assert store.job_folder(job.id).log.read_text().count("the driver is broken") == 5
 
 
 def hands(store: Store) -> subprocess.Popen[bytes]:
@@ -144,8 +146,8 @@ def test_several_supervisors_share_a_store(store, tmp_path):
     assert codes == [0, 0]
     hand = by_hand(short_config(300), tmp_path / "hand")
     for job in made:
-        assert store.place(job).log.read_text().count("try 1") == 1
-        assert_same_run(store.place(job).run, hand)
+        assert store.job_folder(job).log.read_text().count("try 1") == 1
+        assert_same_run(store.job_folder(job).run, hand)
 
 
 def _is_alive(pid: int) -> bool:

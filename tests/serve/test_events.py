@@ -7,20 +7,21 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from difflogic.engine import EpochMetrics, Evaluation
-from difflogic.serve import pulse, rows, streams
-from difflogic.serve.client import Client, Event, parsed
-from difflogic.serve.jobs import Draft, Job
-from difflogic.serve.pulse import Pulse
-from difflogic.serve.streams import Place
-from difflogic.serve.telemetry import Telemetry
-from difflogic.train.journal import Journal, Row
+from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.runs import jsonl
+from difflogic.runs.journal import Journal, Row
+from difflogic.serve.api import broadcast, streams
+from difflogic.serve.api.broadcast import ChangeFeed
+from difflogic.serve.api.streams import Position
+from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.client import Client, ServerEvent, parsed
+from difflogic.serve.store.jobs import Draft, Job
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.train.tiny import tiny_config
 
@@ -42,7 +43,7 @@ class Training:
         assert claimed is not None
         assert claimed[0].id == self.job.id
         self.lease = claimed[1]
-        self.run = store.place(self.job.id).run
+        self.run = store.job_folder(self.job.id).run
         self.run.mkdir(parents=True)
         self.seeds = list(range(23, 23 + population))
         self.journal = Journal(self.run, self.seeds, [[] for _ in self.seeds])
@@ -51,7 +52,7 @@ class Training:
     def train(self, epochs: int) -> None:
         self.journal.append([[row(self.epoch + 1 + number) for number in range(epochs)] for _ in self.seeds])
         self.epoch += epochs
-        self.store.beat(self.job.id, self.lease, 1000, epoch=self.epoch, phase="training")
+        self.store.heartbeat(self.job.id, self.lease, 1000, epoch=self.epoch, phase="training")
 
     def crash(self, epoch: int) -> None:
         """Back to a checkpoint: what came after it is cut, and written once more."""
@@ -60,7 +61,7 @@ class Training:
         self.epoch = epoch
 
     def frame(self, epoch: int) -> None:
-        path = self.store.place(self.job.id).frame
+        path = self.store.job_folder(self.job.id).frame
         path.with_suffix(".new").write_text(json.dumps({"epoch": epoch}))
         path.with_suffix(".new").replace(path)
 
@@ -128,11 +129,11 @@ def test_a_broken_connection_is_taken_up_where_it_was(live, training):
     training.train(7)
     path = f"/jobs/{training.job.id}/events"
     first = listen(live, path, events=2)
-    place = first[-1][2]
-    assert place == f"7.{live.store.job(training.job.id).version}"
+    position = first[-1][2]
+    assert position == f"7.{live.store.job(training.job.id).version}"
     training.train(5)
     training.end()
-    rest = listen(live, path, last=place)
+    rest = listen(live, path, last=position)
     assert epochs_of(first) + epochs_of(rest) == list(range(1, 13))
     again = listen(live, path, last=rest[-1][2])
     assert [name for name, _, _ in again] == ["end"]
@@ -151,18 +152,18 @@ def test_places_that_are_none(live, training, last):
                 assert epochs_of(list(parsed(answer.iter_lines()))) == [1, 2, 3]
 
 
-def test_many_listen_to_one_tail(live, training, monkeypatch):
+def test_many_listen_to_one_feed(live, training, monkeypatch):
     """Rows come to all, in their order, while the run goes on, crashes, and comes back; they are read once."""
     reads: list[int] = []
-    real = rows.after
-    monkeypatch.setattr(rows, "after", lambda *arguments: reads.append(1) or real(*arguments))
+    real = jsonl.after
+    monkeypatch.setattr(jsonl, "after", lambda *arguments: reads.append(1) or real(*arguments))
     path = f"/jobs/{training.job.id}/events"
     heard: list[list[tuple[str, object, str]]] = []
     threads = [threading.Thread(target=lambda: heard.append(listen(live, path))) for _ in range(8)]
     for thread in threads:
         thread.start()
-    tails = live.here.pulse._tails
-    until(lambda: training.job.id in tails and tails[training.job.id].listeners == 8)
+    feeds = live.context.feed._job_feeds
+    until(lambda: training.job.id in feeds and feeds[training.job.id].listeners == 8)
     for step in range(6):
         training.train(10)
         time.sleep(0.15)
@@ -173,7 +174,7 @@ def test_many_listen_to_one_tail(live, training, monkeypatch):
         thread.join(20)
     assert [epochs_of(events) for events in heard] == [list(range(1, training.epoch + 1))] * 8
     assert len(reads) < 30  # not once for each listener and change
-    until(lambda: not live.here.pulse._tails)
+    until(lambda: not live.context.feed._job_feeds)
 
 
 def test_a_population_is_told_in_whole_epochs(live):
@@ -189,7 +190,7 @@ def test_a_population_is_told_in_whole_epochs(live):
 
 
 def test_frames_come_while_somebody_listens_and_the_newest_counts(live, training):
-    assert not live.store.beat(training.job.id, training.lease, 1000).watched
+    assert not live.store.heartbeat(training.job.id, training.lease, 1000).watched
     stop = threading.Event()
 
     def draw() -> None:
@@ -209,31 +210,31 @@ def test_frames_come_while_somebody_listens_and_the_newest_counts(live, training
     assert len(frames) == 3
     assert frames == sorted(set(frames))
     assert frames[1] - frames[0] > 1  # those between were dropped
-    assert live.store.beat(training.job.id, training.lease, 1000).watched
+    assert live.store.heartbeat(training.job.id, training.lease, 1000).watched
     with live.client() as client:
         assert client.get(f"/jobs/{training.job.id}/frame").json()["epoch"] >= frames[-1]
 
 
-def test_a_listener_that_lags_gets_what_the_tail_forgot(tmp_path, monkeypatch):
+def test_a_listener_that_lags_gets_what_the_feed_forgot(tmp_path, monkeypatch):
     """Its rows come from the file; it misses none, and nobody waited for it."""
-    monkeypatch.setattr(pulse, "KEPT", 2)
+    monkeypatch.setattr(broadcast, "BATCHES_KEPT", 2)
     with serving(tmp_path) as live:
         training = Training(live.store)
-        beat = Pulse(live.store, Telemetry(live.store))
+        feed = ChangeFeed(live.store, Telemetry(live.store))
 
         async def lag() -> list[int]:
             found: list[int] = []
-            place = Place()
-            await beat.start()
-            async with beat.tail(training.job) as tail:  # another listener keeps the tail
-                stream = streams.of_job(beat, training.job, place)
+            position = Position()
+            await feed.start()
+            async with feed.follow(training.job) as job_feed:  # another listener keeps the feed
+                stream = streams.of_job(feed, training.job, position)
                 assert await anext(stream) == streams.BEGIN
-                tail.pieces = type(tail.pieces)(maxlen=2)
+                job_feed.batches = type(job_feed.batches)(maxlen=2)
                 for _ in range(9):
                     training.train(10)
-                    await beat._look()
-                assert [piece.after for piece in tail.pieces] == [70, 80]
-                while place.epoch < 90:
+                    await feed._poll()
+                assert [batch.after for batch in job_feed.batches] == [70, 80]
+                while position.epoch < 90:
                     text = await anext(stream)
                     found += epochs_of(list(parsed(iter(text.splitlines()))))
                 await stream.aclose()
@@ -253,6 +254,115 @@ def test_a_deleted_job_ends_its_streams(live):
         assert next(events)[:2] == ("end", {"status": "deleted"})
 
 
+def told(store, job: Job, position: Position) -> list[tuple[str, object, str]]:
+    """What a listener hears that asked for a job as it was then; a stream that does not end is an error."""
+
+    async def hear() -> list[str]:
+        feed = ChangeFeed(store, Telemetry(store))
+        await feed.start()
+        async with asyncio.timeout(10):
+            return [text async for text in streams.of_job(feed, job, position)]
+
+    return list(parsed(iter("".join(asyncio.run(hear())).splitlines())))
+
+
+@pytest.mark.parametrize("ending", ["done", "deleted"])
+def test_the_last_change_may_come_before_the_listener_is_known(live, training, ending):
+    """A job that ends after the request read it, and before its feed is there."""
+    training.train(3)
+    running = live.store.job(training.job.id)
+    training.train(4)
+    training.frame(7)
+    training.end()
+    if ending == "deleted":
+        live.store.delete(running.id)
+    events = told(live.store, running, Position())
+    assert events[-1][:2] == ("end", {"status": ending})
+    if ending == "done":
+        assert [name for name, _, _ in events] == ["job", "rows", "frame", "end"]
+        assert events[0][1]["status"] == "done"
+        assert epochs_of(events) == list(range(1, 8))
+
+
+def test_an_old_change_does_not_undo_a_newer_one(live, training):
+    """The feed read a change, and before it passes it on a listener comes that reads the next."""
+    older = live.store.job(training.job.id)
+    training.end()
+
+    async def pass_on() -> str:
+        feed = ChangeFeed(live.store, Telemetry(live.store))
+        async with feed.follow(older) as job_feed:
+            await feed._publish([older], [])
+            return job_feed.job.status
+
+    assert asyncio.run(pass_on()) == "done"
+
+
+def test_every_attempt_is_told_from_its_first_row(live):
+    """In the end the best one's, whichever that was."""
+    store = live.store
+    job, _ = store.submit("ann", Draft("train", "again", tiny_config(epochs=100).to_dict(), restarts=2))
+    claimed, lease = store.claim("w", "cpu", {"auto"}, 1000)
+
+    def attempt(number: int, epochs: int) -> None:
+        store.heartbeat(job.id, lease, 1000, attempt=number, epoch=0, saved_epoch=0, epochs=100)
+        place = store.job_folder(store.job(job.id))
+        folder = place.run
+        folder.mkdir(parents=True)
+        place.frame.parent.mkdir()
+        place.frame.write_text(json.dumps({"attempt": number}))
+        Journal(folder, [number], [[row(epoch) for epoch in range(1, epochs + 1)]]).close()
+        store.heartbeat(job.id, lease, 1000, epoch=epochs, saved_epoch=epochs)
+
+    async def until(stream: AsyncGenerator[str], last: str) -> list[tuple[str, object, str]]:
+        text = ""
+        while f"event: {last}" not in text:
+            text += await anext(stream)
+        return list(parsed(iter(text.splitlines())))
+
+    async def follow() -> list[list[tuple[str, object, str]]]:
+        feed = ChangeFeed(store, Telemetry(store))
+        await feed.start()
+        attempt(1, 30)
+        stream = streams.of_job(feed, claimed, Position())
+        async with asyncio.timeout(10):
+            heard = [await until(stream, "frame")]
+            attempt(2, 20)
+            await feed._poll()
+            heard.append(await until(stream, "frame"))
+            store.finish(job.id, lease, "done", attempt=1, epoch=30, saved_epoch=30)
+            await feed._poll()
+            heard.append(await until(stream, "end"))
+            position = Position.of(f"30.{store.job(job.id).version - 1}.2", 0)
+            return [*heard, await until(streams.of_job(feed, claimed, position), "end")]
+
+    first, second, best, again = asyncio.run(follow())
+    assert [epochs_of(each) for each in (first, second, best)] == [list(range(1, n + 1)) for n in (30, 20, 30)]
+    assert [each[0][1]["attempt"] for each in (first, second, best)] == [1, 2, 1]
+    assert second[-1][2] == f"20.{second[0][1]['version']}.2"
+    assert epochs_of(again) == list(range(1, 31)), "what was seen was of another attempt"
+    assert [name for name, _, _ in best] == ["job", "rows", "frame", "end"]
+    assert [data for each in (first, second, best) for name, data, _ in each if name == "frame"] == [
+        {"attempt": number} for number in (1, 2, 1)
+    ]
+
+
+def test_all_jobs_of_an_owner_are_told_from_the_moment_of_the_request(live):
+    async def hear() -> str:
+        feed = ChangeFeed(live.store, Telemetry(live.store))
+        await feed.start()
+        stream = streams.of_owner(feed, live.store, "ann", None)
+        live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))
+        await feed._poll()
+        assert (await anext(stream)).startswith(streams.BEGIN)
+        async with asyncio.timeout(10):
+            text = await anext(stream)
+        await stream.aclose()
+        return text
+
+    assert asyncio.run(hear()).startswith("event: job")
+
+
 def test_all_jobs_of_an_owner(live):
     with live.client() as client, client.stream("GET", "/events") as answer:
         lines = answer.iter_lines()
@@ -264,25 +374,25 @@ def test_all_jobs_of_an_owner(live):
         live.store.ask(ours.id, "cancel")
         events = parsed(lines)
         while True:
-            name, data, place = next(events)
+            name, data, position = next(events)
             assert (name, data["owner"]) == ("job", "ann")
             if data["status"] == "cancelled":
                 break
     live.store.delete(ours.id)
     live.store.submit("ann", Draft("train", "next", tiny_config().to_dict()))
-    later = listen(live, "/events", last=place, events=2)
+    later = listen(live, "/events", last=position, events=2)
     assert [(name, data["id"] == ours.id) for name, data, _ in later] == [("deleted", True), ("job", False)]
     assert int(later[0][2]) < int(later[1][2])
 
 
 def test_what_was_before_the_server_is_told_too(live):
-    """A listener that comes back after a restart: its place is older than anything in memory."""
+    """A listener that comes back after a restart: its position is older than anything in memory."""
     seen = live.store.version()
     first = live.store.submit("ann", Draft("train", "one", tiny_config().to_dict()))[0]
     live.store.submit("ben", Draft("train", "two", tiny_config().to_dict()))
     live.store.ask(first.id, "cancel")
-    live.here.pulse.known_from = live.store.version()
-    live.here.pulse.changes.clear()
+    live.context.feed.known_from = live.store.version()
+    live.context.feed.changes.clear()
     events = listen(live, "/events", last=str(seen), events=1)
     assert (events[0][1]["id"], events[0][1]["status"]) == (first.id, "cancelled")
 
@@ -293,7 +403,7 @@ def test_the_client_goes_on_when_the_server_is_back(tmp_path):
         training = Training(live.store)
         port = int(live.address.rpartition(":")[2])
         training.train(10)
-        heard: list[Event] = []
+        heard: list[ServerEvent] = []
         lost: list[str] = []
 
         def follow() -> None:
@@ -302,7 +412,7 @@ def test_the_client_goes_on_when_the_server_is_back(tmp_path):
 
         follower = threading.Thread(target=follow)
         follower.start()
-        until(lambda: training.job.id in live.here.pulse._tails)
+        until(lambda: training.job.id in live.context.feed._job_feeds)
     training.train(10)
     time.sleep(0.5)
     with serving(folder, port=port):
@@ -311,7 +421,7 @@ def test_the_client_goes_on_when_the_server_is_back(tmp_path):
         follower.join(30)
         assert not follower.is_alive()
     assert [each["epoch"] for event in heard if event.name == "rows" for each in event.data] == list(range(1, 31))
-    assert heard[-1] == Event("end", {"status": "done"})
+    assert heard[-1] == ServerEvent("end", {"status": "done"})
     assert len(lost) == 1
 
 
@@ -341,46 +451,6 @@ def test_streams_end_with_the_server(tmp_path):
     assert all("end" not in [name for name, _, _ in events] for events in answers)  # the job goes on
 
 
-@pytest.mark.parametrize("members", [1, 3])
-@pytest.mark.parametrize("count", [0, 1, 2, 57, 1000])
-def test_rows_by_epoch(tmp_path, members, count):
-    seeds = list(range(members))
-    Journal(tmp_path, seeds, [[row(epoch) for epoch in range(1, count + 1)] for _ in seeds]).close()
-    assert rows.last(tmp_path) == count
-    for after in {0, 1, count // 2, count - 1, count, count + 5} - {-1}:
-        for limit in (1, 7, 5000):
-            found = rows.after(tmp_path, after, limit, members)
-            epochs = [each["epoch"] for each in json.loads(found.text)]
-            assert epochs == [e for e in range(after + 1, min(count, after + limit) + 1) for _ in seeds]
-            assert (found.epochs, found.until) == (len(epochs) // members, max(epochs, default=after))
-
-
-def epochs_after(run: Path, epoch: int) -> list[int]:
-    return [each["epoch"] for each in json.loads(rows.after(run, epoch, 50).text)]
-
-
-def test_rows_of_a_file_that_ends_in_the_middle(tmp_path):
-    Journal(tmp_path, [0], [[row(epoch) for epoch in range(1, 11)]]).close()
-    path = tmp_path / "metrics.jsonl"
-    whole = path.read_bytes()
-    for cut in range(len(whole) - len(row(10).json_line()), len(whole)):
-        path.write_bytes(whole[:cut])
-        assert rows.last(tmp_path) == 9
-        assert epochs_after(tmp_path, 8) == [9]
-    assert epochs_after(tmp_path / "absent", 0) == []
-    assert rows.last(tmp_path / "absent") == 0
-
-
-def test_rows_up_to_a_damaged_line(tmp_path):
-    Journal(tmp_path, [0], [[row(epoch) for epoch in range(1, 11)]]).close()
-    path = tmp_path / "metrics.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines[:6], b"\0" * 50 + b"\n", *lines[7:]]))
-    assert epochs_after(tmp_path, 3) == [4, 5, 6]
-    path.write_bytes(b"".join([*lines[:6], b"\0" * 50 + b"\n"]))
-    assert rows.last(tmp_path) == 6
-
-
 def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
     def fail(_: int) -> None:
         monkeypatch.undo()
@@ -397,16 +467,17 @@ def test_who_leaves_in_the_middle_is_forgotten(live):
     job = live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))[0]
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         next(answer.iter_lines())
-    until(lambda: not live.here.pulse._tails)
+    until(lambda: not live.context.feed._job_feeds)
     until(lambda: streams_of(live) == 0)
-    assert live.here.pulse.listeners == 0
+    assert live.context.feed.listeners == 0
 
 
 def test_a_crowd_is_told_less_often(live):
-    beat = live.here.pulse
+    feed = live.context.feed
     waits = []
-    for beat.listeners in (0, 1, pulse.FEW, 2 * pulse.FEW, 5 * pulse.FEW, 10**6):
-        waits.append(beat.look_s)
-    few = pulse.LOOK_S
-    assert waits == pytest.approx([few, few, few, 2 * few, 5 * few, pulse.SLOWEST_LOOK_S])
-    beat.listeners = 0
+    few = broadcast.FEW_LISTENERS
+    for feed.listeners in (0, 1, few, 2 * few, 5 * few, 10**6):
+        waits.append(feed.poll_s)
+    usual = broadcast.POLL_S
+    assert waits == pytest.approx([usual, usual, usual, 2 * usual, 5 * usual, broadcast.MAX_POLL_S])
+    feed.listeners = 0

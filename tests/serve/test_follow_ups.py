@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.serve import errand, worker
-from difflogic.serve.devices import FOLLOW_UPS
-from difflogic.serve.errand import Errand
-from difflogic.serve.jobs import Draft, Job
-from difflogic.serve.phases import Limits
-from difflogic.serve.store import Store
-from difflogic.serve.supervisor import Supervisor
-from tests.serve.service import draft_of, ended, reached, short_config, wait
+from difflogic.errors import StoreError
+from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker import follow_up_process, follow_ups, training, worker
+from difflogic.serve.worker.devices import FOLLOW_UPS
+from difflogic.serve.worker.follow_up_process import FollowUpProcess
+from difflogic.serve.worker.lease import WorkerLimits
+from difflogic.serve.worker.supervisor import Supervisor
+from tests.serve.service import PATIENCE_S, draft_of, ended, reached, short_config, wait
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 SLEEPS = "import time; time.sleep(600)"
 WORKS = "while True: pass"
@@ -40,28 +43,28 @@ def submit(trained: tuple[Store, str], kind: str = "export") -> Job:
     return store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))[0]
 
 
-def follow(store: Store, limits: Limits | None = None) -> tuple[worker.Worker, threading.Thread]:
+def follow(store: Store, limits: WorkerLimits | None = None) -> tuple[worker.WorkerProcess, threading.Thread]:
     """The next follow-up, under way in a worker in this process."""
-    hand = worker.Worker(store, "hand", FOLLOW_UPS, [], limits or Limits(), None)
+    hand = worker.WorkerProcess(store, "hand", FOLLOW_UPS, [], limits or WorkerLimits(), None)
     claimed = hand._claim()
     assert claimed is not None
-    thread = threading.Thread(target=hand._do, args=claimed)
+    thread = threading.Thread(target=hand._run_job, args=claimed)
     thread.start()
     return hand, thread
 
 
 @pytest.fixture
-def begun(monkeypatch: pytest.MonkeyPatch) -> list[Errand]:
-    """Errands, as they begin."""
-    made: list[Errand] = []
-    real = Errand.__enter__
-    monkeypatch.setattr(Errand, "__enter__", lambda self: made.append(self) or real(self))
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[FollowUpProcess]:
+    """Follow-up processes, as they begin."""
+    made: list[FollowUpProcess] = []
+    real = FollowUpProcess.__enter__
+    monkeypatch.setattr(FollowUpProcess, "__enter__", lambda self: made.append(self) or real(self))
     return made
 
 
 def test_a_follow_up_does_not_wait_for_a_training(trained):
     store, _ = trained
-    with Supervisor(store.folder, ["cpu"], Limits(rest=1.0)):
+    with Supervisor(store.folder, ["cpu"], WorkerLimits(idle=1.0)):
         long = store.submit("ann", draft_of(short_config(1_000_000)))[0].id
         reached(store, long, 100)
         done = ended(store, submit(trained).id)
@@ -75,7 +78,7 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
         assert ended(store, again).result["equal"]
         store.ask(long, "cancel")
         ended(store, long)
-        assert "done\n" in store.place(again).log.read_text()
+        assert "done\n" in store.job_folder(again).log.read_text()
     store.delete(long)
 
 
@@ -93,11 +96,11 @@ def test_a_worker_of_follow_ups_that_is_killed(trained):
 def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun):
     store, _ = trained
     job = submit(trained).id
-    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", SLEEPS))
+    monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", SLEEPS))
     hand, thread = follow(store)
-    wait(lambda: begun, "the errand")
+    wait(lambda: begun, "the process")
     hand.stopping = True
-    thread.join(30)
+    thread.join(PATIENCE_S)
     handed = store.job(job)
     assert (handed.status, handed.attempts, handed.reason) == ("queued", 0, None)
     assert not _is_alive(begun[0].pid)
@@ -110,11 +113,11 @@ def test_a_server_that_stops_hands_a_follow_up_back(trained, monkeypatch, begun)
 def test_what_is_asked_ends_it_at_once(trained, monkeypatch, begun, ask, status):
     store, _ = trained
     job = submit(trained).id
-    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", WORKS))
+    monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", WORKS))
     _, thread = follow(store)
-    wait(lambda: begun, "the errand")
+    wait(lambda: begun, "the process")
     store.ask(job, ask)
-    thread.join(30)
+    thread.join(PATIENCE_S)
     assert store.job(job).status == status
     assert not _is_alive(begun[0].pid)
     store.delete(job)
@@ -123,17 +126,17 @@ def test_what_is_asked_ends_it_at_once(trained, monkeypatch, begun, ask, status)
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell of processors' time")
 def test_one_that_stands_still_is_ended_and_one_that_works_is_not(trained, monkeypatch):
     store, _ = trained
-    limits = Limits(still=1.5, follow_up=5.0)
+    limits = WorkerLimits(stalled=1.5, follow_up=5.0)
     job = submit(trained).id
-    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", SLEEPS))
-    follow(store, limits)[1].join(30)
+    monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", SLEEPS))
+    follow(store, limits)[1].join(PATIENCE_S)
     fallen = store.job(job)
     assert (fallen.status, fallen.attempts) == ("queued", 1)
     assert fallen.reason == "Try 1 of 5 ended: it stood still for 2 s."
 
-    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", WORKS))
+    monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", WORKS))
     begun = time.monotonic()
-    follow(store, limits)[1].join(30)
+    follow(store, limits)[1].join(PATIENCE_S)
     assert time.monotonic() - begun >= 5
     failed = store.job(job)
     assert (failed.status, failed.reason) == ("failed", "It took longer than 5 s, the most it may.")
@@ -143,19 +146,19 @@ def test_one_that_breaks_off(trained, monkeypatch):
     store, _ = trained
     job = submit(trained).id
     dies = "import sys, os; sys.stderr.write('the solver is broken\\n'); sys.stderr.flush(); os.abort()"
-    monkeypatch.setattr(errand, "COMMAND", (sys.executable, "-c", dies))
-    follow(store)[1].join(30)
+    monkeypatch.setattr(follow_up_process, "COMMAND", (sys.executable, "-c", dies))
+    follow(store)[1].join(PATIENCE_S)
     fallen = store.job(job)
     assert (fallen.status, fallen.attempts) == ("queued", 1)
     assert "its process was aborted (SIGABRT), with the last words: " in fallen.reason
-    assert "the solver is broken" in store.place(job).log.read_text()
+    assert "the solver is broken" in store.job_folder(job).log.read_text()
     store.ask(job, "cancel")
 
 
-def test_an_errand_does_not_outlive_its_worker(trained):
+def test_its_process_does_not_outlive_its_worker(trained):
     store, _ = trained
     job = submit(trained).id
-    with Errand(store.folder, job) as found:
+    with FollowUpProcess(store.folder, job) as found:
         assert found._process.stdin is not None
         found._process.stdin.close()
         wait(lambda: found.is_over(0.1), "its end")
@@ -172,12 +175,21 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_processor_time(tmp_path: Path):
-    before = errand.processor_time(os.getpid())
+    before = follow_up_process.processor_time(os.getpid())
     if before is None:
         assert sys.platform != "linux"
         return
     deadline = time.process_time() + 0.1
     while time.process_time() < deadline:
         pass
-    assert 0.05 <= errand.processor_time(os.getpid()) - before < 60
-    assert errand.processor_time(2**22 + 1) is None
+    assert 0.05 <= follow_up_process.processor_time(os.getpid()) - before < 60
+    assert follow_up_process.processor_time(2**22 + 1) is None
+
+
+def test_a_job_that_lacks_what_its_kind_needs_is_a_clear_failure(tmp_path):
+    """Nothing that the interface lets through, but a store may be of another hand."""
+    store = Store.open(tmp_path)
+    for draft in (Draft("evaluate", "of nothing"), Draft("train", "nothing", engine="cpu")):
+        job, _ = store.submit("ann", draft)
+        with pytest.raises(StoreError, match="delete it"):
+            follow_ups.follow(store, job) if draft.kind == "evaluate" else training.train(store, job, None, None)

@@ -6,14 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from difflogic.serve import lease as leases
-from difflogic.serve.lease import RECENT, Lease
-from difflogic.serve.leases import Answer
-from difflogic.serve.phases import Limits
-from difflogic.serve.watch import Watch
-from difflogic.train.placement import open_engine
+from difflogic.devices.open import open_engine
+from difflogic.serve.store.leases import HeartbeatReply
+from difflogic.serve.worker import lease as leases
+from difflogic.serve.worker.lease import RECENT, Lease, WorkerLimits
+from difflogic.serve.worker.observer import ServiceObserver
 
-LIMITS = Limits(first=300, beat=12, factor=20)
+LIMITS = WorkerLimits(first=300, heartbeat=12, factor=20)
 
 
 class Times:
@@ -69,15 +68,15 @@ def test_quick_epochs_are_due_soon(lease, times):
 
 
 def test_after_an_evaluation_it_is_training_that_hangs(lease):
-    watch = Watch(lease, open_engine("reference"), lambda: False)
-    watch.advanced(1)
-    watch.judging(1)
-    watch.saved(1)
+    observer = ServiceObserver(lease, open_engine("reference"), lambda: False)
+    observer.advanced(1)
+    observer.judging(1)
+    observer.saved(1)
     assert lease.phase == "evaluating", "what the next epochs need may still be compiled"
-    watch.advanced(5)
-    watch.judging(10)
+    observer.advanced(5)
+    observer.judging(10)
     assert lease.phase == "evaluating"
-    watch.saved(10)
+    observer.saved(10)
     assert lease.phase == "training"
 
 
@@ -96,7 +95,7 @@ def test_evaluations_have_a_measure_of_their_own(lease, times):
     lease.enter("training", warm=True)
     lease.enter("evaluating")
     times.now += 2
-    lease.tell(saved_epoch=10)
+    lease.report(saved_epoch=10)
     lease.warm()
     lease.enter("training", warm=True)
     live(lease, times, *[0.3] * RECENT)
@@ -112,9 +111,9 @@ def test_beats_are_few(lease, times):
 
     def beat(job, number, seconds, memory, **progress):
         beats.append(progress["epoch"])
-        return Answer(None, False)
+        return HeartbeatReply(None, False)
 
-    lease.store = SimpleNamespace(beat=beat, place=lease.store.place)
+    lease.store = SimpleNamespace(heartbeat=beat, job_folder=lease.store.job_folder)
     for epoch in range(1, 65):
         times.now += 1 / 64
         lease.alive(epoch=epoch)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from difflogic.serve.jobs import LeaseLostError
-from difflogic.serve.leases import ALIVE_S, GRACE_S, MAX_TRIES
-from difflogic.serve.presence import Presence
+from difflogic.errors import StoreError
+from difflogic.serve.store.jobs import LeaseLostError
+from difflogic.serve.store.leases import ALIVE_S, GRACE_S, MAX_TRIES
+from difflogic.serve.store.presence import Presence
 
 ENGINES = {"auto", "cpu"}
 
@@ -44,7 +45,7 @@ def test_follow_ups_are_for_who_has_no_device(store, draft, clock):
     assert claim(store) is None
     job, lease = claim(store, device="follow-ups", engines=())
     assert (job.name, job.device) == ("urgent", "cpu")
-    store.fall(job.id, lease, "it fell")
+    store.fail_attempt(job.id, lease, "it fell")
     assert claim(store, engines=())[0].name == "urgent", "its first back-off is none"
     assert claim(store, engines=())[0].name == draft.name
     assert not store.awaits_follow_up()
@@ -54,7 +55,7 @@ def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, draft, clock)
     store.submit("ann", replace(draft, kind="export", config=None, source="x"))
     for _ in range(2):
         job, lease = claim(store, engines=())
-        store.fall(job.id, lease, "it fell")
+        store.fail_attempt(job.id, lease, "it fell")
     assert not store.awaits_follow_up()
     clock.now += 1
     assert store.awaits_follow_up()
@@ -63,35 +64,35 @@ def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, draft, clock)
 def test_what_no_worker_offers_is_said(store, draft, clock):
     early = store.submit("ann", replace(draft, engine="gpu:1"))[0]
     assert early.waits_for is None, "the workers of a server that has just begun are about to come"
-    store.enter("w", "cpu", "a processor", 1, ["auto", "cpu"])
-    store.enter("f", "follow-ups", "", 2)
+    store.register_worker("w", "cpu", "a processor", 1, ["auto", "cpu"])
+    store.register_worker("f", "follow-ups", "", 2)
     words = "No worker offers gpu:1: those that are there offer auto, cpu."
     late = store.submit("ann", replace(draft, engine="gpu:1"))[0]
     fine = store.submit("ann", draft)[0]
     follow_up = store.submit("ann", replace(draft, kind="export", config=None, source="x", engine="gpu:1"))[0]
     assert (late.waits_for, fine.waits_for, follow_up.waits_for) == (words, None, None)
-    store.explain(store.offered())
+    store.explain_waiting(store.offered_engines())
     assert store.job(early.id).waits_for == words
     version = store.version()
-    store.explain(store.offered())
+    store.explain_waiting(store.offered_engines())
     assert store.version() == version, "what is said already is no change"
 
-    store.explain(())
+    store.explain_waiting(())
     assert store.job(fine.id).waits_for == "No worker is there to train it."
-    store.explain({"auto", "gpu:1"})
+    store.explain_waiting({"auto", "gpu:1"})
     assert {job.waits_for for job in store.jobs()} == {None}
 
-    store.explain(store.offered())
+    store.explain_waiting(store.offered_engines())
     assert store.ask(late.id, "cancel").waits_for is None
     claimed, _ = claim(store, "g", "gpu:1", ["gpu:1"])
     assert (claimed.id, claimed.waits_for) == (early.id, None)
     clock.now += ALIVE_S + 1
-    assert store.offered() == set()
+    assert store.offered_engines() == set()
 
 
 def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, draft, clock):
     store.submit("ann", draft)
-    store.enter("g", "gpu:0", "a GPU", 1)
+    store.register_worker("g", "gpu:0", "a GPU", 1)
     job, lease = claim(store, "g", "gpu:0", {"auto", "gpu"})
     store.release(job.id, lease)
     assert claim(store) is None
@@ -101,21 +102,21 @@ def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, draft, clock
 
 def test_a_beat_prolongs_and_tells(store, draft, clock):
     store.submit("ann", draft)
-    store.enter("w", "cpu", "a processor", 1)
+    store.register_worker("w", "cpu", "a processor", 1)
     job, lease = claim(store)
     version = store.version()
-    assert not store.beat(job.id, lease, 15, phase="training", epoch=3, soft_loss=1.5, epochs_per_s=9.0).watched
+    assert not store.heartbeat(job.id, lease, 15, phase="training", epoch=3, soft_loss=1.5, epochs_per_s=9.0).watched
     seen = store.job(job.id)
     assert (seen.phase, seen.epoch, seen.soft_loss, seen.version) == ("training", 3, 1.5, version + 1)
     store.watch(job.id, 10)
-    assert store.beat(job.id, lease, 15, memory=7, epoch=3).watched
+    assert store.heartbeat(job.id, lease, 15, memory=7, epoch=3).watched
     assert store.version() == version + 1, "nothing new is no change"
     worker = store.workers()[0]
     assert (worker.job, worker.memory, worker.seen) == (job.id, 7, clock.now)
     clock.now += 14
-    assert store.overdue("w") is None
+    assert store.overdue_job("w") is None
     clock.now += 2
-    assert store.overdue("w").id == job.id
+    assert store.overdue_job("w").id == job.id
 
 
 def test_who_lost_the_lease_can_write_no_more(store, draft, clock):
@@ -125,24 +126,24 @@ def test_who_lost_the_lease_can_write_no_more(store, draft, clock):
     again, new = claim(store, "other")
     assert (again.id, again.attempts, new > old) == (job.id, 1, True)
     for call in (
-        lambda: store.beat(job.id, old, 60, epoch=5),
+        lambda: store.heartbeat(job.id, old, 60, epoch=5),
         lambda: store.finish(job.id, old, "done"),
         lambda: store.release(job.id, old),
-        lambda: store.fall(job.id, old, "it fell"),
+        lambda: store.fail_attempt(job.id, old, "it fell"),
     ):
         with pytest.raises(LeaseLostError):
             call()
     assert store.job(job.id).epoch == 0
     store.finish(job.id, new, "done", epoch=12)
     with pytest.raises(LeaseLostError):
-        store.beat(job.id, new, 60)
+        store.heartbeat(job.id, new, 60)
 
 
 def test_a_late_beat_keeps_a_job_that_nobody_took(store, draft, clock):
     store.submit("ann", draft)
     job, lease = claim(store)
     clock.now += 3600
-    store.beat(job.id, lease, 15)
+    store.heartbeat(job.id, lease, 15)
     assert claim(store, "other") is None
 
 
@@ -156,8 +157,8 @@ def test_stopping_in_good_order_is_no_attempt(store, draft):
 def lose(store, clock, saved=0):
     clock.now += 60
     job, lease = claim(store)
-    store.beat(job.id, lease, 15, saved_epoch=saved)
-    return store.bury("w", "it was killed")[0]
+    store.heartbeat(job.id, lease, 15, saved_epoch=saved)
+    return store.expire_worker("w", "it was killed")[0]
 
 
 def test_tries_without_progress_are_bounded(store, draft, clock):
@@ -185,7 +186,7 @@ def test_a_lost_job_waits_before_it_is_tried_again(store, draft):
     store.submit("ann", draft)
     for _ in range(2):
         job, lease = claim(store)
-        store.fall(job.id, lease, "no space left")
+        store.fail_attempt(job.id, lease, "no space left")
     assert claim(store) is None, "the first try again is at once, the second one waits"
     store.clock.now += 2
     assert claim(store) is not None
@@ -196,19 +197,91 @@ def test_what_was_asked_of_a_lost_job_still_holds(store, draft, asked, becomes):
     store.submit("ann", draft)
     job, _ = claim(store)
     store.ask(job.id, asked)
-    assert store.bury("w", "it was killed")[0].status == becomes
+    assert store.expire_worker("w", "it was killed")[0].status == becomes
 
 
 def test_the_dead_are_found(store, draft):
     for name in ("alive", "dead", "idle"):
         store.submit("ann", draft)
-        store.enter(name, "cpu", "a processor", 1)
+        store.register_worker(name, "cpu", "a processor", 1)
     here = Presence(store.folder, "alive")
     held = {name: claim(store, name)[0].id for name in ("alive", "dead")}
     Presence(store.folder, "dead").close()
-    assert [job.id for job in store.reap()] == [held["dead"]]
+    assert [job.id for job in store.expire_dead_workers()] == [held["dead"]]
     assert [each.name for each in store.workers()] == ["alive"]
     assert store.job(held["alive"]).status == "running"
     here.close()
-    assert [job.id for job in store.reap()] == [held["alive"]]
-    assert store.reap() == []
+    assert [job.id for job in store.expire_dead_workers()] == [held["alive"]]
+    assert store.expire_dead_workers() == []
+
+
+def test_a_worker_tells_of_known_columns_alone(store, draft):
+    """Its words become SQL: also where Python leaves assertions out."""
+    job, _ = store.submit("ann", draft)
+    _, lease = store.claim("w", "cpu", {"auto"}, 60)
+    other = {"owner = 'bob', epoch": 1}
+    for tell in (
+        lambda: store.heartbeat(job.id, lease, 60, **other),
+        lambda: store.release(job.id, lease, **other),
+        lambda: store.finish(job.id, lease, "done", **other),
+    ):
+        with pytest.raises(StoreError, match="A worker tells of"):
+            tell()
+    assert store.job(job.id).status == "running"
+
+
+def test_a_workers_name_leads_nowhere_else(store):
+    with pytest.raises(StoreError, match="at most 80 of a to z"):
+        Presence(store.folder, "../../elsewhere")
+
+
+def test_a_new_attempt_is_progress(store, clock, draft):
+    """Its checkpoints are counted from 0 again, and the tries since the last one too."""
+    job, _ = store.submit("ann", replace(draft, restarts=2))
+    for attempt in range(1, MAX_TRIES + 2):
+        _, lease = store.claim("w", "cpu", {"auto"}, 60)
+        store.heartbeat(job.id, lease, 60, attempt=attempt, saved_epoch=10 - attempt)
+        assert store.fail_attempt(job.id, lease, "it fell").status == "queued"
+        clock.now += 100
+
+
+def test_the_life_of_a_job_is_as_the_module_tells_it(store, draft, clock):
+    """The numbers of the worked example at the head of `store/leases.py`."""
+
+    def standing(job):
+        with store.database.reading() as connection:
+            row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+        until = None if row["lease_until"] is None else round(row["lease_until"] - begun, 1)
+        ready = round(max(0.0, row["not_before"] - begun), 1)
+        return [row["lease"], until, row["attempts"], row["tries"], row["saved_epoch"], ready]
+
+    def at(seconds):
+        clock.now = begun + seconds
+
+    begun = clock.now
+    job, _ = store.submit("ann", draft)
+    _, old = store.claim("cpu-1", "cpu", ENGINES, 300)
+    assert standing(job.id)[:5] == [1, 300, 0, 0, 0]
+    at(40)
+    store.heartbeat(job.id, old, 12)
+    assert standing(job.id)[:5] == [1, 52, 0, 0, 0]
+    at(60)
+    store.heartbeat(job.id, old, 12, saved_epoch=100)
+    assert standing(job.id)[:5] == [1, 72, 0, 0, 100]
+    at(72.5)
+    assert store.overdue_job("cpu-1").id == job.id
+    store.expire_worker("cpu-1", "its worker hung while training, and was ended")
+    assert standing(job.id) == [2, None, 1, 1, 100, 72.5]
+    at(72.8)
+    assert store.claim("cpu-2", "cpu", ENGINES, 300)[1] == 3
+    assert standing(job.id)[:5] == [3, 372.8, 1, 1, 100]
+    at(75)
+    with pytest.raises(LeaseLostError):
+        store.heartbeat(job.id, old, 12)
+    at(90)
+    store.expire_worker("cpu-2", "its worker was killed")
+    assert standing(job.id) == [4, None, 2, 2, 100, 91]
+    assert store.claim("cpu-3", "cpu", ENGINES, 300) is None
+    at(91)
+    assert store.claim("cpu-3", "cpu", ENGINES, 300)[1] == 5
+    assert standing(job.id)[:5] == [5, 391, 2, 2, 100]

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
-from difflogic.serve.app import create_app
-from difflogic.serve.routes.document import in_words
-from difflogic.serve.settings import ServeSettings
-from difflogic.serve.store import Store
-from difflogic.serve.tokens import Tokens
+from difflogic.serve.api.app import create_app
+from difflogic.serve.api.auth import Tokens
+from difflogic.serve.api.routes.document import in_words
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.store.store import Store
 from tests.serve.live import ANN, Live, serving
 
 EXAMPLES = 100 if os.environ.get("DIFFLOGIC_CHECK_ALL") else 4
@@ -66,7 +66,9 @@ def test_every_address_keeps_to_the_document(live: Live, job: str, schema: schem
     for operation in operations:
         if operation.path.endswith(ENDLESS):
             continue
-        live.store.enter("cpu-1", "cpu", "a CPU", os.getpid(), ["cpu"])  # without a worker the server is not ready
+        live.store.register_worker(
+            "cpu-1", "cpu", "a CPU", os.getpid(), ["cpu"]
+        )  # without a worker the server is not ready
 
         @seed(8)
         @settings(max_examples=EXAMPLES, deadline=None, database=None, phases=[Phase.generate],

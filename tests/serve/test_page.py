@@ -7,16 +7,25 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from difflogic.serve.auth import COOKIE
-from difflogic.serve.jobs import Draft
-from difflogic.serve.supervisor import Supervisor
+from difflogic.config import picture_file, presets, recipes, task
+from difflogic.core import gates, text_picture
+from difflogic.engine import job as tasks
+from difflogic.runs import plots
+from difflogic.serve.api.auth import COOKIE
+from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.store.jobs import KINDS, STATUSES, Draft
+from difflogic.serve.worker.supervisor import Supervisor
 from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
 from tests.serve.live import ANN, Live, serving
 from tests.serve.service import draft_of, ended, reached, short_config
+from tests.serve.test_restarts import flat
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 PHONE = (360, 740)
 UNSIGNED = "401 (Unauthorized)"
@@ -479,3 +488,103 @@ def test_a_thinned_curve_keeps_its_peaks(opened):
     assert found["length"] <= 4 * 502
     assert (found["most"], found["least"], found["sorted"]) == (1000, -1000, True)
     assert found["ends"] == [9999, 90001]
+
+
+def test_a_list_that_comes_late_does_not_undo_what_the_stream_said(opened, live):
+    job, _ = live.store.submit("ann", draft_of(short_config(), engine="gpu:9"))
+    page = opened("#/devices")
+    page.js("""(() => {
+        const real = window.fetch;
+        window.fetch = async (address, ...rest) => {
+            const answer = await real(address, ...rest);
+            if (String(address).includes("/jobs?")) {
+                window.asked = (window.asked ?? 0) + 1;
+                await new Promise((done) => (window.letGo = [...(window.letGo ?? []), done]));
+            }
+            return answer;
+        };
+    })()""")
+    page.js("location.hash = '#/'")
+    page.wait("window.asked === 2")
+    live.store.edit(job.id, name="meanwhile renamed")
+    page.see("meanwhile renamed", ".jobs")
+    page.js("window.letGo.forEach((go) => go())")
+    page.js("new Promise((done) => setTimeout(done, 200))")
+    page.see("meanwhile renamed", ".jobs")
+    live.store.delete(job.id)
+
+
+def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
+    """The alphabet and colours of pictures, the sixteen gates, and the choices of forms."""
+    page = opened(allowed=("willReadFrequently",))
+    found = page.js(
+        """Promise.all(
+        ["gates", "pixels", "target-fields", "run-fields", "progress", "jobs-view"].map((name) =>
+            import(`/static/${name}.js`))
+    ).then(([gates, pixels, target, run, progress, jobs]) => {
+        const drawn = (channels) => {
+            const canvas = document.createElement("canvas"), width = 2 ** channels;
+            const bits = Array.from({ length: channels * width }, (_, i) => (i % width) >> Math.floor(i / width) & 1);
+            pixels.paint(canvas, { height: 1, width, channels, bits });
+            return [...canvas.getContext("2d").getImageData(0, 0, width, 1).data];
+        };
+        const bits = (task) => [...pixels.targetOf(task).bits];
+        return {
+            families: gates.FAMILIES, colours: target.COLOURS, starts: target.STARTS, engines: run.ENGINES,
+            statuses: Object.keys(progress.STATUSES), kinds: Object.keys(jobs.KINDS),
+            read: bits({ target: "picture", picture: [ALPHABET], loss_channels: 6 }),
+            board: bits({ target: "checkerboard", height: 6, width: 8 }),
+            drawn: [1, 2, 3, 4, 6].map(drawn),
+        };
+    })""".replace("ALPHABET", json.dumps(text_picture.ALPHABET))
+    )
+    assert found["read"] == text_picture.decode([text_picture.ALPHABET], 6).transpose(2, 0, 1).ravel().tolist()
+    board = tasks.target(presets.checkerboard().with_(task={"height": 6, "width": 8}).task)
+    assert board is not None
+    assert found["board"] == board[..., 0].astype(int).ravel().tolist()
+    for channels, seen in zip([1, 2, 3, 4, 6], found["drawn"], strict=True):
+        cells = (np.arange(2**channels)[:, None] >> np.arange(channels) & 1).astype(np.uint8)
+        assert np.reshape(seen, (-1, 4))[:, :3].tolist() == plots.colors(cells).tolist(), channels
+    kinds = {each["style"]: [gates.NAMES[gate] for gate in each["gates"]] for each in found["families"]}
+    assert sorted(name for names in kinds.values() for name in names) == sorted(gates.NAMES)
+    assert kinds["wires"] == ["A", "B"]
+    assert kinds["nots"] == ["NOT B", "NOT A"]
+    assert kinds["xors"] == ["XOR", "XNOR"]
+    assert kinds["constants"] == ["FALSE", "TRUE"]
+    assert {gates.TRUTH[gates.NAMES.index(name)].sum() for name in kinds["ands"]} == {1}
+    assert {gates.TRUTH[gates.NAMES.index(name)].sum() for name in kinds["ors"]} == {3}
+    assert [value for value, _ in found["colours"]] == ["", *picture_file.CHANNELS]
+    assert {value for value, _ in found["starts"]} == {"", *task.STARTS}
+    assert set(found["statuses"]) == set(STATUSES)
+    assert set(found["kinds"]) == {"", *KINDS}
+    for engine in found["engines"]:
+        JobRequest(engine=engine)
+
+
+def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):
+    page = opened("#/new")
+    page.click("[value=checkerboard]")
+    page.js("document.querySelector('[name=recipe]').focus()")
+    page.press("r")
+    page.see("train.hardening", ".preview")
+    page.click(".section:last-of-type summary")
+    page.wait("document.querySelector(\"[name='set.train.lr']\").value === '0.2'")
+    page.fill("[name='set.train.lr']", "0.1")
+    for name, text in {"name": "by recipe", "restarts": "2", "engine": "gpu:9"}.items():
+        page.fill(f"[name={name}]", text)
+    page.click(".preview button")
+    page.see("by recipe", "h1")
+    job = live.store.jobs("ann", text="by recipe")[0]
+    wanted = recipes.applied("robust", presets.checkerboard()).with_(train={"lr": 0.1})
+    assert (job.config, job.restarts, job.stop_when_solved) == (wanted.to_dict(), 2, 1)
+    live.store.delete(job.id)
+
+
+def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
+    job = live.store.submit("ann", draft_of(flat(1000), restarts=1, stop_when_solved=1))[0].id
+    page = opened(f"#/jobs/{job}")
+    page.see("attempt 1, the best of 2 · 200 of 1,000 epochs", ".progress")
+    page.see("Attempt 2 (seed 8670748): complete at epoch 800, 14 wrong", "[aria-label=Attempts]")
+    page.see("epochs 0 to 200", ".curves output")
+    page.see("The hard circuit of epoch 200", ".automaton")
+    page.see("at epoch 200", ".gates")

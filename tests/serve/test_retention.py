@@ -10,14 +10,13 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
-from difflogic.serve import retention
-from difflogic.serve.housekeeper import Housekeeper
-from difflogic.serve.jobs import Draft, UnknownJobError, new_id
-from difflogic.serve.retention import collect
-from difflogic.serve.store import Store
+from difflogic.serve.store import cleanup
+from difflogic.serve.store.cleanup import Housekeeper, collect
+from difflogic.serve.store.jobs import Draft, UnknownJobError, new_id
+from difflogic.serve.store.store import Store
 from tests.serve.service import wait
 
-DAY = retention.DAY_S
+DAY = cleanup.DAY_S
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def jobs(store, draft, clock):
             else:
                 store.finish(job.id, lease, status)
             clock.now += DAY
-        place = store.place(job.id)
+        place = store.job_folder(job.id)
         place.run.mkdir(parents=True)
         (place.run / "checkpoint").write_bytes(bytes(1000))
         made[status] = job.id
@@ -45,7 +44,7 @@ def jobs(store, draft, clock):
 
 
 def gone(store, jobs):
-    return {name for name, job in jobs.items() if not store.place(job).path.exists()}
+    return {name for name, job in jobs.items() if not store.job_folder(job).path.exists()}
 
 
 def test_by_age(store, jobs):
@@ -54,7 +53,7 @@ def test_by_age(store, jobs):
     assert gone(store, jobs) == {"done", "failed"}
     with pytest.raises(UnknownJobError):
         store.job(jobs["done"])
-    assert found.bytes_left == 4000 == retention.used(store)
+    assert found.bytes_left == 4000 == cleanup.used(store)
 
 
 def test_by_quota_the_oldest_first(store, jobs):
@@ -90,12 +89,12 @@ def test_a_job_that_someone_retries_meanwhile_stays(store, jobs, monkeypatch):
 
 
 def test_folders_of_no_job_go_when_they_are_old(store, jobs, clock):
-    place = store.place(new_id()).path
+    place = store.job_folder(new_id()).path
     place.mkdir()
     (place / "target.png").write_bytes(bytes(10))
     os.utime(place, (clock.now, clock.now))
     assert collect(store, keep_days=999).removed == []
-    clock.now += retention.ORPHAN_S + 1
+    clock.now += cleanup.ORPHAN_S + 1
     assert [each.name for each in collect(store, keep_days=999, dry=True).removed] == [place.name]
     assert place.exists()
     assert [each.name for each in collect(store, keep_days=999).removed] == [place.name]
@@ -121,7 +120,7 @@ def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("difflogic.serve.folders.shutil.rmtree", refuse)
+    monkeypatch.setattr("difflogic.serve.store.files.shutil.rmtree", refuse)
     with pytest.raises(StoreError, match="Permission denied"):
         collect(store, quota=0)
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from difflogic.errors import StoreError
-from difflogic.serve import database, folders
-from difflogic.serve.jobs import ConflictError, Draft, UnknownJobError, new_id
-from difflogic.serve.store import KEPT_DELETIONS, REMEMBER_S, Store
+from difflogic.serve.store import database, files
+from difflogic.serve.store.jobs import ConflictError, Draft, UnknownJobError, new_id
+from difflogic.serve.store.store import KEPT_DELETIONS, REMEMBER_S, Store
 
 ENGINES = {"auto", "cpu"}
 
@@ -133,9 +133,9 @@ def test_a_waiting_job_is_cancelled_and_paused_at_once(store, draft):
 
 def test_a_running_job_is_asked(store, draft):
     job, lease = running(store, draft)
-    assert store.beat(job.id, lease, 60).wanted is None
+    assert store.heartbeat(job.id, lease, 60).wanted is None
     assert store.ask(job.id, "pause").status == "running"
-    assert store.beat(job.id, lease, 60).wanted == "pause"
+    assert store.heartbeat(job.id, lease, 60).wanted == "pause"
     assert store.resume(job.id).wanted is None
     store.ask(job.id, "cancel")
     assert store.ask(job.id, "pause").wanted == "cancel", "who asked to cancel is not overruled"
@@ -149,7 +149,7 @@ def test_a_running_job_is_asked(store, draft):
 def test_who_thinks_better_of_it_in_time_is_heard(store, draft, ask):
     job, lease = running(store, draft)
     store.ask(job.id, "pause")
-    assert store.beat(job.id, lease, 60).wanted == "pause"
+    assert store.heartbeat(job.id, lease, 60).wanted == "pause"
     if ask is None:  # while the worker saves
         store.resume(job.id)
     assert store.release(job.id, lease).status == ("paused" if ask else "queued")
@@ -195,7 +195,7 @@ def test_deletions_are_forgotten_in_time(store, draft):
 
 def test_deleting_removes_the_files(store, draft):
     job = submit(store, draft)
-    place = store.place(job.id)
+    place = store.job_folder(job.id)
     place.files.mkdir(parents=True)
     (place.files / "circuit.json").write_text("{}")
     store.delete(job.id)
@@ -207,7 +207,7 @@ def test_deleting_removes_the_files(store, draft):
 @pytest.mark.parametrize("name", ["../../../etc", "", "a" * 17, "A" * 16, "a" * 15 + "\n", "1" * 16])
 def test_paths_are_made_of_ids_alone(store, name):
     with pytest.raises(UnknownJobError):
-        store.place(name)
+        store.job_folder(name)
 
 
 def test_sessions_end(store, clock):
@@ -227,12 +227,12 @@ def test_a_newer_store_is_refused(tmp_path):
     store = Store.open(tmp_path)
     with store.database.writing() as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="version 99, this difflogic knows 2"):
+    with pytest.raises(StoreError, match="version 99, this difflogic knows 3"):
         Store.open(tmp_path)
 
 
 def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, draft):
-    path, scripts = tmp_path / folders.STORE, database._scripts()
+    path, scripts = tmp_path / files.STORE, database._scripts()
     monkeypatch.setattr(database, "_scripts", lambda: scripts[:1])
     Store.open(tmp_path).close()
     with closing(sqlite3.connect(path)) as old:
@@ -262,7 +262,7 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch
 
 
 def test_what_is_no_store_is_told(tmp_path):
-    (tmp_path / folders.STORE).write_text("This is a text and no database." * 100)
+    (tmp_path / files.STORE).write_text("This is a text and no database." * 100)
     with pytest.raises(StoreError, match="not a database"):
         Store.open(tmp_path)
     with pytest.raises(StoreError, match="There is no store"):

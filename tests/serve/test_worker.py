@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from difflogic import checkpoint, gates, netlist_json
-from difflogic.serve import worker
-from difflogic.serve.jobs import Draft
-from difflogic.serve.phases import Limits
-from difflogic.serve.store import Store
-from difflogic.serve.supervisor import Supervisor
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.config.model import NetworkConfig
+from difflogic.devices.open import open_engine
+from difflogic.errors import RunFolderError
+from difflogic.model import netlist_json
+from difflogic.model.statistics import census
+from difflogic.runs import checkpoint, chosen
+from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker import worker
+from difflogic.serve.worker.lease import WorkerLimits
+from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.train.trainer import Trainer
 from tests.serve.service import by_hand, draft_of, ended, reached, short_config, wait
 from tests.train.tiny import assert_same_run, columns_of, tiny_config
+
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 @pytest.fixture(scope="module")
@@ -46,33 +55,34 @@ def trained(store: Store) -> str:
 
 def test_a_job_is_trained_as_by_hand(store, trained, undisturbed):
     job = store.job(trained)
-    assert_same_run(store.place(trained).run, undisturbed)
-    last = json.loads((undisturbed / "metrics.jsonl").read_text().splitlines()[-1])
+    assert_same_run(store.job_folder(trained).run, undisturbed)
+    rows = [json.loads(line) for line in (undisturbed / "metrics.jsonl").read_text().splitlines()]
+    fewest = min(row["hard_loss"] for row in rows if row["hard_loss"] is not None)
     assert (job.epoch, job.saved_epoch, job.soft_loss, job.hard_loss) == (
         1500,
         1500,
-        last["soft_loss"],
-        last["hard_loss"],
+        rows[-1]["soft_loss"],
+        fewest,
     )
     assert (job.attempts, job.device, job.phase, job.reason) == (0, "cpu", None, None)
     assert job.created <= job.started <= job.ended
     (hand,) = store.workers()
     assert (hand.device, hand.job) == ("cpu", None)
     assert hand.memory is None or hand.memory > 30_000_000, "an engine is loaded in it"
-    log = store.place(trained).log.read_text()
+    log = store.job_folder(trained).log.read_text()
     assert "from epoch 0" in log
     assert "epoch 1500: soft loss" in log
 
 
 def test_the_gates_of_every_evaluation_are_kept(store, trained):
-    lines = [json.loads(line) for line in store.place(trained).gates.read_text().splitlines()]
+    lines = [json.loads(line) for line in store.job_folder(trained).gates.read_text().splitlines()]
     assert [line["epoch"] for line in lines] == [1, *range(50, 1501, 50)]
     assert lines[0]["layers"][0]["name"] == "perceive 0"
     counted = np.array([layer["counts"] for layer in lines[-1]["layers"]])
-    logits = checkpoint.load(store.place(trained).run).state.logits
+    logits = checkpoint.load(store.job_folder(trained).run).state.logits
     assert counted.sum(axis=0).tolist() == np.bincount(logits.argmax(axis=1), minlength=16).tolist()
-    wires = counted[:, [gates.NAMES.index("A"), gates.NAMES.index("B")]].sum()
-    assert store.job(trained).active_gates == len(logits) - wires
+    best = chosen.load(store.job_folder(trained).run).circuit
+    assert store.job(trained).active_gates == sum(layer.active for layer in census(best))
 
 
 @pytest.mark.parametrize(("ask", "status", "again"), [("pause", "paused", "resume"), ("cancel", "cancelled", "retry")])
@@ -83,11 +93,11 @@ def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, st
     wait(lambda: store.job(job.id).status == status, f"the job to be {status}")
     stopped = store.job(job.id)
     assert 0 < stopped.epoch < 1500
-    assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.place(job.id).run).state.epoch
+    assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(job.id).run).state.epoch
     assert (stopped.ended is None) == (status == "paused")
     getattr(store, again)(job.id)
     assert ended(store, job.id).attempts == 0
-    assert_same_run(store.place(job.id).run, undisturbed)
+    assert_same_run(store.job_folder(job.id).run, undisturbed)
 
 
 def test_a_population_that_is_requeued_and_solved(store, tmp_path):
@@ -98,16 +108,32 @@ def test_a_population_that_is_requeued_and_solved(store, tmp_path):
     store.ask(job.id, "requeue")
     done = ended(store, job.id)
     assert done.status == "done"
-    assert columns_of(store.place(job.id).run) == columns_of(tmp_path / "run")
-    assert done.hard_loss == min(member.metrics[-1].hard_loss for member in hand.members)
+    assert columns_of(store.job_folder(job.id).run) == columns_of(tmp_path / "run")
+    assert done.hard_loss == hand.wrong
     assert done.soft_loss == min(member.metrics[-1].soft_loss for member in hand.members)
 
 
+def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undisturbed, tmp_path):
+    config = tiny_config(epochs=60, eval_interval=20)
+    hand = by_hand(config, tmp_path / "run", init_from=undisturbed)
+    job, _ = store.submit("ann", draft_of(config, source=trained))
+    assert ended(store, job.id).status == "done"
+    assert_same_run(store.job_folder(job.id).run, hand)
+    other = replace(config.model, update=NetworkConfig((10, 8, 4, 2), ("unique",) * 3))
+    job, _ = store.submit("ann", draft_of(config.with_(model=other), source=trained))
+    failed = ended(store, job.id)
+    assert (failed.status, failed.attempts) == ("failed", 0)
+    assert failed.reason.startswith("init_from needs a run with a circuit of the same shape")
+    assert str(store.folder) not in failed.reason
+
+
 def test_frames_are_made_for_those_who_watch(store, trained):
-    assert json.loads(store.place(trained).frame.read_text())["epoch"] == 1500, "what became of it is drawn unasked"
+    assert json.loads(store.job_folder(trained).frame.read_text())["epoch"] == 1500, (
+        "what became of it is drawn unasked"
+    )
     config = short_config(20_000)
     job, _ = store.submit("ann", draft_of(config))
-    path = store.place(job.id).frame
+    path = store.job_folder(job.id).frame
     reached(store, job.id, 500)
     assert not path.exists()
     store.watch(job.id, 60)
@@ -120,7 +146,7 @@ def test_frames_are_made_for_those_who_watch(store, trained):
     # the same rollout from the very state: a job of so many epochs, by hand
     hand = Trainer(config, open_engine("cpu")).run(epochs=frame["epoch"])
     member = hand.best
-    states = open_engine("reference").rollout(hand.circuit, member.job.probes[:1], 3, "hard")
+    states = open_engine("reference").rollout(member.circuit, member.job.probes[:1], 3, "hard")
     wanted = states[:, 0].astype(np.uint8).transpose(0, 3, 1, 2)
     assert (frame["seed"], frame["height"], frame["width"], frame["visible"]) == (23, 5, 6, 1)
     assert frame["film"]["steps"] == [0, 1, 2, 3]
@@ -135,7 +161,7 @@ def _packed(bits: np.ndarray) -> str:
 def follow(store, kind, source, **options):
     job, _ = store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))
     done = ended(store, job.id)
-    return done, store.place(job.id).files
+    return done, store.job_folder(job.id).files
 
 
 def test_follow_ups(store, trained):
@@ -192,7 +218,7 @@ def interrupted(store, epoch=160):
     reached(store, job.id, epoch)
     store.ask(job.id, "pause")
     wait(lambda: store.job(job.id).status == "paused", "the job to pause")
-    return job.id, store.place(job.id)
+    return job.id, store.job_folder(job.id)
 
 
 def test_a_corrupt_checkpoint_costs_one_interval(store, undisturbed):
@@ -228,11 +254,44 @@ def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
 
 
 def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, capsys):
-    free = [worker.ROOM - 1]
+    free = [worker.MIN_FREE_BYTES - 1]
     monkeypatch.setattr(worker.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
-    hand = worker.Worker(store, "w", "cpu", ["cpu"], Limits(), None)
-    assert not hand._has_room()
-    assert not hand._has_room()
+    hand = worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None)
+    assert not hand._has_disk_space()
+    assert not hand._has_disk_space()
     assert capsys.readouterr().err.count("takes no job: less than 16 MiB are free") == 1
-    free[0] = worker.ROOM
-    assert hand._has_room()
+    free[0] = worker.MIN_FREE_BYTES
+    assert hand._has_disk_space()
+
+
+@pytest.mark.parametrize("then", ["cancel", "error"])
+def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch, then):
+    """Also where a cancel comes after the signal, or the training ends in an error."""
+    store = Store.open(tmp_path)
+    first, _ = store.submit("ann", draft_of(short_config()))
+    second, _ = store.submit("ann", draft_of(short_config()))
+
+    def advanced(observer: ServiceObserver, epoch: int) -> None:
+        if not told:
+            told.append(epoch)
+            signal.raise_signal(signal.SIGTERM)
+            if then == "error":
+                raise RunFolderError("The disk is full.")
+        really_advanced(observer, epoch)
+
+    def ending(observer: ServiceObserver) -> None:
+        if observer._lease.job.id == first.id:
+            store.ask(first.id, "cancel")
+        real(observer)
+
+    told: list[int] = []
+    real, really_advanced = ServiceObserver.ending, ServiceObserver.advanced
+    monkeypatch.setattr(ServiceObserver, "advanced", advanced)
+    monkeypatch.setattr(ServiceObserver, "ending", ending)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None).run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert store.job(second.id).status == "queued"
+    assert store.job(first.id).status == ("cancelled" if then == "cancel" else "queued")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.kept import Kept, key_of
+from difflogic.system.cache import JsonCache, key_of
 
-COLOURS = Kept("colours")
+COLOURS = JsonCache("colours")
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_keys_tell_their_parts_apart() -> None:
 
 def test_entries_are_forgotten_by_what_they_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path))
-    some = Kept("some")
+    some = JsonCache("some")
     for key, name in (("1", "a"), ("2", "b"), ("3", "a")):
         some.write(key, {"adapter": name})
     assert some.forget(lambda entry: entry["adapter"] == "a") == 2

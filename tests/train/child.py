@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from difflogic.train.loop import Trainer
+from difflogic.devices.open import open_engine
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.placement import open_engine
+from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
 
 

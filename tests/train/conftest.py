@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.config import Config
-from difflogic.engine import Engine
-from difflogic.train.loop import Run, Trainer
-from difflogic.train.placement import open_engine
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.engine.api import Engine
+from difflogic.train.trainer import Run, Trainer
 from tests.train.tiny import tiny_config
 
 

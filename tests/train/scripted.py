@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from difflogic.engine import Engine, EpochMetrics, Evaluation, Job, TrainState
+from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
+from difflogic.engine.job import Job, TrainState
+from difflogic.engine.population import open_in_turn
+from difflogic.model.circuit import Circuit
 
 
 class Scripted:
     """An engine and model in one whose losses are written beforehand."""
 
     def __init__(self, engine: Engine, hard_losses: dict[int, int], skipped: tuple[int, ...] = ()) -> None:
-        self.info = engine.info
+        self.info, self.rollout = engine.info, engine.rollout
         self.hard_losses, self.skipped = hard_losses, skipped
         self.calls: list[int] = []
         self.closed = False
 
-    def open_model(self, job: Job, state: TrainState) -> Scripted:
+    def open(
+        self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
+    ) -> Model:
+        return open_in_turn([partial(self.play, *run) for run in zip(jobs, states, strict=True)])
+
+    def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
+        return 0
+
+    def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
+        return 0
+
+    def play(self, job: Job, state: TrainState) -> Scripted:
+        """A model for this run."""
         self.state = state
         self.waiting: list[EpochMetrics] = []
         return self
 
-    def max_epochs_per_call(self) -> int:
+    def epochs_per_call(self) -> int:
         return 3
 
     def train(self, epochs: int) -> None:
@@ -34,16 +51,16 @@ class Scripted:
             loss = np.inf if epoch in self.skipped else float(epoch)
             self.waiting.append(EpochMetrics(epoch, loss, epoch in self.skipped))
 
-    def drain(self) -> list[EpochMetrics]:
+    def drain(self) -> list[list[EpochMetrics]]:
         drained, self.waiting = self.waiting, []
-        return drained
+        return [drained]
 
-    def evaluate(self) -> Evaluation:
+    def evaluate(self) -> list[Evaluation]:
         wrong = self.hard_losses.get(self.state.epoch, 9)
-        return Evaluation(hard_loss=wrong, train_hard_loss=4, values=120, wrong_probes=min(wrong, 4))
+        return [Evaluation(hard_loss=wrong, train_hard_loss=4, values=120, wrong_probes=min(wrong, 4))]
 
-    def to_cpu(self) -> TrainState:
-        return self.state
+    def states(self) -> list[TrainState]:
+        return [self.state]
 
     def close(self) -> None:
         self.closed = True

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from difflogic import presets
-from difflogic.config import Config
-from difflogic.engine import Engine, EpochMetrics
-from difflogic.errors import UsageError
-from difflogic.train import restarts
-from difflogic.train.journal import Row
-from difflogic.train.loop import Run, Trainer
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.engine.api import Engine, EpochMetrics
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.runs import attempts, checkpoint, chosen, run_list
+from difflogic.runs.journal import Row
+from difflogic.train import restarts, stalled
 from difflogic.train.observer import Observer
-from difflogic.train.placement import open_engine
-from difflogic.train.session import GiveUp
+from difflogic.train.signals import Stop
+from difflogic.train.trainer import Trainer
+from tests.train.tiny import assert_same_run
 
 EPOCHS = 500
 PLAIN = presets.checkerboard()
 SEARCHED = PLAIN.with_(train={"hardening": 0.8, "harden_from": 101, "harden_to": 400, "settle_from": 400})
 GROWING = PLAIN.with_(train={"growth_until": [60, 100], "growth_sides": [8, 12], "growth_steps": [9, 14]})
+
+
+def is_stalled(rows: list[Row], left: int, epochs: int, config: Config) -> bool:
+    return stalled.why(rows, left, epochs, config) is not None
 
 
 def rows(*losses: float) -> list[Row]:
@@ -35,19 +43,19 @@ def falling(epochs: int, by: float = 0.997) -> list[float]:
 
 @pytest.mark.parametrize("epochs", [1, 50, 99])
 def test_nothing_stalls_before_a_fifth_of_the_epochs(epochs: int) -> None:
-    assert not restarts.is_stalled(rows(*[64.0] * epochs), EPOCHS, EPOCHS, PLAIN)
+    assert not is_stalled(rows(*[64.0] * epochs), EPOCHS, EPOCHS, PLAIN)
 
 
 def test_a_flat_loss_stalls_and_a_falling_one_does_not() -> None:
-    assert restarts.is_stalled(rows(*[64.0] * 100), EPOCHS, EPOCHS, PLAIN)
-    assert restarts.is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS, PLAIN)
-    assert not restarts.is_stalled(rows(*falling(100)), EPOCHS, EPOCHS, PLAIN)
-    assert not restarts.is_stalled(rows(*falling(299)), EPOCHS, EPOCHS, PLAIN)
+    assert is_stalled(rows(*[64.0] * 100), EPOCHS, EPOCHS, PLAIN)
+    assert is_stalled(rows(*falling(100, 0.98), *[9.0] * 60), EPOCHS, EPOCHS, PLAIN)
+    assert not is_stalled(rows(*falling(100)), EPOCHS, EPOCHS, PLAIN)
+    assert not is_stalled(rows(*falling(299)), EPOCHS, EPOCHS, PLAIN)
 
 
 def test_a_small_loss_may_rise_again() -> None:
     """Hardening does that."""
-    assert not restarts.is_stalled(rows(*falling(150, 0.95), *[0.1] * 60, *[1.0] * 60), EPOCHS, EPOCHS, PLAIN)
+    assert not is_stalled(rows(*falling(150, 0.95), *[0.1] * 60, *[1.0] * 60), EPOCHS, EPOCHS, PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +71,12 @@ def test_a_small_loss_may_rise_again() -> None:
     ],
 )
 def test_the_loss_of_a_cell_must_have_fallen_on_every_grid(losses: list[float], stalled: bool) -> None:
-    assert restarts.is_stalled(rows(*losses), EPOCHS, EPOCHS, GROWING) == stalled
+    assert is_stalled(rows(*losses), EPOCHS, EPOCHS, GROWING) == stalled
 
 
 @pytest.mark.parametrize(("epochs", "stalled"), [(249, False), (250, True)])
 def test_what_has_grown_and_is_late_is_given_up(epochs: int, stalled: bool) -> None:
-    assert restarts.is_stalled(rows(*falling(epochs, 0.98)), EPOCHS, EPOCHS, GROWING) == stalled
+    assert is_stalled(rows(*falling(epochs, 0.98)), EPOCHS, EPOCHS, GROWING) == stalled
 
 
 @pytest.mark.parametrize(
@@ -83,7 +91,7 @@ def test_what_has_grown_and_is_late_is_given_up(epochs: int, stalled: bool) -> N
 )
 def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bool) -> None:
     """By 512 values, of 2 samples of 16x16 cells."""
-    assert restarts.is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
+    assert is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
 
 
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
@@ -96,14 +104,13 @@ def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -
     assert cut == GROWING.with_(seed=restarts.seed_of(GROWING.seed, 2), train={"epochs": 250})
 
 
-def test_what_is_late_or_not_finite_is_given_up() -> None:
-    assert restarts.is_stalled(rows(*falling(300)), EPOCHS, EPOCHS, PLAIN)
-    assert restarts.is_stalled(rows(*falling(100), math.nan), EPOCHS, EPOCHS, PLAIN)
+def test_what_is_not_finite_is_given_up() -> None:
+    assert is_stalled(rows(*falling(100), math.nan), EPOCHS, EPOCHS, PLAIN)
 
 
 @pytest.mark.parametrize(("left", "stalled"), [(201, True), (200, False), (100, False)])
 def test_nothing_is_given_up_where_no_other_attempt_could_be_of_use(left: int, stalled: bool) -> None:
-    assert restarts.is_stalled(rows(*[64.0] * 100), left, EPOCHS, PLAIN) == stalled
+    assert is_stalled(rows(*[64.0] * 100), left, EPOCHS, PLAIN) == stalled
 
 
 def test_every_attempt_has_a_seed_of_its_own() -> None:
@@ -124,23 +131,16 @@ def engine() -> Engine:
     return open_engine("cpu")
 
 
-def attempts(config: Config, engine: Engine, number: int, population: int, out: Path) -> restarts.Attempts:
-    def attempt(own: Config, folder: Path | None, give_up: GiveUp | None) -> Run:
-        return Trainer(own, engine).run(out=folder, population=population, stop_when_solved=1, give_up=give_up)
-
-    return restarts.train(config, number, population, out, attempt, Observer())
-
-
 @pytest.mark.parametrize("population", [1, 2])
 def test_attempts_share_the_epochs(population: int, config: Config, engine: Engine, tmp_path: Path) -> None:
     flat = flattened(config)
-    done = attempts(flat, engine, 2, population, tmp_path / "run")
+    done = restarts.train(flat, engine, 2, tmp_path / "run", population)
     lengths = [run.state.epoch * population for run in done.runs]
-    assert lengths == {1: [20, 20, 60], 2: [30, 30, 40]}[population]  # two means of 10 epochs must not overlap
-    assert done.epochs == sum(lengths) == 100
+    assert lengths == {1: [20, 20, 60], 2: [40, 40, 20]}[population]
+    assert done.record.epochs == sum(lengths) == 100
     assert [run.interrupted for run in done.runs] == [None] * 3
-    told = json.loads((tmp_path / "run" / restarts.NAME).read_text())
-    assert [each["folder"] for each in told["attempts"]] == ["attempt-1", "attempt-2", "attempt-3"]
+    told = json.loads((tmp_path / "run" / attempts.NAME).read_text())
+    assert [each["status"] for each in told["attempts"]] == ["given up", "given up", "complete"]
     assert [each["seed"] for each in told["attempts"]] == [restarts.seed_of(config.seed, n) for n in range(3)]
     manifest = json.loads((tmp_path / "run" / "attempt-1" / "manifest.json").read_text())
     assert manifest["status"] == "complete"
@@ -150,7 +150,7 @@ def test_attempts_share_the_epochs(population: int, config: Config, engine: Engi
 
 def test_an_attempt_is_what_it_would_be_alone(config: Config, engine: Engine, tmp_path: Path) -> None:
     flat = flattened(config)
-    second = attempts(flat, engine, 1, 1, tmp_path / "run").last
+    second = restarts.train(flat, engine, 1, tmp_path / "run").runs[-1]
     alone = Trainer(second.config, engine).run()
     assert second.state.logits.tobytes() == alone.state.logits.tobytes()
     assert [row.soft_loss for row in second.metrics] == [row.soft_loss for row in alone.metrics]
@@ -169,3 +169,111 @@ def test_a_budget_that_is_too_small_is_refused(number: int, population: int, sen
     with pytest.raises(UsageError) as refused:
         restarts.check(PLAIN, number, population)
     assert str(refused.value) == sentence
+
+
+class StopAt(Observer):
+    """Ends an attempt at an epoch, and keeps what it is told of each."""
+
+    def __init__(self, attempt: int = 0, epoch: int = 0) -> None:
+        self.at, self.stop = (attempt, epoch), Stop()
+        self.told: list[attempts.Attempt] = []
+
+    def attempted(self, attempt: attempts.Attempt) -> None:
+        self.told.append(attempt)
+
+    def advanced(self, epoch: int) -> None:
+        if self.told[-1].number == self.at[0] and epoch >= self.at[1]:
+            self.stop.ask("enough")
+
+
+@pytest.mark.parametrize(("attempt", "epoch"), [(1, 3), (2, 15), (3, 59)])
+def test_what_was_cut_short_goes_on_bit_for_bit(
+    attempt: int, epoch: int, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    """First with the attempt that was cut short, between evaluations or at one, then with those that are left."""
+    flat = flattened(config)
+    whole = restarts.train(flat, engine, 2, tmp_path / "whole")
+    observer = StopAt(attempt, epoch)
+    cut = restarts.train(flat, engine, 2, tmp_path / "cut", observer=observer, stop=observer.stop)
+    assert cut.interrupted == "enough"
+    assert [each.status for each in cut.record.attempts] == ["given up"] * (attempt - 1) + ["interrupted"]
+    observer = StopAt()
+    cut = restarts.resume(tmp_path / "cut", engine, observer=observer)
+    assert (observer.told[0].number, observer.told[0].status) == (attempt, "running")
+    assert cut.record == whole.record
+    assert [run.path.name for run in cut.runs if run.path is not None] == ["attempt-1", "attempt-2", "attempt-3"]
+    for number in (1, 2, 3):
+        assert_same_run(tmp_path / "whole" / f"attempt-{number}", tmp_path / "cut" / f"attempt-{number}")
+
+
+def test_what_was_killed_goes_on_too(config: Config, engine: Engine, tmp_path: Path) -> None:
+    """Before its first checkpoint, and between the end of an attempt and the record of it."""
+    flat, out = flattened(config), tmp_path / "run"
+    whole = restarts.train(flat, engine, 2, out)
+    first, second, third = whole.record.attempts
+    begun = replace(second, status="running", epoch=0, wrong=None, given_up=None)
+    shutil.rmtree(out / "attempt-3")
+    whole.record.with_attempt(first).with_attempt(begun).write(out)
+    assert restarts.resume(out, engine).record == whole.record
+    whole.record.with_attempt(first).with_attempt(second).with_attempt(replace(third, status="running")).write(out)
+    for name in (checkpoint.NAME, checkpoint.PREVIOUS):
+        (out / "attempt-3" / name).unlink()
+    assert restarts.resume(out, engine).record == whole.record
+
+
+def test_a_run_that_is_over_is_not_resumed(config: Config, engine: Engine, tmp_path: Path) -> None:
+    out = tmp_path / "my run"
+    restarts.train(flattened(config), engine, 0, out)
+    with pytest.raises(UsageError, match=f"is over, no attempt is left: .* --resume '{out}/attempt-1' --epochs N"):
+        restarts.resume(out, engine)
+    with pytest.raises(RunFolderError, match="is not empty"):
+        restarts.train(flattened(config), engine, 0, out)
+    (out / attempts.NAME).write_text('{"format": 2, "attempts": 3}')
+    with pytest.raises(RunFolderError, match=r"restarts\.json cannot be used: "):
+        restarts.resume(out, engine)
+
+
+def test_the_best_attempt_is_taken_by_the_folder_that_holds_all(config: Config, engine: Engine, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = restarts.train(flattened(config), engine, 2, out)
+    wrong = [attempt.wrong for attempt in done.record.attempts]
+    assert None not in wrong
+    best = wrong.index(min(each for each in wrong if each is not None))
+    assert done.best is done.runs[best]
+    assert chosen.run_folder(out) == done.best.path
+    entry = run_list.read(out)
+    assert isinstance(entry, run_list.Entry)
+    assert (entry.path, entry.status, entry.attempts, entry.epoch, entry.epochs) == (out, "complete", 3, 100, 100)
+    assert entry.hard_loss == done.best.wrong
+    assert list(run_list.find(tmp_path)) == [out]
+    shutil.rmtree(out / "attempt-3")
+    begun = replace(done.record.attempts[2], status="running", epoch=0)
+    done.record.with_attempt(begun).write(out)
+    killed = run_list.read(out)
+    assert isinstance(killed, run_list.Entry)
+    assert (killed.status, killed.epoch) == ("killed", 40)
+
+
+def test_what_still_makes_progress_is_not_given_up() -> None:
+    """A plateau with noise, few values wrong: the lowest loss and the fewest wrong values count, not the last ones."""
+    noisy = [8.0, 5.0] * 100
+    lower = rows(*falling(100, 0.98), *noisy, *[4.0] * 10, *noisy[:80])
+    assert not is_stalled(lower, 2000, 2000, PLAIN)
+    flat = rows(*falling(200, 0.98), *[9.0] * 400)
+    assert is_stalled(flat, 2000, 2000, PLAIN)
+    flat[590] = replace(flat[590], hard_loss=3)
+    flat[100] = replace(flat[100], hard_loss=5)
+    assert not is_stalled(flat, 2000, 2000, PLAIN)
+
+
+def test_what_another_could_not_catch_up_with_is_not_given_up() -> None:
+    assert not is_stalled(rows(*falling(1200, 0.998)), 2000, 2000, PLAIN)
+    late = rows(*falling(900, 0.998), *[30.0] * 250)
+    assert not is_stalled(late, 2000, 2000, PLAIN)
+    assert is_stalled(late, 2100, 2000, PLAIN)
+
+
+@pytest.mark.parametrize(("epochs", "left", "given_up"), [(799, 2000, False), (800, 2000, True), (1700, 2000, False)])
+def test_what_has_learned_has_as_long_again(epochs: int, left: int, given_up: bool) -> None:
+    """It made progress until epoch 400: another could get as far until 1600, and not after that."""
+    assert is_stalled(rows(*falling(400, 0.98), *[0.1] * (epochs - 400)), left, 2000, PLAIN) == given_up

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from difflogic import checkpoint
-from difflogic.config import Config
-from difflogic.engine import Engine
+from difflogic.cli.screen.training import interruption
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError, UsageError
-from difflogic.train.loop import Run, Trainer
+from difflogic.runs import checkpoint
 from difflogic.train.observer import Observer
-from difflogic.train.placement import open_engine
+from difflogic.train.signals import Stop
+from difflogic.train.trainer import Run, Trainer
 from tests.tasks import task_config
 from tests.train import processes
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
@@ -108,6 +110,34 @@ def test_a_signal_saves_and_resume_goes_on(
     assert [entry["after_epoch"] for entry in manifest["resumes"]] == [epoch]
 
 
+class Enough(Observer):
+    """Asks to stop when an epoch is reached."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch, self.stop = epoch, Stop()
+
+    def advanced(self, epoch: int) -> None:
+        if epoch >= self.epoch:
+            self.stop.ask(f"epoch {epoch} is enough")
+
+
+def test_a_program_ends_a_run_and_resume_goes_on(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+    observer = Enough(4)
+    run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer, stop=observer.stop)
+    assert run.interrupted == "epoch 4 is enough"
+    assert checkpoint.load(run.path).state.epoch == len(run.metrics) == 4
+    assert json.loads((run.path / "manifest.json").read_text())["status"] == "interrupted"
+    assert f"Interrupted by epoch 4 is enough after epoch 4 of {EPOCHS}" in interruption(run, tmp_path)
+    assert Trainer(config, engine).run(resume=run.path).interrupted is None
+    assert_same_run(finished.path, run.path)
+
+
+def test_a_run_that_was_asked_to_stop_at_its_end_is_complete(config: Config) -> None:
+    observer = Enough(1)
+    run = Trainer(config, open_engine("reference")).run(epochs=1, observer=observer, stop=observer.stop)
+    assert (run.complete, run.interrupted) == (True, "epoch 1 is enough")
+
+
 def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path: Path) -> None:
     class Twice(SignalAt):
         def advanced(self, epoch: int) -> None:
@@ -118,6 +148,20 @@ def test_a_second_ctrl_c_quits_at_once(config: Config, engine: Engine, tmp_path:
         Trainer(config, engine).run(out=tmp_path / "run", observer=Twice(7, signal.SIGINT))
     assert checkpoint.load(tmp_path / "run").state.epoch == 5
     Trainer(config, engine).run(resume=tmp_path / "run")  # the lock is free again
+
+
+@pytest.mark.parametrize(("number", "heard"), [(signal.SIGINT, None), (signal.SIGTERM, signal.SIGTERM)])
+def test_what_the_starting_process_ignores_stays_ignored(
+    number: signal.Signals, heard: signal.Signals | None, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, number))
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert run.interrupted is heard
+    assert run.state.epoch == (EPOCHS if heard is None else 7)
 
 
 def test_resume_extends(config: Config, engine: Engine, tmp_path: Path) -> None:

@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from difflogic import checkpoint, presets, settling
-from difflogic.config import Config
-from difflogic.engine import Engine
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.engine import job, search
+from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError
-from difflogic.train import restarts, start, tasks
-from difflogic.train.loop import Trainer
-from difflogic.train.placement import open_engine
+from difflogic.runs import checkpoint
+from difflogic.train import stalled, start
 from difflogic.train.settle import open_training
+from difflogic.train.trainer import Trainer
+from tests.devices.test_race import LONG, Listener, paced_pair
 from tests.tasks import task_config
-from tests.train.test_contest import LONG, Listener, paced_pair
 from tests.train.tiny import assert_same_run, tiny_config
 
 
@@ -54,11 +56,11 @@ def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> Non
     member = start.fresh(config, None).members[0]
     model = open_training(engine, [member.job], [member.state])
     model.train(7)
-    (judged,), (state,) = model.evaluate_all(), model.to_cpu_all()
-    other = engine.open_model(tasks.make_job(config, member.circuit), state)
-    assert (judged.hard_loss, judged.wrong_probes) == (other.evaluate().hard_loss, other.evaluate().wrong_probes)
-    assert (judged.train_hard_loss, judged.values) == (judged.hard_loss, other.evaluate().values)
-    assert [row.epoch for row in model.drain_all()[0]] == list(range(1, 8))
+    (judged,), (state,) = model.evaluate(), model.states()
+    other = engine.open([job.make_job(config, member.circuit)], [state])
+    assert (judged.hard_loss, judged.wrong_probes) == (other.evaluate()[0].hard_loss, other.evaluate()[0].wrong_probes)
+    assert (judged.train_hard_loss, judged.values) == (judged.hard_loss, other.evaluate()[0].values)
+    assert [row.epoch for row in model.drain()[0]] == list(range(1, 8))
 
 
 @pytest.mark.parametrize("population", [1, 2])
@@ -91,9 +93,9 @@ def test_it_solves_what_gradients_left() -> None:
     assert run.metrics[0].hard_loss
     assert run.solved
     solved = run.state
-    still = open_training(open_engine("cpu"), [tasks.make_job(config, run.circuit)], [solved])
+    still = open_training(open_engine("cpu"), [job.make_job(config, run.circuit)], [solved])
     still.train(3)
-    assert still.to_cpu_all()[0].logits.tobytes() == solved.logits.tobytes()
+    assert still.states()[0].logits.tobytes() == solved.logits.tobytes()
 
 
 def test_engines_compete_for_the_gradients() -> None:
@@ -108,13 +110,13 @@ def test_a_search_is_not_given_up(config: Config) -> None:
     """Its soft loss, which is none, would look like one that says nothing good."""
     run = Trainer(config.with_(train={"epochs": 20}), open_engine("cpu")).run()
     early, later = (config.with_(train={"epochs": 50, "settle_from": each}) for each in (4, 40))
-    assert not restarts.is_stalled(run.metrics, 50, 50, early)
-    assert restarts.is_stalled(run.metrics, 50, 50, later)
+    assert not stalled.why(run.metrics, 50, 50, early)
+    assert stalled.why(run.metrics, 50, 50, later)
 
 
 def test_a_function_is_chosen_by_changing_places() -> None:
     logits = np.array([[3, 1, 2, *13 * [0]], [5, *14 * [0], 5], [0, 7, *14 * [0]]], dtype=np.float32)
-    changed = settling.chosen(logits, np.array([2, 15, 1]))
+    changed = search.chosen(logits, np.array([2, 15, 1]))
     assert changed.argmax(axis=1).tolist() == [2, 15, 1]
     assert changed[0].tolist() == [2, 1, 3, *13 * [0]]
     assert changed[1, 0] == 5
@@ -123,10 +125,10 @@ def test_a_function_is_chosen_by_changing_places() -> None:
 
 
 def test_costs_rise_every_sixteen_rounds() -> None:
-    assert all(settling.costs_rise(epoch, 16) for epoch in range(1, 9))
-    assert [epoch for epoch in range(1, 25) if settling.costs_rise(epoch, 2)] == [8, 16, 24]
-    assert settling.rounds(presets.get("lizard"), 1) == 16
-    assert settling.rounds(presets.get("checkerboard"), 32) == 1
+    assert all(search.costs_rise(epoch, 16) for epoch in range(1, 9))
+    assert [epoch for epoch in range(1, 25) if search.costs_rise(epoch, 2)] == [8, 16, 24]
+    assert search.rounds(presets.get("lizard"), 1) == 16
+    assert search.rounds(presets.get("checkerboard"), 32) == 1
 
 
 @pytest.mark.parametrize("name", ["a pool", "damage"])

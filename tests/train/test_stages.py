@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from difflogic import presets
-from difflogic.config import Config
-from difflogic.engine import Engine
-from difflogic.errors import ConfigError
-from difflogic.train import growth, start, tasks
-from difflogic.train.loop import Trainer
-from tests.train.test_contest import LONG, Listener, paced_pair
+from difflogic.config import presets, schedule
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.engine import job as tasks
+from difflogic.engine.api import Engine, Model
+from difflogic.engine.job import Job
+from difflogic.errors import ConfigError, LimitError
+from difflogic.gpu.device import Device
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.workspace import Workspace
+from difflogic.train import stages, start
+from difflogic.train.trainer import Trainer
+from tests.devices.test_race import LONG, Listener, paced_pair
 from tests.train.tiny import assert_same_run, tiny_config
 
 GROWTH = {"growth_until": (4, 7), "growth_sides": (3, 4), "growth_steps": (1, 2)}
@@ -26,12 +34,12 @@ def config() -> Config:
 
 
 def test_the_stage_of_an_epoch(config: Config) -> None:
-    assert [growth.stage_of(config.train, epochs) for epochs in (0, 3, 4, 6, 7, 99)] == [0, 0, 1, 1, 2, 2]
-    assert [growth.cells(config, epoch) for epoch in (1, 4, 5, 7, 8)] == [9, 9, 16, 16, 30]
+    assert [schedule.stage_of(config.train, epochs) for epochs in (0, 3, 4, 6, 7, 99)] == [0, 0, 1, 1, 2, 2]
+    assert [schedule.cells(config, epoch) for epoch in (1, 4, 5, 7, 8)] == [9, 9, 16, 16, 30]
 
 
 def test_a_stage_is_an_ordinary_training(config: Config) -> None:
-    small, whole = growth.at_stage(config, 1), growth.at_stage(config, 2)
+    small, whole = schedule.at_stage(config, 1), schedule.at_stage(config, 2)
     assert (small.task.height, small.task.width, small.task.steps) == (4, 4, 2)
     assert whole == config.with_(train=dict.fromkeys(GROWTH, ()))
     assert small.with_(task=whole.task) == whole
@@ -42,10 +50,10 @@ def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engi
     member = start.fresh(config, None).members[0]
     state, losses = member.state, []
     for stage, epochs in enumerate((4, 3, 5)):
-        model = engine.open_model(tasks.make_job(growth.at_stage(config, stage), member.circuit), state)
+        model = engine.open([tasks.make_job(schedule.at_stage(config, stage), member.circuit)], [state])
         model.train(epochs)
-        losses += [row.soft_loss for row in model.drain()]
-        state, judged = model.to_cpu(), model.evaluate()
+        losses += [row.soft_loss for row in model.drain()[0]]
+        state, judged = model.states()[0], model.evaluate()[0]
         model.close()
     run = Trainer(config, engine).run()
     assert [row.soft_loss for row in run.metrics] == losses
@@ -57,8 +65,79 @@ def test_it_is_judged_on_the_grid_that_it_grows_to(config: Config, engine: Engin
     """With a learning rate of 0 the circuit is always the same, and so is the verdict on it."""
     still = config.with_(train={"lr": 0.0, "eval_interval": 1})
     verdicts = {row.hard_loss for row in Trainer(still, engine).run().metrics}
-    assert verdicts == {row.hard_loss for row in Trainer(growth.at_stage(still, 2), engine).run().metrics}
+    assert verdicts == {row.hard_loss for row in Trainer(schedule.at_stage(still, 2), engine).run().metrics}
     assert len(verdicts) == 1
+
+
+def test_judging_opens_no_second_model(config: Config, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[int, ...]] = []
+
+    make = type(engine).open
+
+    def listening(self: Engine, jobs: Sequence[Job], *rest: Any) -> Model:
+        opened.append(jobs[0].probes.shape)
+        return make(self, jobs, *rest)
+
+    monkeypatch.setattr(type(engine), "open", listening)
+    Trainer(config.with_(train={"eval_interval": 1}), engine).run()
+    assert opened == [(4, 3, 3, 2), (4, 4, 4, 2), (4, 5, 6, 2)]  # one for each stage
+
+
+@pytest.mark.parametrize("changed", [{}, {"fire_rate": 1.0}, {"probes": 70}])
+def test_judging_in_parts_changes_nothing(
+    config: Config, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine("cpu")
+    config = config.with_(train={"initial_logit": 0.5, **changed})
+    job, state = (lambda member: (member.job, member.state))(start.fresh(config, None).members[0])
+    model = engine.open([tasks.make_job(schedule.at_stage(config, 2), job.circuit)], [state])
+    judged = model.evaluate()[0]
+    monkeypatch.setattr(stages, "STRETCH_BYTES", 1)
+    assert stages.on_probes(engine, job, state, judged) == judged
+    assert judged.hard_loss > 0
+
+
+def test_a_limit_holds_while_the_grid_grows(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_engine("gpu")
+    with pytest.raises(LimitError) as refused:
+        _run_within(engine, config, 1, monkeypatch)
+    found = re.search(r"allow at least ([\d.]+) MB", str(refused.value))
+    assert found is not None
+    assert _run_within(engine, config, round(1e6 * float(found[1])), monkeypatch) > 0
+
+
+def _run_within(engine: Engine, config: Config, limit: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Trains on a GPU with that limit, within which it stays at every moment; the most bytes that it took."""
+    held, most = {}, 0
+    make, close = Workspace.__init__, Workspace.close
+
+    def making(self: Workspace, device: Device, plan: Plan, *arguments: Any) -> None:
+        nonlocal most
+        held[self] = plan.total_bytes()
+        most = max(most, sum(held.values()))
+        make(self, device, plan, *arguments)
+
+    def closing(self: Workspace) -> None:
+        del held[self]
+        close(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "__init__", making)
+        patch.setattr(Workspace, "close", closing)
+        Trainer(config.with_(train={"eval_interval": 1}), engine, max_memory=limit).run()
+    assert not held
+    assert most <= limit
+    return most
+
+
+def test_a_grid_that_would_not_fit_is_refused_before_it_is_trained(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine("gpu")
+    wide = config.with_(task={"height": 40, "width": 40})
+    monkeypatch.setattr("difflogic.gpu.model.GpuModel.train", lambda *_: pytest.fail("an epoch was trained"))
+    with pytest.raises(LimitError, match="The smallest plan needs"):
+        Trainer(wide, engine, max_memory=600_000).run()
 
 
 @pytest.mark.parametrize("population", [1, 2])

@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic import prng
-from difflogic.config import Config
-from difflogic.engine import Engine, Job, TrainingModel, TrainState
+from difflogic.config import schedule
+from difflogic.config.schema import Config
+from difflogic.core import prng
+from difflogic.engine import job as tasks
+from difflogic.engine.api import Engine
+from difflogic.engine.job import PROBE_STREAM, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
-from difflogic.train import schedule, tasks
-from difflogic.train.journal import Row
-from difflogic.train.loop import Run, Trainer
+from difflogic.model.statistics import undecided_gates
+from difflogic.runs.journal import Row
 from difflogic.train.member import Member
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.tasks import PROBE_STREAM
+from difflogic.train.trainer import Run, Trainer
 from tests.train.scripted import Scripted
 from tests.train.tiny import tiny_config
 
@@ -40,8 +42,11 @@ class Diary(Observer):
     def advanced(self, epoch: int) -> None:
         self.advances.append(epoch)
 
-    def logged(self, row: Row, accuracy: float) -> None:
-        self.logs.append((row.epoch, accuracy))
+    def logged(self, row: Row, judged: Row | None) -> None:
+        assert judged is not None
+        assert judged.accuracy is not None
+        self.logs.append((row.epoch, judged.accuracy))
+        assert judged.epoch <= row.epoch
 
     def noticed(self, text: str) -> None:
         self.notices.append(text)
@@ -165,9 +170,25 @@ def test_stop_when_solved(stop: bool, epochs: int, config: Config, engine: Engin
 
 
 def test_not_solved(config: Config, engine: Engine) -> None:
-    run = Trainer(config, Scripted(engine, {5: 0})).run()
+    run = Trainer(config, Scripted(engine, {5: 3, 10: 3})).run()
     assert not run.solved
-    assert run.summary.startswith("Not solved: at epoch 12 the hard circuit has 9 wrong values on all 4 probe grids")
+    assert run.summary.startswith(
+        "Not solved: the best hard circuit, of epoch 10, has 3 wrong values on all 4 probe grids; "
+        "the last, of epoch 12, has 9."
+    )
+    run = Trainer(config, Scripted(engine, {})).run()
+    assert run.summary.startswith("Not solved: the best hard circuit, of epoch 12, has 9 wrong values on all 4 probe")
+
+
+def test_what_was_solved_stays_solved(config: Config, engine: Engine) -> None:
+    run = Trainer(config, Scripted(engine, {5: 0})).run()
+    assert run.solved
+    assert run.kept is not None
+    assert (run.kept.state.epoch, run.state.epoch) == (5, 12)
+    assert run.summary.startswith(
+        "Solved: the hard circuit is exactly right on all 4 probe grids at epoch 5 (first at 5); "
+        "the last, of epoch 12, has 9 wrong values."
+    )
 
 
 def test_skipped_epochs_are_reported(config: Config, engine: Engine) -> None:
@@ -203,7 +224,7 @@ def test_init_from_needs_the_same_shape(finished: Run, config: Config, engine: E
 
 def test_a_device_that_refuses_leaves_no_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
     class Small(Scripted):
-        def open_model(self, job: Job, state: TrainState) -> TrainingModel:
+        def play(self, job: Job, state: TrainState) -> Scripted:
             raise LimitError("The device is too small.")
 
     with pytest.raises(LimitError):
@@ -228,7 +249,7 @@ def test_a_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_pa
 
 @pytest.mark.parametrize("epochs", [0, -3])
 def test_epochs_must_be_positive(epochs: int, config: Config, engine: Engine) -> None:
-    with pytest.raises(ConfigError, match=f"epochs must be a whole number of at least 1, got {epochs}"):
+    with pytest.raises(ConfigError, match=f"epochs must be a whole number between 1 and 2147483648, got {epochs}"):
         Trainer(config, engine).run(epochs=epochs)
 
 
@@ -285,3 +306,14 @@ def test_every_field_of_an_observer_has_a_default() -> None:
     observer: Any = Observer()
     for name in ("began", "advanced", "logged", "compared", "noticed", "saved"):
         assert getattr(observer, name).__doc__
+
+
+def test_what_is_right_is_decided_for_good(config: Config, engine: Engine) -> None:
+    soft = Trainer(config, Scripted(engine, {5: 0})).run(stop_when_solved=1)
+    hard = Trainer(config, Scripted(engine, {5: 0})).run(stop_when_solved=1, decide=True)
+    assert undecided_gates(soft.state.logits) > 0
+    assert undecided_gates(hard.state.logits) == hard.metrics[-1].undecided == 0
+    assert np.array_equal(hard.state.logits.argmax(axis=1), soft.state.logits.argmax(axis=1))
+    assert np.array_equal(hard.circuit.flat_logits(), hard.state.logits)
+    unsolved = Trainer(config, Scripted(engine, {})).run(stop_when_solved=1, decide=True)
+    assert unsolved.metrics[-1].undecided == undecided_gates(soft.state.logits)

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from difflogic import wiring
-from difflogic.config import Config, ModelConfig, NetworkConfig, TaskConfig, TrainConfig
-from difflogic.damage import Damage
-from difflogic.train.loop import Trainer
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.config.train import TrainConfig
+from difflogic.core import wiring
+from difflogic.devices.open import open_engine
+from difflogic.engine.events import Damage
 from difflogic.train.member import Member
-from difflogic.train.placement import open_engine
+from difflogic.train.trainer import Trainer
 
 PLUS = (".....", "..1..", ".111.", "..1..", ".....")
 SEEDS = 12

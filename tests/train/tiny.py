@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from difflogic import checkpoint, presets
-from difflogic.checkpoint import Checkpoint
-from difflogic.config import Config, ModelConfig, NetworkConfig
-from difflogic.train.journal import read_rows
+from difflogic.config import presets
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.runs import checkpoint
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.journal import read_rows
 
 EPOCHS = 12
 
@@ -30,7 +32,7 @@ def tiny_config(**train: Any) -> Config:
 
 def arrays_of(path: Path) -> dict[str, Any]:
     """Everything in a run folder's checkpoint but the elapsed time, as comparable values."""
-    found: Checkpoint = checkpoint.load(path)
+    found: ModelState = checkpoint.load(path)
     state = found.state
     wires = {f"{name}.{i}": layer for name, layers in found.circuit.wires.items() for i, layer in enumerate(layers)}
     arrays = {"logits": state.logits, "mu": state.optimizer.mu, "nu": state.optimizer.nu, **wires}

@@ -1,4 +1,4 @@
-"""AIGER, binary: AND nodes and inverters, what ABC and the model checkers read.
+"""AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC judges it.
 
 Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`. An XOR takes three ANDs.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
@@ -6,9 +6,10 @@ Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 
 from __future__ import annotations
 
+from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
 from difflogic.circuits.export.text import Files, about
-from difflogic.netlist import Netlist
-from difflogic.straight_line import lines
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 _FALSE, _TRUE = 0, 1
 
@@ -75,3 +76,10 @@ def _delta(value: int) -> bytes:
         value >>= 7
     coded.append(value)
     return bytes(coded)
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    with folder_of(files) as folder:
+        write_circuit(netlist, folder)
+        return [equivalent(folder, f"{name}.aig", "it")]

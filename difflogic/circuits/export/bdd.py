@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import product
 
 from difflogic.errors import CircuitError
-from difflogic.netlist import Netlist
-from difflogic.straight_line import lines
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 _FALSE, _TRUE = 0, 1
 _MAX_NODES = 1 << 17

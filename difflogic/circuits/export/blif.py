@@ -1,13 +1,14 @@
-"""BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others.
+"""BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others. ABC judges it.
 
 Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`; gates as in circuit.json.
 """
 
 from __future__ import annotations
 
+from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
 from difflogic.circuits.export.text import Files, about, bit_names
-from difflogic.netlist import Netlist
-from difflogic.straight_line import READS, Line, lines
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import READS, Line, lines
 
 _XNOR = 9
 
@@ -39,3 +40,10 @@ def _table(line: Line, names: list[str]) -> list[str]:
     wanted = 0 if sum(values.values()) == 3 or line.gate == _XNOR else 1
     head = " ".join([".names", *(names[bit] for bit in line.reads), names[line.bit]])
     return [head, *(f"{row} {wanted}".strip() for row, value in values.items() if value == wanted)]
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    with folder_of(files) as folder:
+        write_circuit(netlist, folder)
+        return [equivalent(folder, f"{name}.blif", "it")]

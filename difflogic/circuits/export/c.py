@@ -1,10 +1,22 @@
-"""C99: one header that runs 64 cells per word, and a demo that draws a grid."""
+"""C99: one header that runs 64 cells per word, and a demo that draws a grid.
+
+The proof has gcc compile both without a warning, and runs them on neighbourhoods, on grids, and as the demo.
+"""
 
 from __future__ import annotations
 
-from difflogic import wiring
+from pathlib import Path
+
+import numpy as np
+
+from difflogic.circuits.export.proving import after, check_cells, check_grid, folder_of, random_grid, vectors_for
 from difflogic.circuits.export.text import Files, about, fill, statements
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis import tools
+from difflogic.core import bits, text_picture, wiring
+from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.errors import ExportError
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 
 def export(netlist: Netlist, name: str) -> Files:
@@ -21,3 +33,54 @@ def export(netlist: Netlist, name: str) -> Files:
         body=statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)"),
     )
     return {f"{name}.h": header, f"{name}_demo.c": fill("demo.c", name=name, upper=name.upper())}
+
+
+FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+_GRIDS = ((1, 1), (3, 5), (4, 64), (5, 65), (2, 128), (7, 200))
+_STEPS = 10
+_DEMO = (9, 70, 12, 7)
+"""Height, width, steps, seed."""
+_SLOW = 20_000
+"""Gates from which on gcc takes minutes to optimise."""
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    optimise = "-O2" if len(lines(netlist)) < _SLOW else "-O0"
+    with folder_of({**files, "proof.c": fill("proof.c", name=name, upper=name.upper())}) as folder:
+        for program in ("proof", f"{name}_demo"):
+            tools.run_in(folder, "gcc", *FLAGS, optimise, "-o", program, f"{program}.c")
+        vectors = vectors_for(netlist)
+        words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
+        given = tools.run_in(folder, "./proof", stdin=words.tobytes())
+        answers = unpack_bits(np.frombuffer(given, np.uint64).reshape(-1, netlist.channels).T, vectors.count)
+        proofs = [check_cells(netlist, vectors, answers, f"gcc {optimise} (no warnings)")]
+        for height, width in _GRIDS:
+            grid = random_grid(netlist, height, width)
+            arguments = [str(side) for side in (height, width, _STEPS)]
+            given = tools.run_in(folder, "./proof", *arguments, stdin=bits.pack_planes(grid).tobytes())
+            found = bits.unpack_planes(np.frombuffer(given, np.uint64).reshape(height, netlist.channels, -1), width)
+            check_grid(after(netlist, grid, _STEPS), found, "The C header")
+        _check_demo(netlist, name, folder)
+    return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, the demo's picture too"]
+
+
+def _check_demo(netlist: Netlist, name: str, folder: Path) -> None:
+    height, width, steps, seed = _DEMO
+    printed = tools.run_in(folder, f"./{name}_demo", *(str(number) for number in _DEMO)).decode().splitlines()
+    visible = min(netlist.visible, text_picture.MAX_BITS)
+    state = after(netlist, _demo_start(netlist, height, width, seed), steps)
+    if tuple(printed) != text_picture.encode(state[..., :visible]):
+        raise ExportError(f"The demo draws another picture than the circuit after {steps} steps.")
+
+
+def _demo_start(netlist: Netlist, height: int, width: int, seed: int) -> Bits:
+    """The demo's random start: splitmix64, a word after the other."""
+    words = bits.words_per_row(width)
+    found = np.empty(height * netlist.channels * words, dtype=np.uint64)
+    for index in range(len(found)):
+        seed = seed + 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF
+        z = (seed ^ seed >> 30) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+        found[index] = z ^ z >> 31
+    return bits.unpack_planes(found.reshape(height, netlist.channels, words), width)

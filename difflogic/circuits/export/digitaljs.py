@@ -1,6 +1,7 @@
 """DigitalJS: the circuit as JSON for that simulator and editor in the browser, with a button per input read.
 
-A gate with one inverted input becomes two devices, since DigitalJS has no such gate.
+A gate with one inverted input becomes two devices, since DigitalJS has no such gate. The proof reads the file back by
+our own reader of that format.
 Source of the format: the README of DigitalJS (tilk/digitaljs), "Input format".
 """
 
@@ -8,10 +9,13 @@ from __future__ import annotations
 
 import json
 
-from difflogic import wiring
+from difflogic.circuits.export.proving import check_cells, vectors_for
 from difflogic.circuits.export.text import Files, bit_names
-from difflogic.netlist import Netlist
-from difflogic.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
+from difflogic.circuits.readers import digitaljs
+from difflogic.core import wiring
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
 
 _TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
 _INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
@@ -66,3 +70,11 @@ class _Drawing:
             self._add(name, kind, label=name, inputs=2)
             for index, read in enumerate(reads, start=1):
                 self._connect(read, name, f"in{index}")
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError."""
+    read = digitaljs.from_data(json.loads(files[f"{name}_digitaljs.json"]))
+    vectors = vectors_for(netlist)
+    answers = unpack_bits(read.evaluate(pack_bits(vectors.inputs)), vectors.count)
+    return [check_cells(netlist, vectors, answers, "read back, it")]

@@ -1,22 +1,33 @@
-"""The table of formats: what each is for, and which programs judge it."""
+"""The table of formats: what each is for, and which programs judge it.
+
+What is written is the circuit after the structural passes of simplification, so that no format carries pass-throughs,
+constants, equal gates or channels that the picture never depends on, and gates are counted as there. circuit.json alone
+keeps every gate: it is the run's own netlist, with the numbers that its gates have in the run folder.
+"""
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from types import ModuleType
 
 from difflogic.circuits.export.text import Files, identifier
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis.prove import prove
+from difflogic.circuits.synthesis.simplify import structural
+from difflogic.errors import ExportError
+from difflogic.model.netlist import Netlist
 
 
 @dataclass(frozen=True)
 class Format:
-    """`module` has `export(netlist, name) -> Files`; the module of that name in `proofs` has `verify`."""
+    """`module` has `export(netlist, name) -> Files`, and `verify(netlist, name, files)`, which proves them."""
 
     module: str
     summary: str
     programs: tuple[str, ...] = ()
     """What `verify` asks."""
+    every_gate: bool = False
+    """Whether it keeps the netlist as it is."""
 
 
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
@@ -34,7 +45,7 @@ FORMATS = {
     "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word"),
     "html": Format("html", "one page on which the automaton lives, without a network", ("chromium",)),
     "numpy": Format("python", "a Python module that needs NumPy only"),
-    "json": Format("circuit_json", "circuit.json, as in a run folder"),
+    "json": Format("circuit_json", "circuit.json, as in a run folder: every gate", every_gate=True),
 }
 
 
@@ -43,15 +54,27 @@ def export(netlist: Netlist, name: str, form: str) -> Files:
 
     Raises CircuitError where the format cannot hold the circuit.
     """
-    files: Files = importlib.import_module(f"difflogic.circuits.export.{FORMATS[form].module}").export(
-        netlist, identifier(name)
-    )
+    files: Files = _module(form).export(written(netlist, form), identifier(name))
     return files
+
+
+def _module(form: str) -> ModuleType:
+    """Imported when it is asked for: a proof brings what no other format needs."""
+    return importlib.import_module(f"difflogic.circuits.export.{FORMATS[form].module}")
+
+
+def written(netlist: Netlist, form: str) -> Netlist:
+    """What a format holds of a netlist."""
+    return netlist if FORMATS[form].every_gate else structural(netlist)
 
 
 def verify(netlist: Netlist, name: str, form: str, files: Files) -> list[str]:
     """What was proved of `files`, a sentence each. Raises ToolError where something differs or a program is missing."""
-    proved: list[str] = importlib.import_module(f"difflogic.circuits.export.proofs.{FORMATS[form].module}").verify(
-        netlist, identifier(name), files
-    )
-    return proved
+    held = written(netlist, form)
+    proved: list[str] = _module(form).verify(held, identifier(name), files)
+    if held is netlist:
+        return proved
+    (verdict,) = prove(netlist, held, ["difflogic"])
+    if not verdict.equal:
+        raise ExportError(f"The circuit without its pass-throughs is not proved equal to what it was: {verdict.how}.")
+    return [*proved, f"that is the whole circuit ({verdict.how})"]

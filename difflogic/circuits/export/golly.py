@@ -3,22 +3,28 @@
 A cell's state is its channels as a number, `sum of bit[channel] << channel`. Golly holds that nothing comes of
 nothing: where the circuit makes something of an empty neighbourhood, state 0 is kept for what is outside the grid
 and the number is one more, so that an 8th channel no longer fits in Golly's 256 states.
+The proof has `bgolly` run the pattern for a hundred generations on the pattern's own grid.
 Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
 from __future__ import annotations
 
-from itertools import groupby
-
 import numpy as np
+import numpy.typing as npt
 
-from difflogic import prng
-from difflogic.circuits.export.diagram import Forest, too_large
+from difflogic.circuits import rle
+from difflogic.circuits.export.bdd import Forest, too_large
+from difflogic.circuits.export.proving import after, folder_of
+from difflogic.circuits.export.testbench import random_bits
 from difflogic.circuits.export.text import Files, about
-from difflogic.circuits.export.vectors import random_bits
-from difflogic.errors import CircuitError
-from difflogic.netlist import Bits, Netlist
+from difflogic.circuits.synthesis import tools
+from difflogic.core import prng
+from difflogic.core.bits import Bits
+from difflogic.errors import CircuitError, ExportError
+from difflogic.model.netlist import Netlist
 
+GENERATIONS = 100
+"""So long `bgolly` and the circuit must agree."""
 SIDE = 48
 """Of a random grid that the pattern brings."""
 MAX_CHANNELS = 8
@@ -98,44 +104,43 @@ def _colours(netlist: Netlist, first: int) -> list[str]:
 
 def start(netlist: Netlist) -> Bits:
     """What it was trained to start from, uint8 `[H, W, C]`; else a random grid of SIDE cells, the same each time."""
-    own = None if netlist.habitat is None else netlist.habitat.grid(netlist.origin)
+    own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     return random_bits(prng.key_from_seed(_SEED), (SIDE, SIDE, netlist.channels)) if own is None else own
 
 
 def pattern(netlist: Netlist, rule: str, grid: Bits) -> str:
     """A grid in Golly's run-length code, with its boundary: a torus, or a plane of that size."""
     height, width, channels = grid.shape
-    numbers = first_state(netlist) + (grid.astype(np.int64) << np.arange(channels)).sum(axis=-1)
-    two_states = first_state(netlist) + (1 << channels) == 2
-    words: list[str] = []
-    for row in numbers.tolist():
-        words += [_run(*run, two_states) for run in _runs(row)] + ["$"]
+    first = first_state(netlist)
+    two_states = first + (1 << channels) == 2
+    words = [word for row in first + rle.numbers(grid) for word in (*rle.runs_of(row, two_states), "$")]
     words[-1] = "!"
-    boundary = f"{'T' if netlist.periodic else 'P'}{width},{height}"
-    return "\n".join([f"x = {width}, y = {height}, rule = {rule}:{boundary}", *_wrapped(words), ""])
+    head = f"x = {width}, y = {height}, rule = {rule}:{_boundary(netlist, grid)}"
+    return "\n".join([head, *rle.wrapped(words), ""])
 
 
-def _wrapped(words: list[str], most: int = 70) -> list[str]:
-    """Lines of at most so many characters; Golly wants each word whole."""
-    lines = [""]
-    for word in words:
-        if len(lines[-1]) + len(word) > most:
-            lines.append("")
-        lines[-1] += word
-    return lines
+def _boundary(netlist: Netlist, grid: Bits) -> str:
+    return f"{'T' if netlist.periodic else 'P'}{grid.shape[1]},{grid.shape[0]}"
 
 
-def _runs(row: list[int]) -> list[tuple[int, int]]:
-    return [(len(list(group)), state) for state, group in groupby(row)]
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    rule, grid = f"{name}_ca", start(netlist)
+    with folder_of(files) as folder:
+        bounded = f"{rule}:{_boundary(netlist, grid)}"
+        arguments = ["-a", "RuleLoader", "-s", f"{folder}/", "-r", bounded, "-m", str(GENERATIONS)]
+        tools.run_in(folder, "bgolly", *arguments, "-o", "after.rle", f"{rule}.rle")
+        found = rle.numbers(rle.read(folder / "after.rle", MAX_CHANNELS))
+    expected = first_state(netlist) + rle.numbers(after(netlist, grid, GENERATIONS))
+    if not np.array_equal(found, cut(expected)):
+        raise ExportError(f"bgolly shows another grid than the circuit after {GENERATIONS} generations.")
+    where = "torus" if netlist.periodic else "bounded plane"
+    return [f"bgolly agrees after {GENERATIONS} generations on a {where} of {grid.shape[1]}x{grid.shape[0]}"]
 
 
-def _run(length: int, state: int, two_states: bool) -> str:
-    """`b` and `o` of two states, else `.`, `A` to `X`, then `pA` to `pX`, `qA` and so on."""
-    if two_states:
-        letter = "bo"[state]
-    elif state == 0:
-        letter = "."
-    else:
-        prefix, rest = divmod(state - 1, 24)
-        letter = ("" if prefix == 0 else chr(ord("p") + prefix - 1)) + chr(ord("A") + rest)
-    return letter if length == 1 else f"{length}{letter}"
+def cut(grid: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The rectangle that holds everything but state 0: bgolly writes no more."""
+    rows, columns = np.nonzero(grid)
+    if not len(rows):
+        return np.zeros((0, 0), dtype=np.int64)
+    return grid[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]

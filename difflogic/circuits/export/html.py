@@ -1,21 +1,37 @@
-"""HTML: one page that needs no network, on which the automaton lives, in WebGPU or else in JavaScript."""
+"""HTML: one page that needs no network, on which the automaton lives, in WebGPU or else in JavaScript.
+
+The proof drives it in headless Chromium, in WebGPU and in JavaScript, at a phone's width and a desk's: a script that is
+added to the page posts what it found to a server of our own.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+import queue
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from difflogic.circuits.export.schematic import MAX_GATES
+from difflogic.circuits.export.drawing import MAX_GATES
+from difflogic.circuits.export.proving import after, check_grid, random_grid
 from difflogic.circuits.export.svg import drawing
-from difflogic.circuits.export.text import Files, about, fill, statements, template
-from difflogic.circuits.export.wgsl import shader
-from difflogic.errors import CircuitError
-from difflogic.habitat import Habitat
-from difflogic.netlist import Netlist
-from difflogic.straight_line import Line, lines
+from difflogic.circuits.export.testbench import random_bits
+from difflogic.circuits.export.text import Files, about, fill, statements, template, text_of
+from difflogic.circuits.export.wgsl import grid_of, shader, words_of
+from difflogic.circuits.synthesis import tools
+from difflogic.core.bits import Bits
+from difflogic.core.prng import key_from_seed
+from difflogic.errors import CircuitError, ExportError, ToolError
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import Line, lines
 
 _MOST_STATEMENTS = 5_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
@@ -33,7 +49,7 @@ def export(netlist: Netlist, name: str) -> Files:
         "visible": netlist.visible,
         "periodic": netlist.periodic,
         "origin": list(netlist.origin),
-        "home": None if netlist.habitat is None else _home(netlist.habitat, netlist.origin),
+        "home": None if netlist.scenario is None else _home(netlist.scenario, netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
         "lines": [_row(line) for line in code] if drawn else None,
         "most": MAX_GATES,
@@ -53,16 +69,16 @@ def export(netlist: Netlist, name: str) -> Files:
     return {f"{name}.html": page}
 
 
-def _home(habitat: Habitat, origin: Sequence[int]) -> dict[str, Any]:
+def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
     """Where the page begins: `ones` are the cells of a start picture, `[row, column, channel]`."""
-    own = habitat.grid(origin) if habitat.start == "picture" else None
+    own = scenario.grid(origin) if scenario.start == "picture" else None
     ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
     return {
-        "start": habitat.start,
-        "height": habitat.height,
-        "width": habitat.width,
-        "steps": habitat.steps,
-        "rate": habitat.fire_rate,
+        "start": scenario.start,
+        "height": scenario.height,
+        "width": scenario.width,
+        "steps": scenario.steps,
+        "rate": scenario.fire_rate,
         "ones": ones,
     }
 
@@ -71,3 +87,175 @@ def _row(line: Line) -> list[int]:
     """Bit, gate, a, b, of which the page finds all computed: what is not read is a bit that is there anyway."""
     a, b = (*line.reads, *line.reads, 0, 0)[:2]
     return [line.bit, line.gate, a, b]
+
+
+WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
+"""Width and height of the page, which is put in a frame: Chromium's own window is never narrower than 500."""
+FLAGS = (
+    "--headless=new",
+    "--enable-unsafe-webgpu",
+    "--use-webgpu-adapter=swiftshader",
+    "--no-first-run",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--window-size=1300,1000",
+)
+_GRIDS = ((16, 16), (7, 33), (5, 70))
+_STEPS = 50
+_SECONDS = 240.0
+
+_FRAME = """<!doctype html>
+<link rel="icon" href="data:,">
+<body style="margin: 0"><iframe src="page" style="border: 0; width: {}px; height: {}px"></iframe></body>
+"""
+
+_FIRST = """<script>
+const errors = [];
+addEventListener("error", (event) => errors.push(String(event.message)));
+addEventListener("unhandledrejection", (event) => errors.push(String(event.reason)));
+addEventListener("securitypolicyviolation", (event) => errors.push("blocked: " + event.blockedURI));
+for (const name of ["error", "warn"]) console[name] = (...words) => errors.push(words.join(" "));
+</script>
+"""
+
+Report = dict[str, Any]
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    page = text_of(files, f"{name}.html")
+    runs = [_Run(netlist, height, width, whole) for height, width in _GRIDS for whole in (True, False)]
+    proofs = []
+    for window, size in WINDOWS.items():
+        report = drive(page, runs, netlist, size)
+        _check(report, window)
+        engines = sorted({run["engine"] for run in report["runs"]}, reverse=True)
+        for given, found in zip([run for run in runs for _ in engines], report["runs"], strict=True):
+            given.check(found["after"], f"The page in {'WebGPU' if found['engine'] == 'gpu' else 'JavaScript'}")
+        in_gpu = f"WebGPU was not there ({report['webgpu']})" if report["webgpu"] else "WebGPU too"
+        proofs.append(f"at {window} size JavaScript agrees on {len(runs)} grids after {_STEPS} steps, {in_gpu}")
+    return [*proofs, "controls, brushes, keys and live wires work without an error or a request"]
+
+
+class _Run:
+    """A start, which cells fire, and where that leads."""
+
+    def __init__(self, netlist: Netlist, height: int, width: int, whole: bool) -> None:
+        self._start = random_grid(netlist, height, width)
+        drawn = random_bits(key_from_seed(7), (_STEPS, height, width))
+        self._fires = np.ones_like(drawn) if whole else drawn
+        self._expected = self._start
+        for fire in self._fires:
+            self._expected = np.where(fire[..., None] == 1, after(netlist, self._expected, 1), self._expected)
+
+    def data(self) -> dict[str, Any]:
+        """For the page."""
+        height, width, _ = self._start.shape
+        fires: list[int] = np.concatenate([words_of(fire[..., None]) for fire in self._fires]).tolist()
+        return {
+            "height": height,
+            "width": width,
+            "steps": len(self._fires),
+            "start": words_of(self._start).tolist(),
+            "fires": fires,
+        }
+
+    def check(self, words: list[int], what: str) -> None:
+        """Raises ExportError where the page came to another state."""
+        found: Bits = grid_of(np.array(words, dtype=np.uint32), *self._start.shape)
+        check_grid(self._expected, found, what)
+
+
+def _check(report: Report, window: str) -> None:
+    if report["width"] != WINDOWS[window][0]:
+        raise ToolError(f"chromium shows the page {report['width']} px wide, {WINDOWS[window][0]} were asked for.")
+    problems = [*report["errors"], *(f"not so: {failure}" for failure in report["failures"]), *report["requests"]]
+    if problems:
+        raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")
+
+
+def drive(page: str, runs: list[_Run], netlist: Netlist, window: tuple[int, int]) -> Report:
+    """What the driving script reports, and the `requests` that the page should not have made. Raises ToolError."""
+    own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
+    home = None if own is None else words_of(own).tolist()
+    proof = json.dumps({"runs": [run.data() for run in runs], "outputs": netlist.outputs.tolist(), "home": home})
+    driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace(
+        "</body>", f"<script>const proof = {proof};\n{template('proof.js')}</script>\n</body>"
+    )
+    with serving(driven, window) as server:
+        with browser(f"http://127.0.0.1:{server.server_port}/"):
+            try:
+                report: Report = server.reports.get(timeout=_SECONDS)
+            except queue.Empty as error:
+                raise ToolError(f"chromium did not report within {_SECONDS:.0f} s.") from error
+        report["requests"] = [f"it asks for {path}" for path in server.requests if path not in server.pages]
+    return report
+
+
+class _Server(ThreadingHTTPServer):
+    """Serves a page in a frame of a size, and keeps what is asked and posted."""
+
+    daemon_threads = True
+
+    def __init__(self, page: str, window: tuple[int, int]) -> None:
+        self.pages = {"/": _FRAME.format(*window).encode(), "/page": page.encode()}
+        self.reports: queue.Queue[Report] = queue.Queue()
+        self.requests: list[str] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_GET(self) -> None:
+        self.server.requests.append(self.path)
+        page = self.server.pages.get(self.path)
+        self._answer(404 if page is None else 200, page or b"")
+
+    def do_POST(self) -> None:
+        report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._answer(200, b"")
+        self.server.reports.put(report)
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
+        """Nothing: what was asked for is kept in `requests`."""
+
+
+@contextmanager
+def serving(page: str, window: tuple[int, int]) -> Iterator[_Server]:
+    """A server of the page on this machine alone."""
+    with _Server(page, window) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def browser(address: str, flags: Sequence[str] = FLAGS) -> Iterator[None]:
+    """Headless Chromium on an address, with a profile of its own. Raises ToolError."""
+    if advice := tools.missing("chromium"):
+        raise ToolError(advice)
+    with TemporaryDirectory(prefix="difflogic-", ignore_cleanup_errors=True) as profile:
+        # Chromium's sandbox refuses root.
+        root = ["--no-sandbox"] if os.name == "posix" and os.geteuid() == 0 else []
+        command = ["chromium", *flags, *root, f"--user-data-dir={profile}", address]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait()

@@ -1,20 +1,26 @@
-"""What every proof uses: a folder with the files, vectors, grids, and the sentence when something differs."""
+"""What every proof uses: files in a folder, vectors, grids, ABC as a judge, and a diagram that is read back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 
-from difflogic import prng
+from difflogic.circuits.export.drawing import on_inverted
+from difflogic.circuits.export.testbench import Vectors, draw_vectors, random_bits
 from difflogic.circuits.export.text import Files
-from difflogic.circuits.export.vectors import Vectors, draw_vectors, random_bits
-from difflogic.errors import ExportError
-from difflogic.netlist import Bits, Netlist
-from difflogic.straight_line import lines
+from difflogic.circuits.synthesis import tools
+from difflogic.circuits.synthesis.blif import to_blif
+from difflogic.core import prng
+from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.core.topology import topological_sort
+from difflogic.errors import ExportError, ToolError
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 MOST_VECTORS = 1 << 20
 """All neighbourhoods of a circuit that reads up to 20 inputs."""
@@ -70,3 +76,77 @@ def check_grid(expected: Bits, found: Bits, what: str) -> None:
         raise ExportError(
             f"{what} differs from the circuit on a grid of {'x'.join(map(str, expected.shape[:2]))} cells."
         )
+
+
+_CIRCUIT = "circuit.blif"
+
+
+def write_circuit(netlist: Netlist, folder: Path) -> None:
+    """The netlist itself, gate by gate, for `equivalent`."""
+    inputs = [netlist.bit_name(bit) for bit in range(netlist.inputs)]
+    (folder / _CIRCUIT).write_text(to_blif(netlist, inputs, netlist.origin, "circuit"))
+
+
+def equivalent(folder: Path, file: str, what: str) -> str:
+    """The sentence of the proof that `file` is what `write_circuit` wrote, inputs and outputs in their order.
+
+    Raises ExportError and ToolError.
+    """
+    said = tools.run_in(folder, tools.ABC, "-q", f"cec -n {_CIRCUIT} {file}").decode(errors="replace")
+    if "NOT EQUIVALENT" in said:
+        raise ExportError(f"berkeley-abc proves that {what} differs from the circuit.")
+    if "Networks are equivalent" not in said:
+        raise ToolError(f"berkeley-abc gave no verdict on {what}: {said.strip()[-200:]}")
+    return f"berkeley-abc proves {what} equivalent (cec)"
+
+
+_GATES = {"AND": 1, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14}
+_NOT = 12
+
+
+class End(NamedTuple):
+    """A wire as a reader sees it: where it comes from, and whether a circle inverts it."""
+
+    source: str
+    inverted: bool
+
+
+class Drawn(NamedTuple):
+    """By the name of a mark on the paper."""
+
+    inputs: Mapping[str, int]
+    """The bit of each input."""
+    gates: Mapping[str, tuple[str, Sequence[End]]]
+    """The word in each gate, and what it reads."""
+    outputs: Sequence[End]
+
+
+def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
+    """The sentence of the proof. Raises ExportError."""
+    vectors = vectors_for(netlist)
+    try:
+        read = _netlist(netlist, drawn)
+    except (KeyError, ValueError) as error:
+        raise ExportError(f"{what} has a wire that leads nowhere: {error}.") from error
+    answers = unpack_bits(read.evaluate(pack_bits(vectors.inputs)), vectors.count)
+    return check_cells(netlist, vectors, answers, f"the circuit that {what} shows")
+
+
+def _netlist(like: Netlist, drawn: Drawn) -> Netlist:
+    place = dict(drawn.inputs)
+    names: list[str] = []
+    for name in [*drawn.gates, *(f"not {index}" for index in range(len(drawn.outputs)))]:
+        place[name] = like.inputs + len(names)
+        names.append(name)
+    types, wires = [], []
+    for symbol, ends in drawn.gates.values():
+        gate = 15 * int(symbol) if symbol in "01" else _GATES[symbol]
+        a, b = ends or (End(next(iter(place)), False),) * 2
+        types.append(on_inverted(gate, a.inverted, b.inverted))
+        wires.append((place[a.source], place[b.source]) if ends else (0, 0))
+    for end in drawn.outputs:
+        types.append(_NOT if end.inverted else 3)
+        wires.append((place[end.source],) * 2)
+    outputs = [place[f"not {index}"] for index in range(len(drawn.outputs))]
+    order, wires, outputs = topological_sort(like.inputs, wires, outputs, names)
+    return Netlist.build(like.channels, like.periodic, [types[index] for index in order], wires, outputs)

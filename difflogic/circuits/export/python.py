@@ -1,9 +1,16 @@
-"""A Python file that needs nothing but NumPy."""
+"""A Python file that needs nothing but NumPy. The proof has this Python run it, on neighbourhoods and on grids."""
 
 from __future__ import annotations
 
+import sys
+
+import numpy as np
+
+from difflogic.circuits.export.proving import after, check_cells, check_grid, folder_of, random_grid, vectors_for
 from difflogic.circuits.export.text import Files, about, fill, statements
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis import tools
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.model.netlist import Netlist
 
 
 def export(netlist: Netlist, name: str) -> Files:
@@ -19,3 +26,31 @@ def export(netlist: Netlist, name: str) -> Files:
         body=statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})"),
     )
     return {f"{name}_numpy.py": text}
+
+
+_SIDES, _STEPS = (6, 9), 8
+_WORK = 2e9
+"""Gates times vectors: every gate's value is kept until the end."""
+
+_PROGRAM = """\
+import numpy as np
+import {name}_numpy as module
+np.save("result.npy", module.cell(np.load("patch.npy")))
+grid = np.load("grid.npy")
+for step in range({steps}):
+    grid = module.step(grid)
+np.save("after.npy", grid)
+"""
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    vectors = vectors_for(netlist, _WORK)
+    grid = random_grid(netlist, *_SIDES)
+    with folder_of({**files, "proof.py": _PROGRAM.format(name=name, steps=_STEPS)}) as folder:
+        np.save(folder / "patch.npy", pack_bits(vectors.inputs))
+        np.save(folder / "grid.npy", grid)
+        tools.run_in(folder, sys.executable, "proof.py")
+        answers = unpack_bits(np.load(folder / "result.npy"), vectors.count)
+        check_grid(after(netlist, grid, _STEPS), np.load(folder / "after.npy"), "The Python file")
+    return [check_cells(netlist, vectors, answers, "NumPy"), f"a grid agrees after {_STEPS} steps"]

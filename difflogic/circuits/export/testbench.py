@@ -1,21 +1,71 @@
-"""The vectors of a test bench: what goes in and what must come out, in hexadecimal."""
+"""Test vectors: every combination of the inputs that a circuit reads, or random ones where those are too many.
+
+A test bench gets them as text, what goes in and what must come out, in hexadecimal.
+"""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import prng
-from difflogic.circuits.export.text import Files
-from difflogic.circuits.export.vectors import Vectors, draw_vectors, random_bits
-from difflogic.netlist import Bits, Netlist
-from difflogic.straight_line import lines
+from difflogic.circuits.export.text import Files, counted
+from difflogic.core import prng
+from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines, read_inputs
+
+_VECTORS_SEED = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """`inputs` uint8 `[9*C, samples]`."""
+
+    inputs: Bits
+    exhaustive: bool
+    """They hold every combination of the inputs that the circuit reads; the others are random."""
+
+    @property
+    def count(self) -> int:
+        return len(self.inputs[0])
+
+    def outputs(self, netlist: Netlist) -> Bits:
+        """The right answers, uint8 `[C, samples]`."""
+        return unpack_bits(netlist.evaluate(pack_bits(self.inputs)), self.count)
+
+    def described(self) -> str:
+        """`all 512 neighbourhoods` or `1000000 random neighbourhoods`."""
+        if not self.exhaustive:
+            return counted(self.count, "random neighbourhood")
+        return f"all {self.count} neighbourhoods" if self.count > 1 else "the only neighbourhood"
+
+
+def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
+    """Fair bits, uint8: the top bits of so many words."""
+    return (prng.random_bits(key, math.prod(shape)) >> 31).astype(np.uint8).reshape(shape)
+
+
+def draw_vectors(netlist: Netlist, most: int) -> Vectors:
+    """All combinations where they are at most `most`, else so many random vectors; the same each time."""
+    read = read_inputs(netlist)
+    exhaustive = 1 << len(read) <= most
+    samples = 1 << len(read) if exhaustive else most
+    words = prng.random_bits(prng.key_from_seed(_VECTORS_SEED), netlist.inputs * -(-samples // 32))
+    packed = words.astype("<u4").view(np.uint8).reshape(netlist.inputs, -1)
+    inputs = np.unpackbits(packed, axis=1, count=samples, bitorder="little")
+    if exhaustive:
+        inputs[read] = np.arange(samples) >> np.arange(len(read))[:, None] & 1
+    return Vectors(inputs, exhaustive)
+
 
 _STEPS = 16
 _MOST_VECTORS, _LEAST_VECTORS = 512, 16
 _WORK = 4_000_000
 """Gate evaluations that a bench may ask of a simulator: some seconds."""
-_SEED = 23
+_GRID_SEED = 23
 
 
 def bench_files(netlist: Netlist, name: str) -> Files:
@@ -38,7 +88,7 @@ def cell_text(netlist: Netlist, vectors: Vectors) -> str:
 def _grid_text(netlist: Netlist) -> str:
     """A line per step: which cells fire, and the state after it; the first step loads the start. Cell `WIDTH*y + x`."""
     shape = grid_sides(netlist)
-    key, start = prng.split(prng.key_from_seed(_SEED))
+    key, start = prng.split(prng.key_from_seed(_GRID_SEED))
     state = random_bits(start, (1, *shape, netlist.channels))
     fires, states = [np.ones(shape, dtype=np.uint8)], [state]
     for step in range(_STEPS):

@@ -6,8 +6,9 @@ import re
 from importlib.resources import files
 
 import difflogic
-from difflogic.netlist import Netlist
-from difflogic.straight_line import expression, lines
+from difflogic.errors import ExportError
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import expression, lines
 
 Files = dict[str, str | bytes]
 """A format's files by name."""
@@ -15,6 +16,7 @@ Files = dict[str, str | bytes]
 MAX_NAME = 60
 """Characters of a name that are kept: file systems and Golly have limits."""
 
+_DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
 _TEMPLATES = files(__package__) / "templates"
 
@@ -22,12 +24,19 @@ _TEMPLATES = files(__package__) / "templates"
 def identifier(name: str) -> str:
     """A word in every language: ASCII letters, digits and single underscores, a letter first and none last.
 
-    It may be a keyword: what is written is the word with an ending, such as `_cell`.
+    It may be a keyword: what is written is the word with an ending, such as `_cell`. No file of Windows may be called
+    by it where it is a device there, such as `aux`.
     """
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
-    if not word or not word[0].isalpha():
+    if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
         word = f"circuit_{word}".rstrip("_")
     return word[:MAX_NAME].rstrip("_")
+
+
+def text_of(files: Files, file: str) -> str:
+    """A file that is text."""
+    content = files[file]
+    return content if isinstance(content, str) else content.decode()
 
 
 def template(file: str) -> str:
@@ -39,18 +48,29 @@ def fill(file: str, **values: object) -> str:
     """A template with `@NAME@` replaced by `values["name"]`; the two must name the same."""
     text = template(file)
     marks = {mark.lower() for mark in _MARK.findall(text)}
-    assert marks == set(values), f"{file}: {marks ^ set(values)}"
+    if marks != set(values):
+        raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(marks ^ set(values)))}.")
     return _MARK.sub(lambda mark: str(values[mark[1].lower()]), text)
 
 
 def about(netlist: Netlist) -> str:
-    """One line: what made the file, and from what; gates are counted that read two inputs, as everywhere."""
+    """One line: what made the file, and from what; gates are counted that read two inputs, as everywhere.
+
+    Channels are named where some were dropped: `3 channels (0, 2, 3)`.
+    """
     boundary = "wraps around" if netlist.periodic else "is 0 outside"
     count = sum(len(line.reads) == 2 for line in lines(netlist))
+    names = "" if netlist.origin == tuple(range(netlist.channels)) else f" ({channel_names(netlist.origin)})"
     return (
-        f"difflogic {difflogic.__version__}: {counted(count, 'gate')}, {counted(netlist.channels, 'channel')}, "
+        f"difflogic {difflogic.__version__}: {counted(count, 'gate')}, {counted(netlist.channels, 'channel')}{names}, "
         f"{netlist.visible} visible; the grid {boundary}."
     )
+
+
+def channel_names(origin: tuple[int, ...]) -> str:
+    """Channel numbers, few enough for a line."""
+    names = ", ".join(map(str, origin[:12]))
+    return names if len(origin) <= 12 else f"{names}, ... ({len(origin)})"
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,13 +1,21 @@
 """Verilog 2005: the cell, a grid of registers around it, and a test bench that knows the answers.
 
 One scalar wire per gate: simulators take a thousand times longer over a vector of gates.
+The proof runs the shipped bench, and one with all neighbourhoods, in iverilog; then yosys and ABC prove the cell. It
+must be clean Verilog and clean SystemVerilog: its words are more, and every newer tool reads a file as that.
 """
 
 from __future__ import annotations
 
-from difflogic.circuits.export.bench import bench_files, grid_sides
+from pathlib import Path
+
+from difflogic.circuits.export.proving import equivalent, folder_of, vectors_for, write_circuit
+from difflogic.circuits.export.testbench import Vectors, bench_files, cell_text, grid_sides
 from difflogic.circuits.export.text import Files, about, fill, statements
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis import tools
+from difflogic.errors import ExportError
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 
 def export(netlist: Netlist, name: str) -> Files:
@@ -28,3 +36,52 @@ def export(netlist: Netlist, name: str) -> Files:
         "bench.v", name=name, channels=channels, inputs=inputs, height=height, width=width, cells=height * width
     )
     return {f"{name}.v": design, f"{name}_tb.v": bench, **bench_files(netlist, name)}
+
+
+_WORK = 2e8
+"""Gates times vectors that an event simulator gets through in a minute or two."""
+_LINT = ("verilator", "--lint-only", "-Wall", "-GHEIGHT=2", "-GWIDTH=3")
+"""On a small grid: each of its cells is looked at."""
+_MOST_SIMULATED = 5_000
+"""Gates beyond which one change of an input may set off more events than memory holds."""
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    vectors = vectors_for(netlist, _WORK)
+    count = len(lines(netlist))
+    with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
+        read_by = _read_without_a_warning(folder, name)
+        if count > _MOST_SIMULATED:
+            simulated = f"{count} gates are too many to run the bench"
+        else:
+            simulated = passed(tools.run_in(folder, "vvp", "-n", "bench").decode().strip(), "iverilog", vectors)
+        write_circuit(netlist, folder)
+        script = (
+            f"read_verilog -defer {name}.v; hierarchy -top {name}_cell; simplemap; opt_clean; write_blif yosys.blif"
+        )
+        tools.run_in(folder, tools.YOSYS, "-q", "-p", script)
+        return [read_by, simulated, equivalent(folder, "yosys.blif", "what yosys reads")]
+
+
+def _read_without_a_warning(folder: Path, name: str) -> str:
+    """By iverilog in both languages, and by verilator, where that is installed. Raises ExportError and ToolError."""
+    both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
+    readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
+    if not tools.missing("verilator"):
+        readers["verilator"] = [*_LINT, "--top-module", f"{name}_grid", f"{name}.v"]
+    for reader, command in readers.items():
+        if warnings := tools.run_in(folder, *command):
+            raise ExportError(f"{reader} warns: {warnings.decode().splitlines()[0]}")
+    return f"{', '.join(readers)} read it without a warning"
+
+
+def passed(said: str, program: str, vectors: Vectors) -> str:
+    """The sentence for a bench's last line. Raises ExportError where it does not say PASS."""
+    line = (said.splitlines() or ["nothing"])[-1]
+    if "PASS: " not in line:
+        raise ExportError(f"{program} finds a difference: {line}")
+    count, steps = line.split("PASS: ")[1].split(" vectors, ")
+    if int(count) != vectors.count:
+        raise ExportError(f"{program} read {count} vectors, {vectors.count} were given.")
+    return f"{program} agrees on {vectors.described()} and, on a grid, in {steps}"

@@ -1,9 +1,23 @@
-"""WGSL: a compute shader that steps 32 cells per invocation, for WebGPU in a browser or outside."""
+"""WGSL: a compute shader that steps 32 cells per invocation, for WebGPU in a browser or outside.
+
+The proof runs it on the first adapter, in steps of which some let only some cells fire.
+"""
 
 from __future__ import annotations
 
-from difflogic.circuits.export.text import Files, about, fill, statements
-from difflogic.netlist import Netlist
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits.export.proving import after, check_grid, random_grid
+from difflogic.circuits.export.text import Files, about, fill, statements, text_of
+from difflogic.core import bits
+from difflogic.core.bits import Bits
+from difflogic.errors import ToolError
+from difflogic.gpu.device import Device
+from difflogic.gpu.probes import AnyShader, open_checked
+from difflogic.gpu.shaders import make_source
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 
 def export(netlist: Netlist, name: str) -> Files:
@@ -22,3 +36,63 @@ def shader(netlist: Netlist, name: str) -> str:
         periodic=str(netlist.periodic).lower(),
         body=statements(netlist, "let {name} = {value};", "result[{name}] = {value};", "0u", "0xffffffffu", "near[{}]"),
     )
+
+
+_GRIDS = ((3, 5), (4, 32), (9, 33), (5, 130))
+_STEPS = 10
+_MOST_STATEMENTS = {True: 2_000, False: 20_000}
+"""Gates of a shader that a driver compiles within a minute, on software and on hardware."""
+
+
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+    """Raises ExportError, and ToolError or a DeviceError where nothing can be said."""
+    device = open_checked()
+    count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]
+    if count > most:
+        raise ToolError(
+            f"{device.adapter.name} would take minutes to compile a shader of {count} gates, at most {most} are "
+            "tried: simplify the circuit (difflogic simplify)."
+        )
+    text = text_of(files, f"{name}.wgsl")
+    for height, width in _GRIDS:
+        grid = random_grid(netlist, height, width)
+        found = _rollout(device, name, text, grid)
+        check_grid(_expected(netlist, grid), found, "The shader")
+    return [f"{device.adapter.name} agrees on {len(_GRIDS)} grids after {_STEPS} steps"]
+
+
+def _expected(netlist: Netlist, grid: Bits) -> Bits:
+    for step in range(_STEPS):
+        grid = np.where(_fires(grid, step)[..., None] == 1, after(netlist, grid, 1), grid)
+    return grid
+
+
+def _fires(grid: Bits, step: int) -> Bits:
+    """Which cells fire, `[H, W]`: all in every other step, else those whose row, column and step sum up so."""
+    rows, columns = np.indices(grid.shape[:2])
+    return np.asarray((rows * 3 + columns * 5 + step) % 7 < (7 if step % 2 else 4), dtype=np.uint8)
+
+
+def _rollout(device: Device, name: str, text: str, grid: Bits) -> Bits:
+    height, width, channels = grid.shape
+    before = words_of(grid)
+    fires = [words_of(_fires(grid, step)[..., None]) for step in range(_STEPS)]
+    size = np.array([height, width], dtype=np.uint32)
+    shader = AnyShader(device, make_source(name, {f"{name}.wgsl": text}), [size, before, np.zeros_like(before), *fires])
+    words = -(-width // 32)
+    for step in range(_STEPS):
+        shader.run([0, 1 + step % 2, 2 - step % 2, 3 + step], (-(-words // 8), -(-height // 8)))
+    return grid_of(shader.read(1 + _STEPS % 2), height, width, channels)
+
+
+def words_of(grid: Bits) -> npt.NDArray[np.uint32]:
+    """The grid `[H, W, C]` as the shader has it: u32 `[H, C, words]`, flat."""
+    words = -(-grid.shape[1] // 32)
+    return np.ascontiguousarray(bits.pack_planes(grid).view("<u4")[..., :words]).astype(np.uint32).reshape(-1)
+
+
+def grid_of(words: npt.NDArray[np.uint32], height: int, width: int, channels: int) -> Bits:
+    """The inverse of `words_of`."""
+    packed = words.view(np.uint8).reshape(height, channels, -1)
+    bits = np.unpackbits(packed, axis=2, count=width, bitorder="little")
+    return np.ascontiguousarray(bits.transpose(0, 2, 1))

@@ -1,1 +1,1 @@
-"""Circuits in other people's formats, one file each; `difflogic.circuits.source` chooses."""
+"""Circuits in other people's formats, one file each; `difflogic.circuits.readers.source` chooses."""

@@ -7,7 +7,8 @@
 An input (`Button` or `Input`) says which bit it is by its label, `i: ch 7, pos 6`, `i_7_6` or `in[7][6]`, else
 by its id `i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) by `o: ch 7`, `o_7` or `out[7]` likewise.
 Gates of one bit: `And Or Xor Nand Nor Xnor` with two inputs or more, `Not Repeater Constant`, and the article's own
-`AAndNotB AOrNotB NotAAndB NotAOrB True False`. A channel without an output, among others, is refused.
+`AAndNotB AOrNotB NotAAndB NotAOrB True False`. A channel without an output, among others, is refused. The article's
+files list a connector as often as it was drawn: the same one again is the same wire.
 The boundary is not written in such a file: zero, unless told otherwise.
 """
 
@@ -18,9 +19,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from difflogic import netlist_json, wiring
+from difflogic.core import wiring
 from difflogic.errors import CircuitError
-from difflogic.netlist import Netlist
+from difflogic.model import netlist_json
+from difflogic.model.netlist import Netlist
 
 KEYS = {"devices", "connectors"}
 """What such a file has at its top, among others."""
@@ -48,8 +50,11 @@ def from_data(data: Mapping[str, Any], periodic: bool = False) -> Netlist:
     if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):
         raise CircuitError("A DigitalJS circuit needs devices by name, a list of connectors and no subcircuits.")
     for name, device in devices.items():
-        if not isinstance(device, dict) or device.get("bits", 1) != 1:
+        if not isinstance(device, dict) or device.get("bits", 1) != 1 or device.get("bits") is True:
             raise CircuitError(f"The device {name!r} must be an object of one bit.")
+        for key in ("type", "label"):
+            if not isinstance(device.get(key, ""), str):
+                raise CircuitError(f"The {key} of the device {name!r} must be text, got {device[key]!r:.40}.")
     names = {name: _bit_name(name, device) for name, device in devices.items()}
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
@@ -70,14 +75,13 @@ def from_data(data: Mapping[str, Any], periodic: bool = False) -> Netlist:
 
 
 def _type(device: Mapping[str, Any]) -> str:
-    kind = device.get("type")
-    return kind if isinstance(kind, str) else repr(kind)
+    kind: str = device.get("type", "")
+    return kind
 
 
 def _bit_name(name: str, device: Mapping[str, Any]) -> str:
     """`in[channel][patch]`, `out[channel]`, or the device's own name."""
-    label = device.get("label")
-    label = label if isinstance(label, str) else ""
+    label = device.get("label", "")
     if _type(device) in _INPUTS:
         if match := _INPUT_LABEL.fullmatch(label):
             channel, patch = (group for group in match.groups() if group is not None)
@@ -96,22 +100,23 @@ def _bit_name(name: str, device: Mapping[str, Any]) -> str:
 def _ports(
     connectors: Sequence[Any], devices: Mapping[str, Any], names: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """For each device and port the name of the bit that drives it."""
+    """For each device and port the name of the bit that drives it; a connector that is there twice is one wire."""
     ports: dict[str, dict[str, str]] = {}
     for connector in connectors:
         try:
             source, target = connector["from"]["id"], connector["to"]["id"]
             port = connector["to"]["port"]
-            known = source in devices and target in devices and isinstance(port, str)
+            known = source in devices and target in devices and connector["from"]["port"] == "out"
         except (KeyError, TypeError) as error:
             raise CircuitError(
                 f"A connector needs from and to, each with id and port, got {connector!r:.80}."
             ) from error
-        if not known:
+        if not known or not isinstance(port, str):
             raise CircuitError(f"A connector from {source!r} to {target!r} leads nowhere.")
-        if port in ports.setdefault(target, {}):
-            raise CircuitError(f"The port {port!r} of {target!r} is driven twice.")
-        ports[target][port] = names[source]
+        if ports.setdefault(target, {}).setdefault(port, names[source]) != names[source]:
+            raise CircuitError(
+                f"The port {port!r} of {target!r} is driven twice, by {ports[target][port]!r} and {names[source]!r}."
+            )
     return ports
 
 
@@ -125,8 +130,8 @@ def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Ite
     """The device's gates as rows of circuit.json; none for an input or an output."""
     kind = _type(device)
     if kind in _INPUTS or kind in _OUTPUTS:
-        return
-    if kind in _CONSTANT:
+        _refuse_others(name, ports, ["in"] if kind in _OUTPUTS else [])
+    elif kind in _CONSTANT:
         gate = _CONSTANT[kind]
         if gate is None:
             if device.get("constant") not in ("0", "1"):
@@ -135,6 +140,7 @@ def _rows(name: str, device: Mapping[str, Any], ports: Mapping[str, str]) -> Ite
         yield {"id": name, "gate": gate, "a": "in[0][0]", "b": "in[0][0]"}
     elif kind in _ONE:
         a = _port({name: ports}, name, "in")
+        _refuse_others(name, ports, ["in"])
         yield {"id": name, "gate": _ONE[kind], "a": a, "b": a}
     elif kind in _TWO:
         yield from _joined(name, kind, _drivers(name, kind, device, ports))
@@ -146,7 +152,15 @@ def _drivers(name: str, kind: str, device: Mapping[str, Any], ports: Mapping[str
     count = device.get("inputs", 2)
     if type(count) is not int or not 2 <= count <= (2 if kind not in _PLAIN else len(ports) or 2):
         raise CircuitError(f"The gate {name!r} of type {kind} has {count!r:.40} inputs and {len(ports)} drivers.")
-    return [_port({name: ports}, name, f"in{index}") for index in range(1, count + 1)]
+    wanted = [f"in{index}" for index in range(1, count + 1)]
+    _refuse_others(name, ports, wanted)
+    return [_port({name: ports}, name, port) for port in wanted]
+
+
+def _refuse_others(name: str, ports: Mapping[str, str], wanted: Sequence[str]) -> None:
+    """What is driven but not read would be left out unnoticed; a constant alone may have such."""
+    if others := sorted(ports.keys() - set(wanted)):
+        raise CircuitError(f"The device {name!r} has no port {others[0]!r}, but a connector leads there.")
 
 
 def _joined(name: str, kind: str, drivers: Sequence[str]) -> Iterator[Row]:

@@ -5,8 +5,8 @@ likewise; the file holds one array for each:
 
     logits/perceive/L   float32 [K, out, 16]      logits/update/L   float32 [out, 16]
     wires/perceive/L    integers [2, out]         wires/update/L    integers [2, out], row 0 input a, row 1 input b
-    hyperparams_json    optional: their hyperparameters as text, of which `periodic` is read
-    periodic            optional: 0 or 1; it goes before. Without either the boundary is zero
+    hyperparams_json    optional: their hyperparameters as text, of which `periodic`, true or false, is read
+    periodic            optional: one number, 0 or 1; it goes before. Without either the boundary is zero
 
     np.savez("circuit.npz", **{f"logits/{n}/{i}": layer for n in params for i, layer in enumerate(params[n])},
              **{f"wires/{n}/{i}": np.stack(layer) for n in wires for i, layer in enumerate(wires[n])})
@@ -22,11 +22,15 @@ from pathlib import Path
 
 import numpy as np
 
-from difflogic.circuit import NETWORKS, Array, ArraysByNetwork, Circuit
 from difflogic.errors import CircuitError
+from difflogic.model.circuit import NETWORKS, Array, ArraysByNetwork, Circuit
+from difflogic.model.netlist_json import refusal
 
 MAX_BYTES = 1 << 30
 """Arrays that unpack to more are refused."""
+PERIODIC, HYPERPARAMETERS = "periodic", "hyperparams_json"
+_SHOWN = 5
+"""Names of arrays in a message."""
 
 
 def load(path: Path) -> Circuit:
@@ -37,19 +41,25 @@ def load(path: Path) -> Circuit:
         if size > MAX_BYTES:
             raise CircuitError(f"The arrays in {path} take {size} bytes; at most {MAX_BYTES} are read.")
         with np.load(path, allow_pickle=False) as archive:
-            wanted = ("logits/", "wires/", "periodic", "hyperparams_json")
-            arrays = {name: archive[name] for name in archive.files if name.startswith(wanted)}
+            wanted = [name for name in archive.files if name.startswith(("logits/", "wires/"))]
+            wanted += [name for name in (PERIODIC, HYPERPARAMETERS) if name in archive]
+            arrays = {name: archive[name] for name in wanted}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise CircuitError(f"Cannot read the parameters {path}: {error}.") from error
+        raise refusal(path, CircuitError(f"The parameters cannot be read: {error}.")) from error
     try:
         return from_arrays(arrays)
     except CircuitError as error:
-        raise CircuitError(f"{path}: {error}") from error
+        raise refusal(path, error) from error
 
 
 def from_arrays(arrays: dict[str, Array]) -> Circuit:
     """The circuit of the arrays by name. Raises CircuitError."""
     tables = {kind: _layers(arrays, kind) for kind in ("logits", "wires")}
+    known = {f"{kind}/{name}/{i}" for kind, table in tables.items() for name in table for i in range(len(table[name]))}
+    if others := sorted(arrays.keys() - known - {PERIODIC, HYPERPARAMETERS}):
+        raise CircuitError(
+            f"The array {others[0]!r:.60} belongs to no layer: layers are numbered 0, 1, ... without a gap."
+        )
     last = tables["logits"]["update"][-1]
     channels = last.shape[0] if last.ndim else 0
     return Circuit.from_arrays(tables["logits"], tables["wires"], channels, _is_periodic(arrays))
@@ -61,18 +71,29 @@ def _layers(arrays: dict[str, Array], kind: str) -> ArraysByNetwork:
         while (name := f"{kind}/{network}/{len(layers)}") in arrays:
             layers.append(arrays[name])
         if not layers:
-            raise CircuitError(
-                f"Expected arrays {kind}/{network}/0, 1, ..., got {', '.join(sorted(arrays)) or 'none'}."
-            )
+            raise CircuitError(f"Expected arrays {kind}/{network}/0, 1, ..., got {_named(arrays)}.")
     return found
 
 
+def _named(arrays: dict[str, Array]) -> str:
+    """The arrays' names, as many as fit into a sentence."""
+    names = sorted(arrays)
+    some = ", ".join(f"{name:.40}" for name in names[:_SHOWN])
+    return f"{some}, ... ({len(names)} arrays)" if len(names) > _SHOWN else some or "none"
+
+
 def _is_periodic(arrays: dict[str, Array]) -> bool:
-    if "periodic" in arrays:
-        return bool(arrays["periodic"].any())
-    if "hyperparams_json" not in arrays:
+    """Raises CircuitError for anything but a 0 or 1, false or true: a guess would be another automaton."""
+    if PERIODIC in arrays:
+        said = arrays[PERIODIC].tolist() if arrays[PERIODIC].dtype.kind in "biu" else arrays[PERIODIC].dtype
+        said = said[0] if isinstance(said, list) and len(said) == 1 else said
+    elif HYPERPARAMETERS in arrays:
+        try:
+            said = json.loads(str(arrays[HYPERPARAMETERS]))["periodic"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CircuitError(f"{HYPERPARAMETERS} holds no periodic: {error!r:.80}.") from error
+    else:
         return False
-    try:
-        return bool(json.loads(str(arrays["hyperparams_json"]))["periodic"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CircuitError(f"hyperparams_json holds no periodic: {error!r}.") from error
+    if not isinstance(said, int) or said not in (0, 1):
+        raise CircuitError(f"periodic must be 0 or 1, false or true, got {said!r:.40}.")
+    return bool(said)

@@ -6,13 +6,15 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic import checkpoint, netlist_json
-from difflogic.circuit import Circuit
 from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
-from difflogic.config import Config
-from difflogic.errors import CircuitError
-from difflogic.netlist import Netlist
-from difflogic.train.summary import active_gates
+from difflogic.config.schema import Config
+from difflogic.errors import CircuitError, UsageError
+from difflogic.model import netlist_json
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
+from difflogic.model.statistics import active_gates
+from difflogic.runs import chosen
+from difflogic.system.brief import brief
 
 FORMATS = (
     "a run folder, its checkpoint, circuit.json, the authors' parameters as npz, DigitalJS JSON or HardCircuit JSON"
@@ -29,6 +31,17 @@ class Source:
     """The network that the netlist was taken from, where there is one."""
     config: Config | None = None
     """Of a run."""
+    told: str = ""
+    """Which circuit of a run it is, in one sentence."""
+
+    __repr__ = brief
+
+    @property
+    def task(self) -> Config:
+        """The configuration that it was trained by. Raises UsageError where the circuit is no run."""
+        if self.config is None:
+            raise UsageError(f"--task needs a run, which knows its task, but the circuit is {self.kind}.")
+        return self.config
 
     @property
     def paper_gates(self) -> int | None:
@@ -37,7 +50,7 @@ class Source:
 
 
 def load(path: Path, periodic: bool | None = None, visible: int | None = None) -> Source:
-    """The circuit of a run folder or file; `periodic` and `visible`, where given, go before what it says.
+    """The circuit of a run, its best one, or of a file; `periodic` and `visible`, where given, go before what it says.
 
     Raises CircuitError and CheckpointError.
     """
@@ -51,8 +64,9 @@ def load(path: Path, periodic: bool | None = None, visible: int | None = None) -
 
 def _load(path: Path) -> Source:
     if path.is_dir() or path.suffix == ".safetensors":
-        member = checkpoint.load(path)
-        return Source(Netlist.of_run(member.circuit, member.config), "run", member.circuit, member.config)
+        found = chosen.load(path)
+        netlist = Netlist.of_run(found.circuit, found.config)
+        return Source(netlist, "run", found.circuit, found.config, found.told)
     if path.is_file() and zipfile.is_zipfile(path):
         circuit = notebook.load(path)
         return Source(Netlist.from_circuit(circuit), "the authors' parameters", circuit)
@@ -60,7 +74,7 @@ def _load(path: Path) -> Source:
     try:
         return _from_text(text)
     except CircuitError as error:
-        raise CircuitError(f"{path}: {error}") from error
+        raise netlist_json.refusal(path, error) from error
 
 
 def _from_text(text: str) -> Source:

@@ -2,7 +2,6 @@
 
 | engine      | what                                                                              |
 |-------------|-----------------------------------------------------------------------------------|
-| `c`         | the circuit as C, by the system's compiler; threads as in `numba`                 |
 | `numba`     | the circuit as machine code by LLVM, or a table of gates interpreted; all cores   |
 | `gpu`       | the circuit as WGSL, or a table; `gpu:INDEX` and `gpu:NAME` choose the adapter    |
 | `reference` | NumPy                                                                             |
@@ -19,20 +18,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from difflogic import coins
 from difflogic.circuits.simulation.starts import planes_of
-from difflogic.errors import DeviceError, ToolError, UsageError
-from difflogic.planes import Planes
+from difflogic.core import bernoulli
+from difflogic.core.bits import Planes
+from difflogic.engine.simulation import Simulation, SimulationSpec
+from difflogic.errors import DeviceError, UsageError
 from difflogic.reference.simulation import ReferenceSimulation
-from difflogic.simulation import Scene, Simulation
-from difflogic.straight_line import lines
 
-NAMES = ("auto", "c", "numba", "gpu", "reference")
+NAMES = ("auto", "numba", "gpu", "reference")
 SHORT_S = 1.0
-"""A run that takes `numba` less than this is not worth a compiler or a measurement."""
+"""A run that takes `numba` less than this is not worth a measurement."""
 MEASURE_S = 0.1
-MOST_C_GATES = 1500
-"""`auto` does not hand more to a C compiler, which would take seconds."""
 
 COPIES = 4
 """States that are in memory at once: two of the engine, the start, and one on its way to a file."""
@@ -51,10 +47,10 @@ class Opened(NamedTuple):
     reason: str
 
 
-def open_simulation(scene: Scene, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
+def open_simulation(scene: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
     """The scene at `start`; `auto` chooses for a run of so many steps.
 
-    Raises UsageError for an unknown name, ToolError without a C compiler, DeviceErrors of a GPU.
+    Raises UsageError for an unknown name, DeviceErrors of a GPU.
     """
     name, _, which = engine.partition(":")
     if name not in NAMES or (which and name != "gpu"):
@@ -66,13 +62,13 @@ def open_simulation(scene: Scene, start: Planes, engine: str = "auto", steps: in
     return Opened(name, simulation, "was asked for")
 
 
-def _reference(scene: Scene, _: str | None = None) -> Simulation:
+def _reference(scene: SimulationSpec, _: str | None = None) -> Simulation:
     return ReferenceSimulation(scene)
 
 
-def _numba(scene: Scene, _: str | None = None) -> Simulation:
-    from difflogic.cpu.row_code import compile_row
-    from difflogic.cpu.simulation import CpuSimulation
+def _numba(scene: SimulationSpec, _: str | None = None) -> Simulation:
+    from difflogic.cpu.codegen.row_code import compile_row
+    from difflogic.cpu.hard.simulation import CpuSimulation
 
     row = compile_row(scene.netlist)
     if row is not None:
@@ -80,34 +76,26 @@ def _numba(scene: Scene, _: str | None = None) -> Simulation:
     return CpuSimulation(scene, row)
 
 
-def _c(scene: Scene, _: str | None = None) -> Simulation:
-    from difflogic.circuits.simulation.c_code import CRow
-    from difflogic.cpu.simulation import CpuSimulation
-
-    row = CRow(scene.netlist)
-    _try("c", scene, lambda small: CpuSimulation(small, row, threads=1))
-    return CpuSimulation(scene, row)
-
-
-def _gpu(scene: Scene, which: str | None = None, require_hardware: bool = False) -> Simulation:
-    from difflogic.gpu.adapter import select_adapter
-    from difflogic.gpu.device import Device
+def _gpu(scene: SimulationSpec, which: str | None = None, require_hardware: bool = False) -> Simulation:
+    from difflogic.gpu.probes import open_checked
     from difflogic.gpu.simulation import GpuProgram, GpuSimulation
 
-    program = GpuProgram(scene.netlist, Device(select_adapter(which, require_hardware)))
+    program = GpuProgram(scene.netlist, open_checked(which, require_hardware))
     _try("gpu", scene, lambda small: GpuSimulation(small, program))
     return GpuSimulation(scene, program)
 
 
-_OPENERS: dict[str, Callable[[Scene, str | None], Simulation]] = {
-    "c": _c, "numba": _numba, "gpu": _gpu, "reference": _reference,
-}  # fmt: skip
+_OPENERS: dict[str, Callable[[SimulationSpec, str | None], Simulation]] = {
+    "numba": _numba,
+    "gpu": _gpu,
+    "reference": _reference,
+}
 
 
-def _try(name: str, scene: Scene, open_small: Callable[[Scene], Simulation]) -> None:
+def _try(name: str, scene: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:
     """Raises DeviceError where two steps of a small random scene are not the reference's."""
     small = replace(scene, height=_TRIAL[0], width=_TRIAL[1])
-    start = planes_of(small, "random", coins.CERTAIN // 2)
+    start = planes_of(small, "random", bernoulli.CERTAIN // 2)
     states = []
     for simulation in (ReferenceSimulation(small), open_small(small)):
         simulation.put(start)
@@ -121,42 +109,26 @@ def _try(name: str, scene: Scene, open_small: Callable[[Scene], Simulation]) -> 
         )
 
 
-def _fastest(scene: Scene, start: Planes, steps: int) -> Opened:
-    """`numba` for a short run; else the fastest of those that are here, by some steps of the scene itself."""
-    first = _numba(scene)
-    seconds = {"numba": _seconds_per_step(first, start)}
-    if steps * seconds["numba"] < SHORT_S:
-        first.put(start)
-        return Opened("numba", first, f"is here everywhere, and {steps} steps are short work")
-    opened: dict[str, Simulation] = {"numba": first}
-    remarks: list[str] = []
-    for name, opener in _rivals(scene, remarks).items():
-        try:
-            rival = opener(scene)
-        except (ToolError, DeviceError) as error:
-            remarks.append(f"no {name}: {str(error).partition(':')[0].rstrip('.')}")
-            continue
-        opened[name], seconds[name] = rival, _seconds_per_step(rival, start)
-    best = min(seconds, key=lambda name: seconds[name])
-    for name, simulation in opened.items():
-        if name != best:
-            simulation.close()
-    opened[best].put(start)
+def _fastest(scene: SimulationSpec, start: Planes, steps: int) -> Opened:
+    """`numba` for a short run or without a hardware GPU; else the faster of the two, by some steps of the scene."""
+    numba = _numba(scene)
+    seconds = _seconds_per_step(numba, start)
+    numba.put(start)
+    if steps * seconds < SHORT_S:
+        return Opened("numba", numba, f"is here everywhere, and {steps} steps are short work")
+    if not _hardware():
+        return Opened("numba", numba, "is the fastest without a hardware GPU")
+    try:
+        gpu = _gpu(scene, require_hardware=True)
+    except DeviceError as error:
+        return Opened("numba", numba, f"is the fastest; no gpu: {str(error).partition(':')[0].rstrip('.')}")
+    found = {"numba": (numba, seconds), "gpu": (gpu, _seconds_per_step(gpu, start))}
+    (best, (simulation, _)), (_, (slower, _)) = ranked = sorted(found.items(), key=lambda item: item[1][1])
+    slower.close()
+    simulation.put(start)
     cells = scene.height * scene.width
-    rates = ", ".join(f"{name} {cells / each:.1e}" for name, each in sorted(seconds.items(), key=lambda item: item[1]))
-    return Opened(best, opened[best], "; ".join([f"was the fastest measured: {rates} cell updates/s", *remarks]))
-
-
-def _rivals(scene: Scene, remarks: list[str]) -> dict[str, Callable[[Scene], Simulation]]:
-    gates = len(lines(scene.netlist))
-    rivals: dict[str, Callable[[Scene], Simulation]] = {}
-    if gates <= MOST_C_GATES:
-        rivals["c"] = _c
-    else:
-        remarks.append(f"no c: its compiler would take long over {gates} gates")
-    if _hardware():
-        rivals["gpu"] = lambda scene: _gpu(scene, require_hardware=True)
-    return rivals
+    rates = ", ".join(f"{name} {cells / each:.1e}" for name, (_, each) in ranked)
+    return Opened(best, simulation, f"was the fastest measured: {rates} cell updates/s")
 
 
 def _hardware() -> bool:
@@ -183,7 +155,7 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
     return best
 
 
-def check_fits(scene: Scene, available: int | None, engine: str = "auto") -> None:
+def check_fits(scene: SimulationSpec, available: int | None, engine: str = "auto") -> None:
     """Raises UsageError, with what would fit, where so many bytes do not hold the scene."""
     copies = REFERENCE_COPIES if engine == "reference" else COPIES
     needed = copies * scene.state_bytes

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from difflogic.simulation import Simulation
+from difflogic.engine.simulation import Simulation
 
 SLICE_S = 0.1
 

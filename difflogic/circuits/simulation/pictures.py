@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.core.bits import Bits, Planes, unpack_planes
 from difflogic.errors import DataError
-from difflogic.netlist import Bits
-from difflogic.planes import Planes, unpack
-from difflogic.train.film import FRAME_MS, LAST_FRAME_MS
+from difflogic.runs.film import FRAME_MS, LAST_FRAME_MS
 
 Picture = npt.NDArray[np.uint8]
 """Grey `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
@@ -39,7 +38,7 @@ def picture(planes: Planes, width: int, visible: int, most: tuple[int, int] | No
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
     rows = max(1, _PIXELS // (width * side * channels)) * side
-    parts = [_shrunk(unpack(planes[top : top + rows, :channels], width), side) for top in range(0, height, rows)]
+    parts = [_shrunk(unpack_planes(planes[top : top + rows, :channels], width), side) for top in range(0, height, rows)]
     whole = np.concatenate(parts)
     return whole if channels == 3 else whole[..., 0]
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import numpy as np
 
-from difflogic import files
-from difflogic.circuits.simulation import pictures, rle
+from difflogic.circuits import rle
+from difflogic.circuits.simulation import pictures
+from difflogic.core.bits import Bits, Planes, unpack_planes
+from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import UsageError
-from difflogic.netlist import Bits
-from difflogic.planes import Planes, unpack
-from difflogic.simulation import Scene
+from difflogic.system.files import Output
 
 FORMATS = (".rle", ".png", ".gif", ".npy")
 MOVING = (".gif", ".npy")
@@ -24,15 +23,13 @@ GIF_FRAMES = 60
 class Recording:
     """The file of a scene. Raises UsageError at once where it could not be written at the end."""
 
-    def __init__(self, path: Path, scene: Scene, steps: int, every: int | None) -> None:
-        self.path, self.scene = path, scene
-        self.kind = path.suffix.lower()
+    def __init__(self, out: Output, scene: SimulationSpec, steps: int, every: int | None) -> None:
+        self.out, self.scene = out, scene
+        self.kind = out.path.suffix.lower()
         if self.kind not in FORMATS:
             raise UsageError(
-                f"{path} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: that says what is written."
+                f"{out} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: that says what is written."
             )
-        if not path.absolute().parent.is_dir():
-            raise UsageError(f"The folder {path.absolute().parent} of the output does not exist: make it first.")
         if every is not None and self.kind not in MOVING:
             raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
         self.every = every or (max(1, steps // GIF_FRAMES) if self.kind == ".gif" else 0)
@@ -57,11 +54,11 @@ class Recording:
             most = (pictures.GIF_SIDE, pictures.GIF_SIDE)
             self._pictures.append(pictures.picture(planes, self.scene.width, self.scene.netlist.visible, most))
         elif self.kind == ".npy":
-            self._grids.append(unpack(planes, self.scene.width))
+            self._grids.append(unpack_planes(planes, self.scene.width))
 
     def write(self, planes: Planes) -> None:
-        """The file, with the last state. Raises OSError."""
-        files.write_atomically(self.path, self._bytes(planes))
+        """The file, with the last state. Raises DifflogicError."""
+        self.out.write(self._bytes(planes))
 
     def _bytes(self, planes: Planes) -> bytes:
         width, visible = self.scene.width, self.scene.netlist.visible
@@ -70,10 +67,14 @@ class Recording:
         if self.kind == ".gif":
             return pictures.gif(self._pictures)
         if self.kind == ".rle":
-            grid = unpack(planes[:, : self._rle_channels()], width)
-            return rle.text(grid, "difflogic").encode("ascii")
+            grid = unpack_planes(planes[:, : self._rle_channels()], width)
+            rule, remark = rle.rule_of(self.scene.netlist, *grid.shape[:2])
+            fires = (
+                " Here some cells are updated in each step, in Golly all of them." if self.scene.asynchronous else ""
+            )
+            return rle.text(grid, rule, f"{remark}{fires}".strip()).encode("ascii")
         buffer = io.BytesIO()
-        np.save(buffer, np.stack(self._grids) if self._grids else unpack(planes, width))
+        np.save(buffer, np.stack(self._grids) if self._grids else unpack_planes(planes, width))
         return buffer.getvalue()
 
     def _rle_channels(self) -> int:

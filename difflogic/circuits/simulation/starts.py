@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from difflogic import coins
-from difflogic.circuits.simulation import pictures, rle
+from difflogic.circuits import rle
+from difflogic.circuits.simulation import pictures
+from difflogic.core import bernoulli
+from difflogic.core.bits import Bits, Planes, pack_planes
+from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, UsageError
-from difflogic.netlist import Bits
-from difflogic.planes import Planes, pack
-from difflogic.simulation import Scene
 
 NAMES = ("random", "seed", "zeros", "picture")
 FILES = (".rle", ".png", ".npy")
@@ -38,8 +38,8 @@ def size_of(path: Path) -> tuple[int, int]:
     return rle.size(path) if suffix == ".rle" else pictures.size(path)
 
 
-def planes_of(scene: Scene, start: str, units: int) -> Planes:
-    """The start of a scene; `units` is the probability of a 1 of a random one, as in `coins`.
+def planes_of(scene: SimulationSpec, start: str, units: int) -> Planes:
+    """The start of a scene; `units` is the probability of a 1 of a random one, as in `bernoulli`.
 
     What a file holds is put in the middle of the grid. Raises DataError and UsageError.
     """
@@ -52,24 +52,24 @@ def planes_of(scene: Scene, start: str, units: int) -> Planes:
     planes = np.zeros((scene.height, scene.channels, scene.words), dtype=np.uint64)
     if start == "random":
         for channel in range(scene.channels):
-            key = coins.start_key(scene.seed, channel)
-            planes[:, channel] = coins.coins(key, scene.height, scene.words, units)
+            key = bernoulli.start_key(scene.seed, channel)
+            planes[:, channel] = bernoulli.coins(key, scene.height, scene.words, units)
         planes[..., -1] &= scene.last_word
     elif start == "seed":
         planes[scene.height // 2, :, scene.width // 2 // 64] = 1 << scene.width // 2 % 64
     return planes
 
 
-def _own_picture(scene: Scene) -> Bits:
+def _own_picture(scene: SimulationSpec) -> Bits:
     netlist = scene.netlist
-    own = netlist.habitat.grid(netlist.origin) if netlist.habitat and netlist.habitat.start == "picture" else None
+    own = netlist.scenario.grid(netlist.origin) if netlist.scenario and netlist.scenario.start == "picture" else None
     if own is None:
         raise UsageError(f"The circuit has no start picture of its own: {GRAMMAR}.")
     _check_room(scene, own.shape[:2], "The circuit's own picture")
     return own
 
 
-def _check_room(scene: Scene, size: tuple[int, ...], name: str) -> None:
+def _check_room(scene: SimulationSpec, size: tuple[int, ...], name: str) -> None:
     height, width = size
     if height > scene.height or width > scene.width:
         raise DataError(
@@ -78,16 +78,16 @@ def _check_room(scene: Scene, size: tuple[int, ...], name: str) -> None:
         )
 
 
-def _placed(scene: Scene, cells: Bits) -> Planes:
+def _placed(scene: SimulationSpec, cells: Bits) -> Planes:
     """`cells [h, w, c]` in the middle, in the first channels."""
     height, width = cells.shape[:2]
     grid = np.zeros((scene.height, scene.width, scene.channels), dtype=np.uint8)
     top, left = (scene.height - height) // 2, (scene.width - width) // 2
     grid[top : top + height, left : left + width, : cells.shape[2]] = cells
-    return pack(grid)
+    return pack_planes(grid)
 
 
-def _read(scene: Scene, path: Path) -> Bits:
+def _read(scene: SimulationSpec, path: Path) -> Bits:
     """uint8 `[h, w, c]`, at most the scene's channels."""
     suffix = path.suffix.lower()
     if suffix == ".rle":

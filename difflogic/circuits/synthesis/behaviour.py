@@ -15,18 +15,19 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits.care import Recorded
-from difflogic.circuits.convert import to_graph, to_netlist
-from difflogic.circuits.graph import FALSE, TRUE, Graph, rebuilt
-from difflogic.circuits.merge import merged_on
-from difflogic.circuits.resubstitution import improved
-from difflogic.circuits.resynthesis import window_by_window
-from difflogic.circuits.simplify import Step, Tell, silent, simplified, timed
-from difflogic.circuits.truth import Samples
-from difflogic.config import Config
+from difflogic.circuits.synthesis.convert import to_netlist, to_xag
+from difflogic.circuits.synthesis.dont_care import SampledPatterns
+from difflogic.circuits.synthesis.resubstitution import improved
+from difflogic.circuits.synthesis.resynthesis import window_by_window
+from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent, simplified, timed
+from difflogic.circuits.synthesis.sweep import swept_on
+from difflogic.circuits.synthesis.truth_tables import Samples
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, rebuilt
+from difflogic.config.schema import Config
+from difflogic.core.bits import Bits, pack_bits
+from difflogic.engine import job
 from difflogic.errors import UsageError
-from difflogic.netlist import Bits, Netlist, pack_bits, patches
-from difflogic.train import tasks
+from difflogic.model.netlist import Netlist, patches
 
 FRESH = 256
 """Random starts, or random masks, that only the verification uses."""
@@ -44,7 +45,7 @@ class Pruned:
     """The smaller netlist and how it was verified."""
 
     netlist: Netlist
-    steps: tuple[Step, ...]
+    steps: tuple[PassReport, ...]
     rollouts: int
     """On so many rollouts it shows the same."""
 
@@ -73,7 +74,7 @@ class Rollouts:
         return np.stack([state[..., : netlist.visible] for step, state in enumerate(states) if step in self.judged])
 
 
-def pruned(netlist: Netlist, config: Config, tell: Tell = silent) -> Pruned:
+def pruned(netlist: Netlist, config: Config, on_pass: OnPass = silent) -> Pruned:
     """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage.
 
     `tell` hears of each pass, and how far the trying of changes is.
@@ -81,20 +82,22 @@ def pruned(netlist: Netlist, config: Config, tell: Tell = silent) -> Pruned:
     if config.task.damage_steps:
         raise UsageError("--task does not follow tasks with damage: simplify without it.")
     origin = netlist.origin
-    seen, fresh = _rollouts(config, tasks.probes(config), 0), _rollouts(config, _fresh_starts(config), 1)
+    seen, fresh = _rollouts(config, job.probes(config), 0), _rollouts(config, _fresh_starts(config), 1)
     wanted = [each.shown(netlist, origin) for each in (seen, fresh)]
-    steps: list[Step] = []
+    steps: list[PassReport] = []
     changes: dict[str, Change] = {
         "values on the rollouts kept": _kept_on,
-        "what the rollouts show kept": partial(_tried, tell=tell),
+        "what the rollouts show kept": partial(_tried, on_pass=on_pass),
     }
     for name, change in changes.items():
         found, step = timed(name, partial(_simplified_after, change, seen, origin), netlist)
-        tell(step)
+        on_pass(step)
         shown = [each.shown(found, origin) for each in (seen, fresh)]
         if all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
             netlist = found
             steps.append(step)
+        if step.stopped:
+            break
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
     return Pruned(netlist, tuple(steps), len(seen.starts) + unseen)
 
@@ -117,7 +120,7 @@ def _rollouts(config: Config, starts: Bits, stream: int) -> Rollouts:
 
 def _fresh_starts(config: Config) -> Bits:
     """Random starts that are no probes; the task's own where there is a choice of none, or all are probes."""
-    probes = tasks.probes(config)
+    probes = job.probes(config)
     if config.task.start == "random":
         return np.random.default_rng(_SEED).integers(0, 2, (FRESH, *probes.shape[1:]), dtype=np.uint8)
     return np.repeat(probes[:1], FRESH, axis=0) if config.train.asynchronous else probes
@@ -130,26 +133,27 @@ def _kept_on(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> N
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
     samples = np.unpackbits(packed, axis=0, count=netlist.inputs, bitorder="little")
     words = pack_bits(samples)
-    graph = merged_on(to_graph(netlist), words)
+    graph = swept_on(to_xag(netlist), words)
     if len(graph.gates) > MOST_WHOLE:
-        return to_netlist(window_by_window(graph, Recorded(words)), netlist)
+        return to_netlist(window_by_window(graph, SampledPatterns(words)), netlist)
     rows = np.packbits(samples, axis=1, bitorder="little")
     tables = tuple(int.from_bytes(row.tobytes(), "little") for row in rows)
     return to_netlist(improved(graph, walks=0, moves=0, samples=Samples(samples.shape[1], tables)), netlist)
 
 
-def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist, tell: Tell = silent) -> Netlist:
+def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist, on_pass: OnPass = silent) -> Netlist:
     """Channels and gates made constant, or gates what one of their inputs is, as long as the same is shown."""
     wanted, began = rollouts.shown(netlist, origin), time.perf_counter()
-    graph, place, since, tries = rebuilt(to_graph(netlist)), 0, 0, 0
+    graph, place, since, tries = rebuilt(to_xag(netlist)), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
     while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
-        candidate = rebuilt(Graph(graph.inputs, graph.gates, outputs), replaced=replaced)
+        candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
         tries += 1
         if tries % TOLD == 0:
             gates, channels = (before, len(graph.gates)), (netlist.channels,) * 2
-            tell(Step(f"{tries} of at most {MOST_TRIES} changes tried", gates, channels, time.perf_counter() - began))
+            seconds = time.perf_counter() - began
+            on_pass(PassReport(f"{tries} of at most {MOST_TRIES} changes tried", gates, channels, seconds))
         if np.array_equal(rollouts.shown(to_netlist(candidate, netlist), origin), wanted):
             graph, since, changes = candidate, 0, _changes(candidate)
         else:
@@ -157,7 +161,7 @@ def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist, tell: 
     return to_netlist(graph, netlist)
 
 
-def _changes(graph: Graph) -> list[tuple[Sequence[int], dict[int, int]]]:
+def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
     """New outputs, one of them constant that is not, or a gate with what may stand in for it."""
     changes: list[tuple[Sequence[int], dict[int, int]]] = []
     for index, output in enumerate(graph.outputs):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from difflogic import gates
-from difflogic.netlist import Netlist
+from difflogic.core import gates
+from difflogic.model.netlist import Netlist
 
 
 def to_blif(netlist: Netlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from difflogic import wiring
-from difflogic.circuits.graph import Builder, Graph, Node, rebuilt
-from difflogic.circuits.truth import input_tables
-from difflogic.netlist import Netlist
-from difflogic.straight_line import NOT_A, READS
+from difflogic.circuits.synthesis.truth_tables import input_tables
+from difflogic.circuits.synthesis.xag import XAG, Builder, Node, rebuilt
+from difflogic.core import wiring
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import NOT_A, READS
 
 
 def gate_count(netlist: Netlist) -> int:
@@ -22,7 +24,7 @@ def gates_once(netlist: Netlist) -> int:
 
     Two such gates are the same where their values are the same function of the nine cells, or opposite ones.
     """
-    graph = rebuilt(to_graph(netlist))
+    graph = rebuilt(to_xag(netlist))
     cells = input_tables(wiring.PATCH)
     ones = (1 << (1 << wiring.PATCH)) - 1
     tables = [0, *cells * netlist.channels]
@@ -40,7 +42,12 @@ def gates_once(netlist: Netlist) -> int:
     return several + len(found)
 
 
-def to_graph(netlist: Netlist, share: bool = False) -> Graph:
+def on_xag(change: Callable[[XAG], XAG]) -> Callable[[Netlist], Netlist]:
+    """What changes a graph, as what changes a netlist: channels stay, and the netlist is made anew at the end alone."""
+    return lambda netlist: to_netlist(change(to_xag(netlist)), netlist)
+
+
+def to_xag(netlist: Netlist, share: bool = False) -> XAG:
     """The netlist with constants, pass-throughs and inverters folded away; gates that nothing reads stay."""
     builder = Builder(netlist.inputs, share)
     literals = [2 * (1 + bit) for bit in range(netlist.inputs)]
@@ -49,7 +56,7 @@ def to_graph(netlist: Netlist, share: bool = False) -> Graph:
     return builder.finish(literals[output] for output in netlist.outputs.tolist())
 
 
-def to_netlist(graph: Graph, like: Netlist) -> Netlist:
+def to_netlist(graph: XAG, like: Netlist) -> Netlist:
     """The graph as a netlist with the channels of `like`.
 
     A node is built in the polarity that an output wants, so that an inverter is left only where an output is
@@ -69,10 +76,10 @@ def to_netlist(graph: Graph, like: Netlist) -> Netlist:
             types.append(15 * (output & 1) if node == 0 else NOT_A)
             wires.append((max(node - 1, 0),) * 2)
         outputs.append(inverted.get(output, node - 1))
-    return Netlist.build(like.channels, like.periodic, types, wires, outputs, like.visible, like.origin, like.habitat)
+    return Netlist.build(like.channels, like.periodic, types, wires, outputs, like.visible, like.origin, like.scenario)
 
 
-def _polarities(graph: Graph) -> list[int]:
+def _polarities(graph: XAG) -> list[int]:
     """For each node 1 where it is built inverted: a gate that an output reads inverted, and none reads plain."""
     wanted = set(graph.outputs)
     return [

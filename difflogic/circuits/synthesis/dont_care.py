@@ -1,4 +1,10 @@
-"""What nodes of a graph can be at the same time: whatever stands in for gates need be right there alone."""
+"""Don't-cares: which values nodes of a graph can never take together, where whatever replaces a gate may be wrong.
+
+Of a = x AND y and b = x OR y the pattern a = 1, b = 0 never occurs. A gate that computes a XOR b from the two may then
+be b AND NOT a as well, for they differ nowhere else. These are *satisfiability* don't-cares; those that no output would
+notice, *observability* don't-cares, are `truth_tables.Tables.care_set`. What occurs is first sampled, which shows that
+patterns are possible, and then asked of the SAT solver, which shows that the others are not.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,10 @@ from typing import Protocol
 
 import numpy as np
 
-from difflogic.bit_parallel import Words
-from difflogic.circuits.graph import Graph
-from difflogic.circuits.sat import Clause, Solver
-from difflogic.circuits.truth import Samples
+from difflogic.circuits.synthesis.sat import Clause, Solver
+from difflogic.circuits.synthesis.truth_tables import Samples
+from difflogic.circuits.synthesis.xag import XAG
+from difflogic.core.bits import Words
 
 CONFLICTS = 500
 """After so many the solver gives up, and every pattern counts as possible."""
@@ -18,50 +24,50 @@ ENOUGH = 7 / 8
 """Where so large a share of the patterns is possible, the others are not asked for."""
 
 
-class Care(Protocol):
+class DontCares(Protocol):
     """Knows which values nodes take together."""
 
-    def patterns(self, graph: Graph, nodes: Sequence[int]) -> Samples | None:
+    def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
         """The patterns of the nodes that occur, each once; None: all of them."""
 
 
-class Recorded:
+class SampledPatterns:
     """What was seen on samples of the inputs, uint64 `[inputs, N]`, and nothing else."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
-        self._graph: Graph | None = None
+        self._graph: XAG | None = None
         self._values: Words
 
-    def codes(self, graph: Graph, nodes: Sequence[int]) -> set[int]:
+    def codes(self, graph: XAG, nodes: Sequence[int]) -> set[int]:
         """Each pattern as a number, node `i` being its bit `i`."""
         if graph is not self._graph:
             self._graph, self._values = graph, graph.evaluate(self._words)
         rows = np.unpackbits(self._values[list(nodes)].view(np.uint8), axis=1)
         return set(np.unique(rows.T @ (1 << np.arange(len(nodes)))).tolist())
 
-    def patterns(self, graph: Graph, nodes: Sequence[int]) -> Samples | None:
+    def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
         return samples_of(self.codes(graph, nodes), len(nodes))
 
 
-class Possible:
+class ProvedPatterns:
     """What some input makes, of those on which `clauses` hold, proved by SAT; `words` are samples of such inputs."""
 
     def __init__(self, words: Words, clauses: Sequence[Clause] = ()) -> None:
-        self._seen = Recorded(words)
+        self._seen = SampledPatterns(words)
         self._clauses = clauses
-        self._graph: Graph | None = None
+        self._graph: XAG | None = None
         self._solver: Solver | None = None
 
-    def patterns(self, graph: Graph, nodes: Sequence[int]) -> Samples | None:
+    def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
         codes, most = self._seen.codes(graph, nodes), int(ENOUGH * (1 << len(nodes)))
         if len(codes) > most:
             return None
-        if graph is not self._graph:
+        solver = self._solver
+        if solver is None or graph is not self._graph:
             self.close()
-            self._graph, self._solver = graph, Solver(graph, CONFLICTS, self._clauses)
-        assert self._solver is not None
-        return samples_of(codes, len(nodes)) if self._solver.complete(nodes, codes, most) else None
+            self._graph, self._solver = graph, (solver := Solver(graph, CONFLICTS, self._clauses))
+        return samples_of(codes, len(nodes)) if solver.complete(nodes, codes, most) else None
 
     def close(self) -> None:
         """Give the solver's memory back."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import wiring
-from difflogic.bit_parallel import Words
-from difflogic.circuits.convert import to_graph
-from difflogic.circuits.graph import rebuilt
-from difflogic.circuits.sat import Clause, Solver
-from difflogic.errors import UsageError
-from difflogic.netlist import Bits, Netlist, pack_bits, patches
+from difflogic.circuits.synthesis.convert import to_xag
+from difflogic.circuits.synthesis.sat import Clause, Solver
+from difflogic.circuits.synthesis.xag import rebuilt
+from difflogic.core import wiring
+from difflogic.core.bits import Bits, Words, pack_bits
+from difflogic.errors import ToolError, UsageError
+from difflogic.model.netlist import Netlist, patches
 
 FIRE_RATE = 0.6
 """Of the rollouts in which cells fire at random."""
@@ -78,10 +78,10 @@ def find(netlist: Netlist) -> Invariant:
 
 def start_of(netlist: Netlist) -> Bits:
     """The start `[H, W, C]`. Raises UsageError."""
-    habitat = netlist.habitat
-    start = None if habitat is None else habitat.grid(netlist.origin)
+    scenario = netlist.scenario
+    start = None if scenario is None else scenario.grid(netlist.origin)
     if start is None:
-        how = "this file does not say what it starts from" if habitat is None else "this one starts at random"
+        how = "this file does not say what it starts from" if scenario is None else "this one starts at random"
         raise UsageError(f"--from-start is for circuits whose start is always the same, but {how}.")
     return start
 
@@ -107,8 +107,7 @@ def _literal(channel_literal: int, patch: int) -> int:
 def _seen(netlist: Netlist, start: Bits) -> tuple[Bits, Words]:
     """Different cells, uint8 `[n, C]`, and neighbourhoods, of rollouts of all cells and of some at a time."""
     rng = np.random.default_rng(_SEED)
-    assert netlist.habitat is not None
-    steps = max(LEAST_STEPS, 2 * netlist.habitat.steps)
+    steps = LEAST_STEPS if netlist.scenario is None else max(LEAST_STEPS, 2 * netlist.scenario.steps)
     cells, columns = [base(netlist, start)], []
     for rate in (1.0, FIRE_RATE):
         state = start[None]
@@ -132,7 +131,7 @@ def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
 
 def _inductive(netlist: Netlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """The most of the clauses that prove one another: what a counter-example breaks is dropped until there is none."""
-    graph = rebuilt(to_graph(netlist))
+    graph = rebuilt(to_xag(netlist))
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         after = np.array([sign * output for output in outputs for sign in (1, -1)])
@@ -153,7 +152,8 @@ def _inductive(netlist: Netlist, clauses: npt.NDArray[np.int64]) -> Iterator[tup
                 [variable in true if variable > 0 else -variable not in true for variable in after.tolist()]
             )
             dead = alive & ~holds[clauses].any(axis=1)
-            assert dead.any(), "every answer breaks a clause"
+            if not dead.any():
+                raise ToolError("The SAT solver gave an answer that breaks no clause: do without --from-start.")
             for index in np.flatnonzero(dead):
                 solver.add([-assumed[index]])
             alive &= ~dead

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from difflogic import wiring
-from difflogic.circuits.convert import to_graph
-from difflogic.circuits.graph import FALSE, Builder, Graph
+from difflogic.circuits.synthesis.convert import to_xag
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped
+from difflogic.core import wiring
 from difflogic.errors import CircuitError
-from difflogic.netlist import Netlist
+from difflogic.model.netlist import Netlist
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class Miter:
     `channels`, then those of the other.
     """
 
-    joint: Graph
+    joint: XAG
     names: tuple[str, ...]
     """Of the inputs."""
     channels: tuple[int, ...]
@@ -48,23 +48,20 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     builder = Builder(len(names))
     outputs: list[int] = []
     for graph in graphs:
-        literals = [2 * node if node < graph.first else FALSE for node in range(graph.size)]
-        for node, gate in enumerate(graph.gates, graph.first):
-            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-        outputs += [literals[output >> 1] ^ (output & 1) for output in graph.outputs]
+        literals = graph.on_same_inputs()
+        builder.copy(graph, graph.nodes, literals)
+        outputs += [mapped(output, literals) for output in graph.outputs]
     return Miter(builder.finish(outputs), names, tuple(channels))
 
 
-def _graph(netlist: Netlist, places: dict[int, int], channels: list[int]) -> Graph:
+def _graph(netlist: Netlist, places: dict[int, int], channels: list[int]) -> XAG:
     """The needed gates over the inputs of both, with the outputs of the common channels."""
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     builder = Builder(wiring.PATCH * len(places), share=False)
-    literals = {FALSE: FALSE}
+    literals = [FALSE] * graph.size
     for index, name in enumerate(netlist.origin):
         for patch in range(wiring.PATCH):
             literals[1 + wiring.PATCH * index + patch] = 2 * (1 + wiring.PATCH * places[name] + patch)
     outputs = [graph.outputs[netlist.origin.index(name)] for name in channels]
-    for node in graph.cone(output >> 1 for output in outputs):
-        gate = graph.gates[node - graph.first]
-        literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    return builder.finish(literals[output >> 1] ^ (output & 1) for output in outputs)
+    builder.copy(graph, graph.fanin_cone(output >> 1 for output in outputs), literals)
+    return builder.finish(mapped(output, literals) for output in outputs)

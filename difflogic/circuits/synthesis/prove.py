@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from difflogic import wiring
-from difflogic.circuit import Circuit
-from difflogic.circuits import patterns, tools
-from difflogic.circuits.blif import to_blif
-from difflogic.circuits.merge import differ_anywhere
-from difflogic.circuits.miter import Miter, make_miter
-from difflogic.circuits.sat import Solver
+from difflogic.circuits.synthesis import tools, truth_tables
+from difflogic.circuits.synthesis.blif import to_blif
+from difflogic.circuits.synthesis.miter import Miter, make_miter
+from difflogic.circuits.synthesis.sat import Solver
+from difflogic.circuits.synthesis.sweep import differ_anywhere
+from difflogic.core import wiring
+from difflogic.core.bits import pack_bits
 from difflogic.errors import ToolError
-from difflogic.netlist import Netlist, pack_bits
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 
 _SAMPLES, _SEED = 4096, 3
@@ -77,7 +78,7 @@ def network(circuit: Circuit, netlist: Netlist) -> Verdict:
 
 
 def own(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
-    """All combinations of the inputs that a channel depends on, up to `patterns.MOST`; beyond, SAT."""
+    """All combinations of the inputs that a channel depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
     ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
     widest = 0
     with Solver(miter.joint, CONFLICTS) as solver:
@@ -86,7 +87,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
             if a == b:
                 ways["by structure"] += 1
                 continue
-            if support <= patterns.MOST:
+            if support <= truth_tables.MOST_EXHAUSTIVE:
                 way, widest = "by exhaustion", max(widest, support)
                 answer: tuple[int, ...] | bool | None = differ_anywhere(miter.joint, a, b)
             else:

@@ -6,64 +6,73 @@ become one, and gates need be right only where it holds. From other starts, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from difflogic import wiring
-from difflogic.circuits import invariant
-from difflogic.circuits.care import Possible
-from difflogic.circuits.convert import to_graph, to_netlist
-from difflogic.circuits.graph import FALSE, TRUE, Builder, Graph, rebuilt
-from difflogic.circuits.invariant import Invariant
-from difflogic.circuits.merge import merged_by_proof
-from difflogic.circuits.miter import make_miter
-from difflogic.circuits.prove import CONFLICTS, Verdict
-from difflogic.circuits.resynthesis import MOST_GATES, window_by_window
-from difflogic.circuits.sat import Clause, Solver
-from difflogic.circuits.simplify import Pass, Step, Tell, silent, to_fixpoint
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis import invariant
+from difflogic.circuits.synthesis.convert import on_xag, to_netlist, to_xag
+from difflogic.circuits.synthesis.invariant import Invariant
+from difflogic.circuits.synthesis.miter import make_miter
+from difflogic.circuits.synthesis.prove import CONFLICTS, Verdict
+from difflogic.circuits.synthesis.resynthesis import resynthesised_where
+from difflogic.circuits.synthesis.sat import Solver
+from difflogic.circuits.synthesis.simplify import (
+    UNSEEN,
+    OnPass,
+    Pass,
+    PassReport,
+    silent,
+    timed,
+    to_fixpoint,
+    unless_stopped,
+)
+from difflogic.circuits.synthesis.sweep import swept_by_proof
+from difflogic.circuits.synthesis.unused_channels import without_unseen_channels
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder, mapped, rebuilt
+from difflogic.core import wiring
+from difflogic.model.netlist import Netlist
 
 
 @dataclass(frozen=True, eq=False)
-class Reached:
+class ReachableResult:
     """The smaller netlist, how it came about, and the proof, from nothing, that it shows the same."""
 
     netlist: Netlist
-    steps: tuple[Step, ...]
+    steps: tuple[PassReport, ...]
     verdict: Verdict
 
 
-def from_start(netlist: Netlist, tell: Tell = silent) -> Reached:
+def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> ReachableResult:
     """`tell` hears of each pass. Raises UsageError without a start that is always the same."""
     found = invariant.find(netlist)
     given = found.on_inputs()
     passes: dict[str, Pass] = {
         "channels that are the same from the start on merged": lambda each: _replaced(each, found),
-        "nodes that agree in all states it reaches merged": _on_graph(
-            lambda graph: merged_by_proof(graph, found.samples, given)
+        "nodes that agree in all states it reaches merged": on_xag(
+            lambda graph: swept_by_proof(graph, found.samples, given)
         ),
-        "resynthesis for these states": _on_graph(lambda graph: _resynthesised(graph, found, given)),
+        "resynthesis for these states": on_xag(lambda graph: resynthesised_where(graph, found.samples, given)),
     }
-    current, steps = to_fixpoint(netlist, passes, tell)
-    return Reached(current, steps, proved(netlist, current, found))
-
-
-def _on_graph(change: Callable[[Graph], Graph]) -> Pass:
-    return lambda netlist: to_netlist(change(to_graph(netlist)), netlist)
+    current, done = to_fixpoint(netlist, passes, on_pass)
+    steps = list(done)
+    if not steps[-1].stopped:
+        current, last = timed(UNSEEN, without_unseen_channels, current)
+        steps.append(last)
+        on_pass(last)
+    verdict = unless_stopped(lambda: proved(netlist, current, found), current, steps, on_pass)
+    return ReachableResult(current, tuple(steps), verdict)
 
 
 def _replaced(netlist: Netlist, found: Invariant) -> Netlist:
     """Inputs of a channel read from the one that it always is; all channels stay."""
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     builder = Builder(graph.inputs)
-    literals = [2 * node for node in range(graph.first)]
+    literals = graph.on_same_inputs()
     for channel, literal in found.replacements().items():
         for patch in range(wiring.PATCH):
             place = 1 + wiring.PATCH * channel + patch
             literals[place] = _constant_or_input(literal, patch)
-    for gate in graph.gates:
-        literals.append(builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1]))
-    smaller = rebuilt(builder.finish(literals[output >> 1] ^ (output & 1) for output in graph.outputs))
+    builder.copy(graph, graph.nodes, literals)
+    smaller = rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))
     return to_netlist(smaller, netlist)
 
 
@@ -73,24 +82,13 @@ def _constant_or_input(literal: int, patch: int) -> int:
     return 2 * (1 + wiring.PATCH * (literal >> 1) + patch) + (literal & 1)
 
 
-def _resynthesised(graph: Graph, found: Invariant, given: list[Clause]) -> Graph:
-    graph = rebuilt(graph)
-    if len(graph.gates) > MOST_GATES:
-        return graph
-    care = Possible(found.samples, given)
-    try:
-        return window_by_window(graph, care)
-    finally:
-        care.close()
-
-
 def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
     """That `smaller` shows what `netlist` does from its start on, by `found`, which is proved here anew."""
     judge = "difflogic"
     if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):
         return Verdict(judge, False, "the start breaks what was to hold")
     given = found.on_inputs()
-    graph = rebuilt(to_graph(netlist))
+    graph = rebuilt(to_xag(netlist))
     with Solver(graph, CONFLICTS, given) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         for clause in found.clauses:

@@ -3,6 +3,11 @@
 Every node is a truth table over all combinations of the inputs, and a replacement has to agree with its gate
 only where an output would notice: each is proved as it is found. After the last replacement that saves a gate
 come random ones that save none (a walk, from fixed seeds), which open the way to further savings.
+
+Take f = (x AND y) XOR (x AND z). Its XOR may become x AND (y XOR z): two new gates, and three are freed, for nothing
+else reads the two ANDs. So the gain of a replacement is the gates that it frees, the gate's own cone as far as nothing
+else reads it, less the new ones.
+Source: Mishchenko, Brayton, Jiang and Jang, *Scalable don't-care-based logic optimization and resynthesis* (2011).
 """
 
 from __future__ import annotations
@@ -10,35 +15,39 @@ from __future__ import annotations
 import random
 from itertools import islice
 
-from difflogic.circuits.formulas import Divisors, Formula, New, build, cost, find, nodes
-from difflogic.circuits.graph import Builder, Graph, Node, rebuilt
-from difflogic.circuits.truth import Samples, Tables
+from difflogic.circuits.synthesis.small_functions import Divisors, NewGate, SmallFunction, build, cost, find, nodes
+from difflogic.circuits.synthesis.truth_tables import Samples, Tables
+from difflogic.circuits.synthesis.xag import XAG, Builder, Node, mapped, rebuilt
 
 NEW_GATES = 2
-"""A formula's gates at most."""
+"""A function's gates at most."""
 DIVISORS = 120
-"""So many nodes at most are tried as parts of a formula."""
-FORMULAS = 200
-"""So many formulas of one gate are weighed."""
+"""So many nodes at most are tried as parts of a function."""
+CANDIDATES = 200
+"""So many functions of one gate are weighed."""
 
 
-def improved(graph: Graph, walks: int, moves: int, samples: Samples | None = None) -> Graph:
+def improved(graph: XAG, walks: int, moves: int, samples: Samples | None = None) -> XAG:
     """The same functions with as many gates or fewer, for a graph of at most `truth.MOST_INPUTS` inputs.
 
-    `walks` random walks of `moves` moves each start from the smallest graph so far. With `samples` the functions
-    stay the same on these alone, and there may be any number of inputs.
+    `walks` random walks of `moves` moves each start from the smallest graph so far, until none of them leads to a
+    smaller one: the result is improved no further. With `samples` the functions stay the same on these alone, and
+    there may be any number of inputs.
     """
     best = _descended(rebuilt(graph), random.Random(0), samples)
-    for walk in range(walks):
-        found = _walked(best, random.Random(walk), moves, samples)
+    walk = idle = 0
+    while idle < walks:
+        found = _walked(best, random.Random(walk % walks), moves, samples)
+        walk, idle = walk + 1, idle + 1
         if len(found.gates) < len(best.gates):
-            best = found
+            best, idle = _descended(found, random.Random(0), samples), 0
     return best
 
 
-def _descended(graph: Graph, rng: random.Random, samples: Samples | None) -> Graph:
+def _descended(graph: XAG, rng: random.Random, samples: Samples | None) -> XAG:
     """Until no single replacement saves a gate."""
     while True:
+        # One new gate first: it is found far quicker than two, and often enough.
         smaller = _replaced_one(Tables(graph, samples), rng, 1, least=1)
         smaller = smaller or _replaced_one(Tables(graph, samples), rng, NEW_GATES, least=1)
         if smaller is None:
@@ -46,7 +55,7 @@ def _descended(graph: Graph, rng: random.Random, samples: Samples | None) -> Gra
         graph = smaller
 
 
-def _walked(graph: Graph, rng: random.Random, moves: int, samples: Samples | None) -> Graph:
+def _walked(graph: XAG, rng: random.Random, moves: int, samples: Samples | None) -> XAG:
     """The smallest graph on a random way of replacements that never grows."""
     for _ in range(moves):
         found = _replaced_one(Tables(graph, samples), rng, NEW_GATES, least=0)
@@ -56,60 +65,64 @@ def _walked(graph: Graph, rng: random.Random, moves: int, samples: Samples | Non
     return graph
 
 
-def _replaced_one(tables: Tables, rng: random.Random, new_gates: int, least: int) -> Graph | None:
+def _replaced_one(tables: Tables, rng: random.Random, new_gates: int, least: int) -> XAG | None:
     """The graph after the first replacement, in random order, that saves `least` gates or more."""
     graph = tables.graph
     order = list(range(graph.first, graph.size))
     rng.shuffle(order)
     for node in order:
-        behind = tables.behind(node)
+        dependents = tables.dependents(node)
+        # More new gates than are freed would not pay, whatever they compute.
         most = min(new_gates, _freed(graph, node, ()) - least)
-        formula = _formula(tables, node, behind, most, least, rng) if most >= 0 else None
-        if formula is not None:
-            found = _with(graph, node, behind, formula)
+        function = _best_function(tables, node, dependents, most, least, rng) if most >= 0 else None
+        if function is not None:
+            found = _with(graph, node, dependents, function)
             if len(found.gates) <= len(graph.gates) - least:
                 return found
     return None
 
 
-def _formula(tables: Tables, node: int, behind: list[int], most: int, least: int, rng: random.Random) -> Formula | None:
-    """One of the best formulas for a gate, if any saves `least` gates."""
-    care = tables.care(behind)
-    divisors = _divisors(tables, behind, rng)
+def _best_function(
+    tables: Tables, node: int, dependents: list[int], most: int, least: int, rng: random.Random
+) -> SmallFunction | None:
+    """One of the best functions for a gate, if any saves `least` gates."""
+    care = tables.care_set(dependents)
+    divisors = _divisors(tables, dependents, rng)
     own = tables.graph.gates[node - tables.graph.first]
-    best: tuple[int, float, Formula] | None = None
+    best: tuple[int, float, SmallFunction] | None = None
     for gates in range(most + 1):
-        for formula in islice(find(tables.values[node], care, tables.ones, gates, divisors), FORMULAS):
-            if _is_same(formula, own):
+        for function in islice(find(tables.values[node], care, tables.ones, gates, divisors), CANDIDATES):
+            if _is_same(function, own):
                 continue
-            gain = _freed(tables.graph, node, nodes(formula)) - cost(formula)
+            gain = _freed(tables.graph, node, nodes(function)) - cost(function)
             if gain >= least and (best is None or (gain, rng.random()) > best[:2]):
-                best = gain, rng.random(), formula
+                best = gain, rng.random(), function
         if best is not None and best[0] > 0:
             break
     return None if best is None else best[2]
 
 
-def _is_same(formula: Formula, own: Node) -> bool:
-    """Whether a formula is the gate that is there."""
+def _is_same(function: SmallFunction, own: Node) -> bool:
+    """Whether a function is the gate that is there."""
     return (
-        isinstance(formula, New)
-        and isinstance(formula.a, int)
-        and isinstance(formula.b, int)
-        and {formula.a >> 1, formula.b >> 1} == {own.a >> 1, own.b >> 1}
+        isinstance(function, NewGate)
+        and isinstance(function.a, int)
+        and isinstance(function.b, int)
+        and {function.a >> 1, function.b >> 1} == {own.a >> 1, own.b >> 1}
     )
 
 
-def _divisors(tables: Tables, behind: list[int], rng: random.Random) -> Divisors:
+def _divisors(tables: Tables, dependents: list[int], rng: random.Random) -> Divisors:
     """All nodes that do not depend on the gate, or a random choice of them, in random order."""
-    excluded = set(behind)
+    excluded = set(dependents)
     chosen = [node for node in range(1, tables.graph.size) if node not in excluded]
     rng.shuffle(chosen)
     return [(2 * node, tables.values[node]) for node in chosen[:DIVISORS]]
 
 
-def _freed(graph: Graph, node: int, kept: list[int] | tuple[int, ...]) -> int:
+def _freed(graph: XAG, node: int, kept: list[int] | tuple[int, ...]) -> int:
     """How many gates go when `node` is no longer read, while `kept` are."""
+    # As a garbage collector that counts references: a gate goes when its last reader is gone.
     readers = dict.fromkeys(kept, 0)
     for each in kept:
         readers[each] += 1
@@ -127,16 +140,12 @@ def _freed(graph: Graph, node: int, kept: list[int] | tuple[int, ...]) -> int:
     return freed
 
 
-def _with(graph: Graph, node: int, behind: list[int], formula: Formula) -> Graph:
-    """The graph with `formula` in place of `node`; what the formula reads comes before what reads the node."""
+def _with(graph: XAG, node: int, dependents: list[int], function: SmallFunction) -> XAG:
+    """The graph with `function` in place of `node`; what the function reads comes before what reads the node."""
     builder = Builder(graph.inputs)
-    literals = [2 * index if index < graph.first else 0 for index in range(graph.size)]
-    later = set(behind)
-    for index, gate in enumerate(graph.gates, graph.first):
-        if index not in later:
-            literals[index] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    literals[node] = build(builder, formula, literals)
-    for index in behind[1:]:
-        gate = graph.gates[index - graph.first]
-        literals[index] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    return rebuilt(builder.finish(literals[output >> 1] ^ (output & 1) for output in graph.outputs))
+    literals = graph.on_same_inputs()
+    later = set(dependents)
+    builder.copy(graph, (index for index in graph.nodes if index not in later), literals)
+    literals[node] = build(builder, function, literals)
+    builder.copy(graph, dependents[1:], literals)
+    return rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
-from difflogic.circuits.graph import Graph
+from difflogic.circuits.synthesis.xag import XAG
 
 Clause = Sequence[int]
 """Literals of a graph's inputs, one of which holds."""
@@ -18,7 +18,7 @@ class Solver:
     `conflicts` bounds each answer, None does not. Only inputs on which all of `given` hold are thought of.
     """
 
-    def __init__(self, graph: Graph, conflicts: int | None = None, given: Iterable[Clause] = ()) -> None:
+    def __init__(self, graph: XAG, conflicts: int | None = None, given: Iterable[Clause] = ()) -> None:
         from pysat.solvers import Solver as Engine
 
         self._graph = graph
@@ -96,11 +96,16 @@ class Solver:
 
     def solve(self, assumptions: list[int]) -> bool | None:
         """Whether all clauses can hold with these; None where it gave up."""
-        if self._conflicts is None:
-            answer: bool | None = self._engine.solve(assumptions=assumptions)
-        else:
-            self._engine.conf_budget(self._conflicts)
-            answer = self._engine.solve_limited(assumptions=assumptions)
+        try:
+            if self._conflicts is None:
+                answer: bool | None = self._engine.solve(assumptions=assumptions)
+            else:
+                self._engine.conf_budget(self._conflicts)
+                answer = self._engine.solve_limited(assumptions=assumptions)
+        except Exception as error:  # the solvers' own, for Ctrl-C too
+            if "keyboard interrupt" in str(error):
+                raise KeyboardInterrupt from error
+            raise
         return answer
 
     def true(self) -> set[int]:

@@ -10,45 +10,45 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from difflogic.circuits.graph import FALSE, TRUE, Builder
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder, mapped
 
 
-class New(NamedTuple):
-    """A new gate on two formulas, whose result may be inverted."""
+class NewGate(NamedTuple):
+    """A new gate on two functions, whose result may be inverted."""
 
     xor: bool
-    a: Formula
-    b: Formula
+    a: SmallFunction
+    b: SmallFunction
     inverted: bool
 
 
-Formula = int | New
+SmallFunction = int | NewGate
 """A literal that is there, or a new gate."""
 
 Divisors = Sequence[tuple[int, int]]
 """Plain literals with their tables."""
 
 
-def cost(formula: Formula) -> int:
+def cost(function: SmallFunction) -> int:
     """Its new gates."""
-    return 0 if isinstance(formula, int) else 1 + cost(formula.a) + cost(formula.b)
+    return 0 if isinstance(function, int) else 1 + cost(function.a) + cost(function.b)
 
 
-def nodes(formula: Formula) -> list[int]:
+def nodes(function: SmallFunction) -> list[int]:
     """The nodes it reads."""
-    return [formula >> 1] if isinstance(formula, int) else nodes(formula.a) + nodes(formula.b)
+    return [function >> 1] if isinstance(function, int) else nodes(function.a) + nodes(function.b)
 
 
-def build(builder: Builder, formula: Formula, literals: Sequence[int]) -> int:
+def build(builder: Builder, function: SmallFunction, literals: Sequence[int]) -> int:
     """Its literal in `builder`, where `literals[node]` stand for the nodes it reads."""
-    if isinstance(formula, int):
-        return literals[formula >> 1] ^ (formula & 1)
-    a, b = build(builder, formula.a, literals), build(builder, formula.b, literals)
-    return (builder.xor(a, b) if formula.xor else builder.and_(a, b)) ^ formula.inverted
+    if isinstance(function, int):
+        return mapped(function, literals)
+    a, b = build(builder, function.a, literals), build(builder, function.b, literals)
+    return (builder.xor(a, b) if function.xor else builder.and_(a, b)) ^ function.inverted
 
 
-def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Formula]:
-    """Formulas of `gates` new gates at most, that agree with `table` where `care` is 1; few gates first, mostly."""
+def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> Iterator[SmallFunction]:
+    """Functions of `gates` new gates at most, that agree with `table` where `care` is 1; few gates first, mostly."""
     on = table & care
     off = on ^ care
     if not on or not off:
@@ -66,19 +66,19 @@ def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> It
         yield from _xors(on, off, care, ones, gates, divisors, there)
 
 
-def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Iterator[Formula]:
+def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Iterator[SmallFunction]:
     """AND, and OR as the complement of an AND."""
     for inverted, wanted, unwanted in ((False, on, off), (True, off, on)):
         covers = _covers(wanted, unwanted, divisors)
         for index, (literal, through) in enumerate(covers):
             for other, also in covers[index + 1 :]:
                 if not through & also:
-                    yield New(False, literal, other, inverted)
+                    yield NewGate(False, literal, other, inverted)
         for literal, through in covers if gates > 1 else ():
             if through != unwanted:
-                for formula in find(wanted, wanted | through, ones, gates - 1, divisors):
-                    if isinstance(formula, New):
-                        yield New(False, literal, formula, inverted)
+                for function in find(wanted, wanted | through, ones, gates - 1, divisors):
+                    if isinstance(function, NewGate):
+                        yield NewGate(False, literal, function, inverted)
 
 
 def _covers(wanted: int, unwanted: int, divisors: Divisors) -> list[tuple[int, int]]:
@@ -94,13 +94,13 @@ def _covers(wanted: int, unwanted: int, divisors: Divisors) -> list[tuple[int, i
 
 def _xors(
     on: int, off: int, care: int, ones: int, gates: int, divisors: Divisors, there: dict[int, int]
-) -> Iterator[Formula]:
+) -> Iterator[SmallFunction]:
     for literal, value in divisors:
         for inverted, wanted in ((False, on), (True, off)):
             other = there.get((value ^ wanted) & care)
             if other is not None and other != literal:
-                yield New(True, literal, other, inverted)
+                yield NewGate(True, literal, other, inverted)
         if gates > 1:
-            for formula in find(on ^ (value & care), care, ones, gates - 1, divisors):
-                if isinstance(formula, New):
-                    yield New(True, literal, formula, False)
+            for function in find(on ^ (value & care), care, ones, gates - 1, divisors):
+                if isinstance(function, NewGate):
+                    yield NewGate(True, literal, function, False)

@@ -1,8 +1,10 @@
-"""Nodes that always have the same value, or opposite ones, become one: found by simulation, then proved.
+"""SAT sweeping: nodes that always have the same value, or opposite ones, become one; found by simulation, then proved.
 
 Where a graph reads at most `EXACT` inputs, all their combinations are simulated, which proves it. Elsewhere
 random samples put nodes into classes, and each merge is proved on its own: by all combinations of the inputs
-that the two depend on, up to `patterns.MOST`, else by SAT. What refutes a merge joins the samples.
+that the two depend on, up to `truth_tables.MOST_EXHAUSTIVE`, else by SAT. What refutes a merge joins the samples.
+Source: Mishchenko, Chatterjee, Jiang and Brayton, *FRAIGs: a unifying representation for logic synthesis and
+verification* (2005).
 """
 
 from __future__ import annotations
@@ -12,11 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflogic.bit_parallel import Words
-from difflogic.circuits import patterns
-from difflogic.circuits.graph import Graph, rebuilt
-from difflogic.circuits.sat import Clause, Solver
-from difflogic.netlist import pack_bits
+from difflogic.circuits.synthesis import truth_tables
+from difflogic.circuits.synthesis.sat import Clause, Solver
+from difflogic.circuits.synthesis.xag import XAG, rebuilt
+from difflogic.core.bits import Words, pack_bits
 
 EXACT = 14
 """Inputs up to which a whole graph is simulated on all combinations."""
@@ -34,23 +35,25 @@ _TINY = 8
 """Up to so many inputs, all combinations are quicker than the solver."""
 
 
-def merged(graph: Graph) -> Graph:
+def swept(graph: XAG) -> XAG:
     """The same functions with fewer nodes, or as many."""
     graph = rebuilt(graph)
     used = used_inputs(graph)
     if len(used) <= EXACT:
-        words = np.zeros((graph.inputs, patterns.all_patterns(len(used)).shape[1]), dtype=np.uint64)
-        words[used] = patterns.all_patterns(len(used))
-        return merged_on(graph, words)
-    return merged_by_proof(graph, random_words(graph.inputs))
+        words = np.zeros((graph.inputs, truth_tables.all_patterns(len(used)).shape[1]), dtype=np.uint64)
+        words[used] = truth_tables.all_patterns(len(used))
+        return swept_on(graph, words)
+    while len((found := swept_by_proof(graph, random_words(graph.inputs))).gates) < len(graph.gates):
+        graph = found
+    return graph
 
 
 def random_words(inputs: int) -> Words:
     """Samples of all inputs."""
-    return patterns.random_patterns(np.random.default_rng(_SEED), inputs, WORDS)
+    return truth_tables.random_patterns(np.random.default_rng(_SEED), inputs, WORDS)
 
 
-def merged_by_proof(graph: Graph, words: Words, given: Sequence[Clause] = ()) -> Graph:
+def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XAG:
     """The same values wherever all of `given` hold; `words`, uint64 `[inputs, N]`, are samples of that."""
     graph = rebuilt(graph)
     with Solver(graph, CONFLICTS, given) as solver:
@@ -63,12 +66,12 @@ def merged_by_proof(graph: Graph, words: Words, given: Sequence[Clause] = ()) ->
     return rebuilt(graph, replaced=prover.replaced)
 
 
-def merged_on(graph: Graph, words: Words) -> Graph:
+def swept_on(graph: XAG, words: Words) -> XAG:
     """The same values on these samples, uint64 `[inputs, N]`, with fewer nodes, or as many."""
     return rebuilt(graph, replaced=_first_of_each(_classes(graph.evaluate(words))))
 
 
-def used_inputs(graph: Graph) -> list[int]:
+def used_inputs(graph: XAG) -> list[int]:
     """The inputs that some output depends on, by structure."""
     support = 0
     for output in graph.outputs:
@@ -81,6 +84,7 @@ Classes = list[list[int]]
 
 def _classes(values: Words) -> Classes:
     """Literals of nodes with equal values, in order: classes of two and more."""
+    # Opposite nodes belong together: each is inverted so that its first sample is 0.
     inverted = (values[:, 0] & np.uint64(1)).astype(bool)
     canonical = np.where(inverted[:, None], ~values, values)
     classes = defaultdict(list)
@@ -97,16 +101,18 @@ def _first_of_each(classes: Classes) -> dict[int, int]:
 class _Prover:
     """Goes through classes and keeps what is proved, in `replaced`, and what refuted a merge."""
 
-    def __init__(self, graph: Graph, solver: Solver, by_exhaustion: bool) -> None:
+    def __init__(self, graph: XAG, solver: Solver, by_exhaustion: bool) -> None:
         """`by_exhaustion` may answer where there are few inputs: all their combinations are to be thought of."""
         self.replaced: dict[int, int] = {}
         self.refuted: list[tuple[int, ...]] = []
         self._graph = graph
         self._solver = solver
-        self._most = patterns.MOST if by_exhaustion else -1
+        self._most = truth_tables.MOST_EXHAUSTIVE if by_exhaustion else -1
         self._asked: set[tuple[int, int]] = set()
 
     def go_through(self, classes: Classes) -> None:
+        # In the order of the nodes: what is proved of early nodes makes the questions about later ones easy, for the
+        # solver has learned that their inputs are equal.
         pairs = sorted(
             (literal >> 1, earlier, literal)
             for members in classes
@@ -133,18 +139,19 @@ class _Prover:
         if support.bit_count() <= min(_TINY, self._most):
             return differ_anywhere(self._graph, one, other)
         answer = self._solver.differ(one, other)
+        # Exhaustion over 20 inputs takes longer than most answers of the solver, but it never gives up.
         if answer is None and support.bit_count() <= self._most:
             return differ_anywhere(self._graph, one, other)
         return answer
 
 
-def differ_anywhere(graph: Graph, one: int, other: int) -> tuple[int, ...] | bool:
+def differ_anywhere(graph: XAG, one: int, other: int) -> tuple[int, ...] | bool:
     """Inputs on which two literals differ, False where there are none, by all combinations of their support."""
     support = graph.supports[one >> 1] | graph.supports[other >> 1]
     used = [index for index in range(graph.inputs) if support >> index & 1]
-    values = dict(zip([1 + index for index in used], patterns.all_patterns(len(used)), strict=True))
+    values = dict(zip([1 + index for index in used], truth_tables.all_patterns(len(used)), strict=True))
     values[0] = np.zeros(1, dtype=np.uint64)
-    for node in graph.cone((one >> 1, other >> 1)):
+    for node in graph.fanin_cone((one >> 1, other >> 1)):
         xor, a, b = graph.gates[node - graph.first]
         x, y = (~values[side >> 1] if side & 1 else values[side >> 1] for side in (a, b))
         values[node] = x ^ y if xor else x & y
@@ -153,7 +160,7 @@ def differ_anywhere(graph: Graph, one: int, other: int) -> tuple[int, ...] | boo
         difference = ~difference
     if not difference.any():
         return False
-    found = patterns.first_one(difference)
+    found = truth_tables.first_one(difference)
     bits = [0] * graph.inputs
     for position, index in enumerate(used):
         bits[index] = found >> position & 1

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from difflogic.circuits.graph import Builder, Graph, rebuilt
-from difflogic.circuits.truth import Tables, cofactor
+from difflogic.circuits.synthesis.truth_tables import Tables, cofactor
+from difflogic.circuits.synthesis.xag import XAG, Builder, rebuilt
 
 LEAST = 3
 """A smaller group is not worth an adder."""
@@ -21,7 +21,7 @@ Entry = int | None
 """0, 1, or None where it does not matter."""
 
 
-def rebuilt_by_counting(graph: Graph) -> Graph:
+def rebuilt_symmetric(graph: XAG) -> XAG:
     """The same functions built from their truth tables alone: often larger, sometimes far smaller."""
     tables = Tables(graph)
     builder = Builder(graph.inputs)

@@ -21,6 +21,7 @@ PACKAGES = {
     "gcc": "gcc",
     "ghdl": "ghdl-mcode",
     "iverilog": "iverilog",
+    "verilator": "verilator",
     "vvp": "iverilog",
 }
 """The package of Debian and Ubuntu that has each program."""

@@ -1,17 +1,34 @@
-"""Truth tables as Python integers: bit `s` of a node's table is its value on sample `s`.
+"""Truth tables: the values of a graph's nodes on samples of its inputs, all combinations of them or some.
 
-The samples are all combinations of the inputs, input `i` being bit `i` of `s`, unless others are given.
+Of a small graph a table is one Python integer: bit `s` of a node's table is its value on sample `s`, and input `i` is
+bit `i` of `s`. With two inputs there are four samples, 00, 01, 10 and 11 as input 1 and input 0; the table of input 0
+is 0b1010, that of input 1 is 0b1100, that of their AND 0b1000, and that of their XOR 0b0110. A gate on two tables is
+one operation on two integers.
+
+Of a large graph samples are words, uint64 `[inputs, N]`, 64 of them to a word, and NumPy evaluates all nodes at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
-from difflogic.circuits.graph import Graph, Node
+import numpy as np
+
+from difflogic.circuits.synthesis.xag import XAG, Node
+from difflogic.core.bits import Words
 
 MOST_INPUTS = 12
 """Tables of up to 4096 bits: operations on them take a tenth of a microsecond."""
+MOST_EXHAUSTIVE = 20
+"""Up to so many inputs all combinations are tried: a million, 128 KB per node."""
+
+_IN_WORD = np.array(
+    [sum(1 << bit for bit in range(64) if bit >> index & 1) for index in range(6)],
+    dtype=np.uint64,
+)
+"""Bit `s` of word `i` is bit `i` of `s`: the inputs that change within a word of 64 samples."""
 
 
 def input_tables(inputs: int) -> list[int]:
@@ -46,7 +63,7 @@ class Samples(NamedTuple):
 class Tables:
     """The tables of all nodes of a graph with few inputs, or on the given samples."""
 
-    def __init__(self, graph: Graph, samples: Samples | None = None) -> None:
+    def __init__(self, graph: XAG, samples: Samples | None = None) -> None:
         samples = samples or Samples(1 << graph.inputs, tuple(input_tables(graph.inputs)))
         self.graph = graph
         self.ones = (1 << samples.number) - 1
@@ -59,7 +76,7 @@ class Tables:
         value = self.values[literal >> 1]
         return value ^ self.ones if literal & 1 else value
 
-    def behind(self, node: int) -> list[int]:
+    def dependents(self, node: int) -> list[int]:
         """The nodes that depend on `node`, itself first, in order."""
         found, first = {node}, self.graph.first
         order = [node]
@@ -70,11 +87,11 @@ class Tables:
                 order.append(reader)
         return order
 
-    def care(self, behind: Sequence[int]) -> int:
-        """The samples on which some output changes when the first of `behind` does."""
+    def care_set(self, dependents: Sequence[int]) -> int:
+        """The samples on which some output changes when the first of `dependents` does."""
         values = self.values.copy()
-        values[behind[0]] ^= self.ones
-        for reader in behind[1:]:
+        values[dependents[0]] ^= self.ones
+        for reader in dependents[1:]:
             values[reader] = self._apply(self.graph.gates[reader - self.graph.first], values)
         care = 0
         for output in self.graph.outputs:
@@ -87,3 +104,36 @@ class Tables:
         if xor:
             return x ^ y
         return (x ^ self.ones if a & 1 else x) & (y ^ self.ones if b & 1 else y)
+
+
+@cache
+def all_patterns(inputs: int) -> Words:
+    """uint64 `[inputs, max(1, 2^inputs / 64)]`: input `i` of sample `s` is bit `i` of `s`.
+
+    Below 6 inputs the combinations repeat within the one word.
+    """
+    words = 1 << max(0, inputs - 6)
+    patterns = np.empty((inputs, words), dtype=np.uint64)
+    patterns[:6] = _IN_WORD[: min(inputs, 6), None]
+    for index in range(6, inputs):
+        patterns[index] = np.where(np.arange(words) >> (index - 6) & 1, np.uint64(2**64 - 1), np.uint64(0))
+    patterns.setflags(write=False)
+    return patterns
+
+
+def random_patterns(rng: np.random.Generator, inputs: int, words: int) -> Words:
+    """Fair bits, uint64 `[inputs, words]`."""
+    return rng.integers(0, 2**64, (inputs, words), dtype=np.uint64)
+
+
+def sample(patterns: Words, index: int) -> tuple[int, ...]:
+    """The bits of one sample, one per row."""
+    word, bit = divmod(index, 64)
+    return tuple((patterns[:, word] >> np.uint64(bit) & np.uint64(1)).tolist())
+
+
+def first_one(words: Words) -> int:
+    """The number of the first sample that is 1; there must be one."""
+    word = int(np.flatnonzero(words)[0])
+    value = int(words[word])
+    return 64 * word + (value & -value).bit_length() - 1

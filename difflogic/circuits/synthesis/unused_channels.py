@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from difflogic import wiring
-from difflogic.circuits.convert import to_graph, to_netlist
-from difflogic.circuits.graph import FALSE, Builder
-from difflogic.netlist import Netlist
+from difflogic.circuits.synthesis.convert import to_netlist, to_xag
+from difflogic.circuits.synthesis.xag import FALSE, Builder, mapped
+from difflogic.core import wiring
+from difflogic.model.netlist import Netlist
 
 
 def read_channels(netlist: Netlist) -> list[set[int]]:
     """For each channel the channels that its next state depends on, by structure."""
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     supports = (graph.supports[output >> 1] for output in graph.outputs)
     return [{bit // wiring.PATCH for bit in range(graph.inputs) if support >> bit & 1} for support in supports]
 
@@ -34,16 +34,14 @@ def without_unseen_channels(netlist: Netlist) -> Netlist:
     kept = closure(netlist)
     if len(kept) == netlist.channels:
         return netlist
-    graph = to_graph(netlist)
+    graph = to_xag(netlist)
     builder = Builder(wiring.PATCH * len(kept), share=False)
-    literals = dict.fromkeys(range(graph.first), FALSE)
+    literals = [FALSE] * graph.size
     for new, old in enumerate(kept):
         for patch in range(wiring.PATCH):
             literals[1 + wiring.PATCH * old + patch] = 2 * (1 + wiring.PATCH * new + patch)
     outputs = [graph.outputs[channel] for channel in kept]
-    for node in graph.cone(output >> 1 for output in outputs):
-        gate = graph.gates[node - graph.first]
-        literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    fewer = builder.finish(literals[output >> 1] ^ (output & 1) for output in outputs)
+    builder.copy(graph, graph.fanin_cone(output >> 1 for output in outputs), literals)
+    fewer = builder.finish(mapped(output, literals) for output in outputs)
     origin = tuple(netlist.origin[channel] for channel in kept)
     return to_netlist(fewer, replace(netlist, channels=len(kept), origin=origin))

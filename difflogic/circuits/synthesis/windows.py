@@ -4,6 +4,10 @@ A window is a set of gates, the nodes that they read (its leaves, few), and thos
 (its roots). No leaf may depend on a gate of the window, through others either: then whatever computes the same
 roots from the same leaves may take its place, and exhaustion over the leaves, over those of their patterns that
 occur, proves it.
+
+In y = (a AND b) XOR c, z = (a AND b) OR d the window of all three gates has the leaves a, b, c, d and the roots y and
+z; the AND is inner, for nothing else reads it. Were d itself computed from y, the window would be refused: what
+replaces it could make y from d, and d from y.
 """
 
 from __future__ import annotations
@@ -12,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from difflogic.circuits.care import Care
-from difflogic.circuits.graph import Builder, Graph, rebuilt
-from difflogic.circuits.truth import Samples
+from difflogic.circuits.synthesis.dont_care import DontCares
+from difflogic.circuits.synthesis.truth_tables import Samples
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, Interrupted, mapped, rebuilt
 
 
 class Size(NamedTuple):
@@ -37,18 +41,18 @@ class Window:
     gates: list[int]
     roots: list[int]
 
-    def cut_out(self, graph: Graph) -> Graph:
+    def cut_out(self, graph: XAG) -> XAG:
         """The window as a graph of its own: leaves are its inputs, roots its outputs."""
         builder = Builder(len(self.leaves))
-        literals = {leaf: 2 * (1 + index) for index, leaf in enumerate(self.leaves)} | {0: 0}
-        for node in self.gates:
-            gate = graph.gates[node - graph.first]
-            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
+        literals = [FALSE] * graph.size
+        for index, leaf in enumerate(self.leaves):
+            literals[leaf] = 2 * (1 + index)
+        builder.copy(graph, self.gates, literals)
         return builder.finish(literals[root] for root in self.roots)
 
 
-def by_windows(graph: Graph, improve: Callable[[Graph, Samples | None], Graph], care: Care, size: Size) -> Graph:
-    """The graph after one pass of `improve` over windows that cover its gates; it never grows.
+def by_windows(graph: XAG, improve: Callable[[XAG, Samples | None], XAG], dont_cares: DontCares, size: Size) -> XAG:
+    """The graph after one pass of `improve` over windows that cover its gates; it never grows. Raises Interrupted.
 
     `improve` gets a window, and the patterns of its inputs that occur, None where all do.
     """
@@ -57,27 +61,31 @@ def by_windows(graph: Graph, improve: Callable[[Graph, Samples | None], Graph], 
     readers = _readers(graph)
     waiting = list(range(graph.first, graph.size))
     covered: set[int] = set()
-    while waiting:
-        pivot = waiting.pop()
-        if pivot in covered:
-            continue
-        window = _window(graph, readers, pivot, size)
-        covered.add(pivot)
-        if window is None:
-            continue
-        covered.update(window.gates)
-        part = window.cut_out(graph)
-        smaller = improve(part, care.patterns(graph, window.leaves))
-        if len(smaller.gates) < len(part.gates):
-            graph, literals = _put_back(graph, window, smaller)
-            readers = _readers(graph)
-            covered = {literals[node] >> 1 for node in covered}
-            waiting = sorted({literals[node] >> 1 for node in waiting} - set(range(graph.first)))
+    try:
+        while waiting:
+            pivot = waiting.pop()
+            if pivot in covered:
+                continue
+            window = _window(graph, readers, pivot, size)
+            covered.add(pivot)
+            if window is None:
+                continue
+            covered.update(window.gates)
+            part = window.cut_out(graph)
+            smaller = improve(part, dont_cares.patterns(graph, window.leaves))
+            if len(smaller.gates) < len(part.gates):
+                # Putting it back numbers the nodes anew; what is covered and what waits is carried over by literals.
+                graph, literals = _put_back(graph, window, smaller)
+                readers = _readers(graph)
+                covered = {literals[node] >> 1 for node in covered}
+                waiting = sorted({literals[node] >> 1 for node in waiting} - set(range(graph.first)))
+    except KeyboardInterrupt as error:
+        raise Interrupted(rebuilt(graph)) from error
     graph = rebuilt(graph)
     return graph if len(graph.gates) <= len(before.gates) else before
 
 
-def _readers(graph: Graph) -> list[list[int]]:
+def _readers(graph: XAG) -> list[list[int]]:
     """The gates that read each node."""
     readers: list[list[int]] = [[] for _ in range(graph.size)]
     for node, (_, a, b) in enumerate(graph.gates, graph.first):
@@ -86,18 +94,19 @@ def _readers(graph: Graph) -> list[list[int]]:
     return readers
 
 
-def _reads(graph: Graph, node: int) -> tuple[int, int]:
+def _reads(graph: XAG, node: int) -> tuple[int, int]:
     _, a, b = graph.gates[node - graph.first]
     return a >> 1, b >> 1
 
 
-def _window(graph: Graph, readers: list[list[int]], pivot: int, size: Size) -> Window | None:
+def _window(graph: XAG, readers: list[list[int]], pivot: int, size: Size) -> Window | None:
     """A window around `pivot`: backward while the leaves stay few, then whatever reads nothing else."""
     inside, leaves = {pivot}, set(_reads(graph, pivot))
     while len(inside) < size.gates and (leaf := _cheapest(graph, leaves, size.leaves)) is not None:
         leaves.remove(leaf)
         inside.add(leaf)
         leaves.update(read for read in _reads(graph, leaf) if read not in inside)
+    # A gate that reads the window alone costs no leaf, and may turn a root into an inner gate, which is free to go.
     _take_in_readers(graph, readers, inside, leaves, size.gates)
     if len(inside) < 2 or _is_read_by_a_leaf(graph, inside, leaves):
         return None
@@ -107,7 +116,7 @@ def _window(graph: Graph, readers: list[list[int]], pivot: int, size: Size) -> W
     return Window(sorted(leaves), gates, roots)
 
 
-def _cheapest(graph: Graph, leaves: set[int], most: int) -> int | None:
+def _cheapest(graph: XAG, leaves: set[int], most: int) -> int | None:
     """The leaf that brings the fewest new leaves when it is taken in; the latest of them."""
     choices = []
     for leaf in leaves:
@@ -118,7 +127,7 @@ def _cheapest(graph: Graph, leaves: set[int], most: int) -> int | None:
     return -min(choices)[1] if choices else None
 
 
-def _take_in_readers(graph: Graph, readers: list[list[int]], inside: set[int], leaves: set[int], most: int) -> None:
+def _take_in_readers(graph: XAG, readers: list[list[int]], inside: set[int], leaves: set[int], most: int) -> None:
     known = inside | leaves
     waiting = sorted(known)
     while waiting and len(inside) < most:
@@ -129,7 +138,7 @@ def _take_in_readers(graph: Graph, readers: list[list[int]], inside: set[int], l
                 waiting.append(reader)
 
 
-def _is_read_by_a_leaf(graph: Graph, inside: set[int], leaves: set[int]) -> bool:
+def _is_read_by_a_leaf(graph: XAG, inside: set[int], leaves: set[int]) -> bool:
     """Whether a leaf depends on a gate of the window."""
     behind = set(inside)
     for node in range(min(inside) + 1, max(leaves) + 1):
@@ -140,10 +149,12 @@ def _is_read_by_a_leaf(graph: Graph, inside: set[int], leaves: set[int]) -> bool
     return False
 
 
-def _put_back(graph: Graph, window: Window, part: Graph) -> tuple[Graph, list[int]]:
+def _put_back(graph: XAG, window: Window, part: XAG) -> tuple[XAG, list[int]]:
     """The graph with `part` in the window's place, and the new literal of each old node, FALSE for those gone."""
     builder = Builder(graph.inputs)
-    literals = [2 * node if node < graph.first else 0 for node in range(graph.size)]
+    literals = graph.on_same_inputs()
+    # The new gates may read their leaves only after these are built, and what reads the roots comes after both: so all
+    # that depends on the window is built last.
     behind = set(window.gates)
     later = []
     for node, gate in enumerate(graph.gates, graph.first):
@@ -153,13 +164,10 @@ def _put_back(graph: Graph, window: Window, part: Graph) -> tuple[Graph, list[in
             behind.add(node)
             later.append(node)
         else:
-            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    inner = [0] + [literals[leaf] for leaf in window.leaves]
-    for gate in part.gates:
-        inner.append(builder.copy(gate, inner[gate.a >> 1], inner[gate.b >> 1]))
+            builder.copy(graph, [node], literals)
+    inner = [FALSE, *(literals[leaf] for leaf in window.leaves), *[FALSE] * len(part.gates)]
+    builder.copy(part, part.nodes, inner)
     for root, output in zip(window.roots, part.outputs, strict=True):
-        literals[root] = inner[output >> 1] ^ (output & 1)
-    for node in later:
-        gate = graph.gates[node - graph.first]
-        literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    return builder.finish(literals[output >> 1] ^ (output & 1) for output in graph.outputs), literals
+        literals[root] = mapped(output, inner)
+    builder.copy(graph, later, literals)
+    return builder.finish(mapped(output, literals) for output in graph.outputs), literals

@@ -1,10 +1,20 @@
-"""A circuit as a graph of AND and XOR nodes whose edges may invert: the form in which it is simplified.
+"""A circuit as an XAG, a graph of AND and XOR nodes whose edges may invert: the form in which it is simplified.
 
 An edge is a *literal*, `2*node + inverted`. Node 0 is FALSE, nodes 1 to I are the inputs in their order, then
 come the gates, each after those it reads. An AND reads two literals of different nodes, the smaller first; an
 XOR reads two plain ones, for `NOT a XOR b = NOT (a XOR b)`. No gate reads FALSE.
 So every node is a gate that must be built, each of the ten types that read both inputs costs the same, and
 NOT is free.
+
+An example with the inputs x and y, nodes 1 and 2, so that the first gate is node 3:
+
+    x OR y = NOT (NOT x AND NOT y)    node 3 = AND(3, 5): literal 3 is NOT node 1, literal 5 is NOT node 2
+                                      the OR is NOT node 3, which is literal 7
+    x XOR y                           node 4 = XOR(2, 4), literal 8
+    (x OR y) AND (x XOR y)            node 5 = AND(7, 8), literal 10: simplification finds that it is literal 8
+
+Literals of a node differ in their lowest bit: `literal >> 1` is the node, `literal & 1` says whether the edge inverts,
+and `literal ^ 1` is NOT.
 """
 
 from __future__ import annotations
@@ -16,7 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from difflogic.bit_parallel import BitProgram, Words
+from difflogic.core.bit_parallel import BitProgram
+from difflogic.core.bits import Words
 
 FALSE, TRUE = 0, 1
 """The constant literals."""
@@ -37,7 +48,7 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Graph:
+class XAG:
     """`gates[i]` is node `1 + inputs + i`; `outputs` are literals."""
 
     inputs: int
@@ -53,6 +64,15 @@ class Graph:
     def size(self) -> int:
         """How many nodes there are, FALSE and the inputs included."""
         return self.first + len(self.gates)
+
+    @property
+    def nodes(self) -> range:
+        """The gates' nodes."""
+        return range(self.first, self.size)
+
+    def on_same_inputs(self) -> list[int]:
+        """Where nodes are in a graph of the same inputs, to which the gates are still to be copied."""
+        return [2 * node for node in range(self.first)] + [FALSE] * len(self.gates)
 
     @cached_property
     def fanouts(self) -> list[int]:
@@ -85,7 +105,7 @@ class Graph:
         wires = np.array([((a >> 1) - 1, (b >> 1) - 1) for _, a, b in self.gates], dtype=np.int32).reshape(-1, 2)
         return BitProgram(self.inputs, types, wires)
 
-    def cone(self, nodes: Iterable[int]) -> list[int]:
+    def fanin_cone(self, nodes: Iterable[int]) -> list[int]:
         """The gates that the given nodes depend on, themselves included, in order."""
         seen = set()
         stack = [node for node in nodes if node >= self.first]
@@ -96,6 +116,19 @@ class Graph:
                 _, a, b = self.gates[node - self.first]
                 stack.extend(literal >> 1 for literal in (a, b) if literal >> 1 >= self.first)
         return sorted(seen)
+
+
+def mapped(literal: int, literals: Sequence[int]) -> int:
+    """A literal in another graph, where `literals[node]` is a node there; an inverted edge stays inverted."""
+    return literals[literal >> 1] ^ (literal & 1)
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in the middle of a pass, with the smallest graph that it had reached."""
+
+    def __init__(self, graph: XAG) -> None:
+        super().__init__()
+        self.graph = graph
 
 
 class Builder:
@@ -111,7 +144,7 @@ class Builder:
 
     def and_(self, a: int, b: int) -> int:
         """The literal of `a AND b`."""
-        if a > b:
+        if a > b:  # one order, so that equal gates are equal nodes
             a, b = b, a
         if a == FALSE or a ^ 1 == b:
             return FALSE
@@ -125,7 +158,7 @@ class Builder:
 
     def xor(self, a: int, b: int) -> int:
         """The literal of `a XOR b`."""
-        inverted, a, b = (a ^ b) & 1, a & ~1, b & ~1
+        inverted, a, b = (a ^ b) & 1, a & ~1, b & ~1  # inversions leave an XOR: two cancel
         if a > b:
             a, b = b, a
         if a == b:
@@ -134,10 +167,15 @@ class Builder:
             return b ^ inverted
         return self._gate(Node(True, a, b)) ^ inverted
 
-    def copy(self, gate: Node, a: int, b: int) -> int:
-        """The literal of a gate like `gate` that reads `a` and `b` in place of its nodes, edges inverted as there."""
-        a, b = a ^ (gate.a & 1), b ^ (gate.b & 1)
-        return self.xor(a, b) if gate.xor else self.and_(a, b)
+    def copy(self, graph: XAG, nodes: Iterable[int], literals: list[int]) -> None:
+        """Build these gates of another graph, in order; `literals[node]` says where a node of it is here.
+
+        What the gates read must be in `literals`, and they themselves are entered there.
+        """
+        for node in nodes:
+            xor, a, b = graph.gates[node - graph.first]
+            a, b = mapped(a, literals), mapped(b, literals)
+            literals[node] = self.xor(a, b) if xor else self.and_(a, b)
 
     def gate(self, gate: int, a: int, b: int) -> int:
         """The literal of one of the sixteen gates, by id."""
@@ -152,10 +190,10 @@ class Builder:
             return b ^ f00
         return self.xor(a, b) ^ f00
 
-    def finish(self, outputs: Iterable[int]) -> Graph:
+    def finish(self, outputs: Iterable[int]) -> XAG:
         """The graph; the builder is done."""
         literals = tuple(outputs)  # first: what is given may still be building gates
-        return Graph(self.inputs, tuple(self.gates), literals)
+        return XAG(self.inputs, tuple(self.gates), literals)
 
     def _gate(self, gate: Node) -> int:
         if self._known is not None and gate in self._known:
@@ -167,7 +205,7 @@ class Builder:
         return literal
 
 
-def rebuilt(graph: Graph, share: bool = True, replaced: dict[int, int] | None = None) -> Graph:
+def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = None) -> XAG:
     """The gates that the outputs need, folded and, with `share`, each once.
 
     `replaced[node]`, a literal of an earlier node, stands in for the node.
@@ -175,18 +213,19 @@ def rebuilt(graph: Graph, share: bool = True, replaced: dict[int, int] | None = 
     replaced = replaced or {}
     needed = _needed(graph, replaced)
     builder = Builder(graph.inputs, share)
-    literals = [2 * node for node in range(graph.first)] + [FALSE] * len(graph.gates)
+    literals = graph.on_same_inputs()
     for node in needed:
         if node in replaced:
-            literals[node] = literals[replaced[node] >> 1] ^ (replaced[node] & 1)
+            literals[node] = mapped(replaced[node], literals)
         else:
-            gate = graph.gates[node - graph.first]
-            literals[node] = builder.copy(gate, literals[gate.a >> 1], literals[gate.b >> 1])
-    return builder.finish(literals[output >> 1] ^ (output & 1) for output in graph.outputs)
+            builder.copy(graph, [node], literals)
+    return builder.finish(mapped(output, literals) for output in graph.outputs)
 
 
-def _needed(graph: Graph, replaced: dict[int, int]) -> list[int]:
+def _needed(graph: XAG, replaced: dict[int, int]) -> list[int]:
     """The gates behind the outputs, in order, those of replaced nodes left out."""
+    # Backward, for a gate is needed where a later one needs it. A replaced node needs its stand-in alone, so that the
+    # gates that only it read are gone.
     wanted = bytearray(graph.size)
     for output in graph.outputs:
         wanted[output >> 1] = 1

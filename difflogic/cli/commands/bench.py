@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_document_option
+from difflogic.cli.options import force_option, json_document_option, output_option
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.bench.compare import Ratio
-    from difflogic.bench.results import Line, Results
+    from difflogic.bench.results import Line, Ratio, Results
+    from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 PICTURES = (".png", ".svg", ".pdf")
@@ -34,8 +35,9 @@ FAILED = 1
 @click.option("--list", "only_list", is_flag=True, help="List the cases and stop.")
 @click.option("--quick", is_flag=True, help="Fewer cases, short rounds: seconds, and rough.")
 @click.option("--rounds", type=click.IntRange(min=1), help="Rounds in which the engines take turns [7; quick 3].")
-@click.option("--out", type=FILE, metavar="FILE", help="Write a results file, for bench compare.")
-@click.option("--picture", type=FILE, metavar="FILE", help="Draw the scaling curves (PNG, SVG or PDF).")
+@output_option(help="Write a results file, for bench compare.")
+@output_option("--picture", help="Draw the scaling curves (PNG, SVG or PDF).")
+@force_option
 @json_document_option
 @click.pass_context
 def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: Any) -> int:
@@ -68,8 +70,7 @@ def compare_command(old: Path, new: Path, as_json: bool) -> int:
     import json
     from dataclasses import asdict
 
-    from difflogic.bench.compare import compare
-    from difflogic.bench.results import Results
+    from difflogic.bench.results import Results, compare
 
     ratios = compare(Results.load(old), Results.load(new))
     if as_json:
@@ -81,7 +82,7 @@ def compare_command(old: Path, new: Path, as_json: bool) -> int:
 
 def _list_cases() -> None:
     from difflogic.bench.cases import all_cases
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     rows = [(case.name, case.unit, f"{case.evaluations / 1e6:.1f}") for case in all_cases()]
     table.show(("case", "what is timed", "million gate evaluations"), rows)
@@ -94,44 +95,32 @@ def _measure(
     patterns: tuple[str, ...],
     quick: bool,
     rounds: int | None,
-    out: Path | None,
-    picture: Path | None,
+    out: Output | None,
+    picture: Output | None,
 ) -> Results:
     from dataclasses import replace
 
     from difflogic.bench import cases, runner, scaling
     from difflogic.bench.engines import open_benches
+    from difflogic.cli.screen import sinks
 
     selected = cases.select(patterns, quick)
-    _check_places(out, picture)
+    if picture is not None and picture.path.suffix.lower() not in PICTURES:
+        raise UsageError(f"--picture draws {', '.join(PICTURES)}: {picture} is named as none of them.")
     effort = runner.QUICK if quick else runner.Effort()
     effort = replace(effort, rounds=rounds or effort.rounds)
-    say = (lambda text: None) if as_json else _progress
+    say = (lambda text: None) if as_json else sinks.working
     say("opening the engines and measuring how fast their memory is copied")
     results = runner.measure(selected, open_benches(engines, require_hardware), effort, say)
     if out:
-        results.save(out)
+        out.write(results.to_json().encode())
     if picture:
-        scaling.draw(results, picture)
+        picture.write(scaling.draw(results, picture.path.suffix[1:]))
     return results
 
 
-def _check_places(out: Path | None, picture: Path | None) -> None:
-    """Before minutes are spent. Raises UsageError where a file could not be written in the end."""
-    for path in (out, picture):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise UsageError(f"There is no folder {path.absolute().parent} to write {path.name} to: make it first.")
-    if picture is not None and picture.suffix.lower() not in PICTURES:
-        raise UsageError(f"--picture draws {', '.join(PICTURES)}: {picture} is named as none of them.")
-
-
-def _progress(text: str) -> None:
-    click.echo(f"... {text}", err=True)
-
-
 def _show(results: Results) -> None:
-    from difflogic.bench.scaling import curves, logging_share
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     machine = results.data["machine"]
     click.echo(f"{machine['processor']}, {machine['cores']} cores, load {machine['load_1min']}")
@@ -151,14 +140,23 @@ def _show(results: Results) -> None:
         )
         for line in kernels:
             _say_what_is_missing(line)
-    for curve in curves(results):
-        growth = ", ".join(f"{each:.2f}" for each in curve.growth)
-        click.echo(f"4 times the {curve.axis} on {curve.engine} costs {growth} times as much")
-    for name in results.engines:
-        if (share := logging_share(results, name)) is not None:
-            click.echo(f"Logging every epoch on {name} keeps {share:.0%} of the speed")
+    for sentence in _conclusions(results):
+        click.echo(sentence)
     for each in results.skipped:
         click.echo(f"Not measured: {each['case']} on {each['engine']} ({each['kind']}): {each['why']}", err=True)
+
+
+def _conclusions(results: Results) -> Iterator[str]:
+    """What several cases say together."""
+    from difflogic.bench.scaling import curves, logging_share, overtaking
+
+    for curve in curves(results):
+        growth = ", ".join(f"{each:.2f}" for each in curve.growth)
+        yield f"4 times the {curve.axis} on {curve.engine} costs {growth} times as much"
+    yield from overtaking(results)
+    for name in results.engines:
+        if (share := logging_share(results, name)) is not None:
+            yield f"Logging every epoch on {name} keeps {share:.0%} of the speed"
 
 
 _HEADERS = (
@@ -171,6 +169,7 @@ def _engine_line(name: str, engine: Line) -> str:
     parts = [f"{name}: {engine['adapter']} ({engine['driver']}), memory copied at {engine['copy_gb_per_s']:.1f} GB/s"]
     if engine["timestamps"] is not None:
         parts.append(f"empty dispatch {engine['dispatch_us']:.1f} us, round trip {engine['round_trip_us']:.0f} us")
+        parts.append(f"device opened in {engine['open_ms']:.0f} ms")
     if engine["timestamps"] is False:
         parts.append("no timestamp queries: kernels are timed by the host's clock")
     return "; ".join(parts)
@@ -226,7 +225,7 @@ def _say_what_is_missing(line: Line) -> None:
 
 
 def _show_ratios(ratios: list[Ratio]) -> None:
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     rows = [
         (

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import json_option
+from difflogic.cli.options import json_option, tell_choice
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.train.gradients_check import Pair, Subject
+    from difflogic.devices.check_gradients import Pair, Subject
 
 FAILED = 1
 
@@ -26,8 +26,8 @@ FAILED = 1
     "--engine",
     "engines",
     multiple=True,
-    metavar="gpu[:INDEX|:NAME]|cpu",
-    help="Check this engine; may be repeated. Default: cpu and the first GPU, where they are here.",
+    metavar="gpu[:INDEX|:NAME]|cpu|jax|torch",
+    help="Check this engine; may be repeated. Default: all that are here; jax and torch come with the extra bench.",
 )
 @click.option(
     "--samples",
@@ -44,18 +44,18 @@ def command(
 
     RUN is a run folder or a checkpoint, of a population its best; without it, the checkerboard before its
     first epoch. Beside the engines stand the reference in float32 and float64, finite differences of the
-    float64 loss in a sample of logits, and the rival in JAX where it is installed. Exit code 1 where two
-    differ by more than 1e-4 of the largest gradient of a layer, and by more than float32 has to give there.
+    float64 loss in a sample of logits, and the model in JAX and PyTorch where these are installed. Exit code 1
+    where two differ by more than 1e-4 of the largest gradient of a layer, and by more than float32 has to give there.
 
     Example: difflogic check-grad
     """
-    from difflogic.train import oracles
-    from difflogic.train.gradients_check import compare
+    from difflogic.devices import oracles
+    from difflogic.devices.check_gradients import compare
 
     subject = _subject(run, small, batch)
     if not as_json:
         click.echo(_describe(subject, run))
-    found = oracles.find(subject, engines or ("cpu", "gpu"))
+    found = oracles.find(subject, engines)
     if not as_json:
         click.echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
     pairs = compare(subject, found.found, samples)
@@ -70,13 +70,16 @@ def command(
 
 
 def _subject(run: Path | None, small: bool, batch: int | None) -> Subject:
-    from difflogic import checkpoint, presets
-    from difflogic.train.gradients_check import Subject
+    from difflogic.config import presets
+    from difflogic.devices.check_gradients import Subject
+    from difflogic.runs import chosen
 
     if run is not None:
         if small:
             raise UsageError("--small says which circuit to start from, but RUN brings its own: give one of them.")
-        return Subject.loaded(checkpoint.load(run), batch)
+        found = chosen.load(run)
+        tell_choice(found.told)
+        return Subject.loaded(found.model, batch)
     config = presets.checkerboard(small)
     return Subject.start(config if batch is None else config.with_(train={"batch": batch}))
 
@@ -90,7 +93,7 @@ def _describe(subject: Subject, run: Path | None) -> str:
 
 
 def _show(pairs: list[Pair], skipped: dict[str, str], passed: bool) -> None:
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
     rows = [

@@ -41,7 +41,7 @@ def command(show_all: bool, as_json: bool) -> None:
     if not adapters:
         click.echo(NO_ADAPTER)
     for adapter in adapters:
-        click.echo("\n".join(_lines(adapter, show_all)))
+        click.echo("\n".join(lines(adapter, show_all)))
 
 
 def describe(adapter: Adapter) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def describe(adapter: Adapter) -> dict[str, Any]:
     return {name: getattr(adapter, name) for name in fields} | {"kind": "software" if adapter.software else "hardware"}
 
 
-def _lines(adapter: Adapter, show_all: bool) -> list[str]:
+def lines(adapter: Adapter, show_all: bool = False) -> list[str]:
+    """What there is to know of an adapter, or what matters here."""
     kind = "software, on the CPU" if adapter.software else "hardware"
     lines = [
         f"{adapter.index}: {adapter.name}",

@@ -5,25 +5,29 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+from collections.abc import Callable
 from importlib import metadata
 from typing import TYPE_CHECKING
 
 import click
 
 import difflogic
+from difflogic.cli.commands import devices
 from difflogic.cli.options import json_document_option
+from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from difflogic.devices.selftest import Check
     from difflogic.gpu.adapter import Adapter
-    from difflogic.train.selftest import Check
 
 FAILED = 1
 
 
 @click.command("doctor")
 @click.option("--adapter", metavar="INDEX|NAME", help="Test only this adapter (default: every one).")
+@click.option("--report", is_flag=True, help="A text for a bug report: all that matters here, and nothing private.")
 @json_document_option
-def command(adapter: str | None, as_json: bool) -> int:
+def command(adapter: str | None, report: bool, as_json: bool) -> int:
     """Check the installation, and test each GPU adapter against the reference.
 
     The test runs in a child process, since a broken driver can end it. Its verdict is kept: training uses
@@ -31,51 +35,65 @@ def command(adapter: str | None, as_json: bool) -> int:
 
     Example: difflogic doctor
     """
+    from difflogic.devices import trust
+    from difflogic.devices.selftest import self_test
     from difflogic.gpu.adapter import NO_ADAPTER, list_adapters, select_adapter
-    from difflogic.train import trust
-    from difflogic.train.selftest import self_test
 
+    if report and as_json:
+        raise UsageError("--report is a text to paste, --json a document: give one of them.")
     versions = {"difflogic": difflogic.__version__, "python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
-    if not as_json:
-        click.echo(", ".join(f"{name} {version}" for name, version in versions.items()))
+    say = _quiet if as_json else _reporting() if report else click.echo
+    if not report:
+        say(", ".join(f"{name} {version}" for name, version in versions.items()))
     adapters = [select_adapter(adapter)] if adapter is not None else list_adapters()
     results = []
     for tested in adapters:
-        if not as_json:
-            click.echo(f"\n{tested.index}: {tested.name} ({tested.backend}, {tested.driver})")
+        summary = f"{tested.index}: {tested.name} ({tested.backend}, {tested.driver})"
+        say("\n" + ("\n".join(devices.lines(tested)) if report else summary))
         checks = self_test(str(tested.index))
         trust.keep(tested, checks)
         results.append((tested, checks))
-        if not as_json:
-            click.echo("\n".join(_line(check) for check in checks))
-    healthy = bool(results) and all(check.passed or not check.fatal for _, checks in results for check in checks)
+        say("\n".join(_line(check) for check in checks))
+    healthy = bool(results) and all(check.passed for _, checks in results for check in checks)
     if as_json:
         click.echo(json.dumps(_report(versions, results, healthy), indent=2))
     else:
-        click.echo("\n" + (_verdict(healthy) if adapters else NO_ADAPTER))
+        say("\n" + (_verdict(healthy) if adapters else NO_ADAPTER))
     return 0 if healthy else FAILED
 
 
+def _quiet(text: str) -> None:
+    """For --json, which says all at the end."""
+
+
+def _reporting() -> Callable[[str], None]:
+    """The report's beginning, and what prints the rest without anything private."""
+    from difflogic.cli.commands import bug_report
+
+    private = bug_report.private()
+    for line in bug_report.lines():
+        click.echo(private(line))
+    return lambda text: click.echo(private(text))
+
+
 def _line(check: Check) -> str:
-    mark = "ok  " if check.passed else "FAIL" if check.fatal else "note"
+    mark = "ok  " if check.passed else "FAIL"
     return f"   {mark}  {check.name}: {check.detail}"
 
 
 def _verdict(healthy: bool) -> str:
     if healthy:
         return "All well: the GPU engine can be used."
-    return "Not well: use another adapter (--engine gpu:INDEX) or --engine reference until the lines above are mended."
+    return "Not well: use another adapter (--engine gpu:INDEX) or --engine cpu until the lines above are mended."
 
 
 def _report(versions: dict[str, str], results: list[tuple[Adapter, list[Check]]], healthy: bool) -> dict[str, object]:
-    from difflogic.cli.devices import describe
-
     return {
         "healthy": healthy,
         "versions": versions,
         "adapters": [
-            describe(adapter) | {"checks": [dataclasses.asdict(check) for check in checks]}
+            devices.describe(adapter) | {"checks": [dataclasses.asdict(check) for check in checks]}
             for adapter, checks in results
         ],
     }

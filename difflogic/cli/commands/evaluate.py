@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import asked_engine, engine_options, json_option
+from difflogic.cli.options import (
+    asked_engine,
+    engine_options,
+    force_option,
+    json_option,
+    output_option,
+    tell_choice,
+)
+from difflogic.errors import RunFolderError
 
 if TYPE_CHECKING:
-    from difflogic.train.evaluation.evaluate import Evaluation
+    from difflogic.evaluation.evaluate import Evaluation
+    from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path)
 
@@ -20,8 +29,8 @@ FILE = click.Path(path_type=Path)
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
 @click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
 @click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
-@click.option("--html", type=FILE, metavar="FILE", help="Write a report with curves and films, one file.")
-@click.option("--force", is_flag=True, help="Replace the report where it exists.")
+@output_option("--html", help="Write a report with curves and films, one file.")
+@force_option
 @json_option
 @engine_options
 def command(
@@ -29,8 +38,7 @@ def command(
     starts: int | None,
     member: int | None,
     quick: bool,
-    html: Path | None,
-    force: bool,
+    html: Output | None,
     as_json: bool,
     engine: str | None,
     gpu: bool,
@@ -40,40 +48,46 @@ def command(
 
     RUN is a run folder or a checkpoint, of a population its best. A test that says nothing about the run's task
     is left out. Where the paper has a figure, it stands beside ours. The results stay in the run folder, in
-    evaluation.json. The rollouts are exact on every engine: the run's own, unless another is asked for.
+    evaluation.json. The rollouts are exact on every engine: the hardware GPU that the run was on, else the CPU
+    engine, unless another is asked for.
 
     Example: difflogic evaluate runs/NAME --html report.html
     """
-    from difflogic.train.evaluation.evaluate import evaluate
-    from difflogic.train.evaluation.render import check_free, write
+    from difflogic.cli.screen import sinks
+    from difflogic.evaluation.evaluate import evaluate
 
-    if html is not None:
-        check_free(html, force)
-    tell = (lambda _: None) if as_json else _progress
+    tell = (lambda _: None) if as_json else sinks.working
     found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell)
-    kept = found.save()
-    if html is not None:
-        from difflogic.train.evaluation.report import to_html
-
-        write(html, to_html(found).encode(), force)
+    tell_choice(found.subject.told)
     if as_json:
         click.echo(found.to_json(), nl=False)
-        return
-    _show(found)
-    for path in (kept, html):
-        if path is not None:
+    else:
+        _show(found)
+    written = [_keep(found)]
+    if html is not None:
+        from difflogic.evaluation.report import to_html
+
+        html.write(to_html(found).encode())
+        written.append(html.path)
+    for path in written:
+        if path is not None and not as_json:
             click.echo(f"Written: {path}")
 
 
-def _progress(text: str) -> None:
-    click.echo(f"... {text}", err=True)
+def _keep(found: Evaluation) -> Path | None:
+    """In the run folder, which may be one that is only to be read: what was found was shown all the same."""
+    try:
+        return found.save()
+    except RunFolderError as error:
+        click.echo(f"Warning: the results are not kept in the run folder. {error}", err=True)
+        return None
 
 
 VERDICTS = {None: "", True: "ok", False: "WORSE"}
 
 
 def _show(found: Evaluation) -> None:
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     rows = [(each.title, each.text, each.paper, VERDICTS[each.met]) for each in found.measures]
     rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", _paper_active(found), ""))

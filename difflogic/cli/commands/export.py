@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import circuit_options
+from difflogic.cli.options import circuit_options, force_option, forced, tell_choice
 from difflogic.errors import CircuitError, DifflogicError, UsageError
+from difflogic.system.files import Output
 
 if TYPE_CHECKING:
     from difflogic.circuits.export.text import Files
-    from difflogic.netlist import Netlist
+    from difflogic.circuits.readers.source import Source
+    from difflogic.model.netlist import Netlist
 
 FAILED = 1
 ALL = "all"
@@ -42,10 +44,10 @@ class FormatChoice(click.ParamType[str]):
     metavar="FORMAT",
     help="What to write, of the list above, or all of it; may be repeated.",
 )
-@click.option("--out", type=click.Path(path_type=Path), default=Path(), help="The folder to write to [.].")
+@click.option("--out", "-o", type=click.Path(path_type=Path), default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="What files and modules are called [the circuit's file or folder].")
 @click.option("--verify", is_flag=True, help="Prove each export with the real program of its kind, where it is here.")
-@click.option("--force", is_flag=True, help="Replace files that are there already.")
+@force_option
 def command(
     circuit: Path,
     periodic: bool | None,
@@ -54,7 +56,6 @@ def command(
     out: Path,
     name: str | None,
     verify: bool,
-    force: bool,
 ) -> int:
     """Write CIRCUIT, a run or a file that holds a circuit, for other programs.
 
@@ -70,21 +71,25 @@ def command(
     wgsl       a WebGPU compute shader, 32 cells per word
     html       one page on which the automaton lives, without a network
     numpy      a Python module that needs NumPy only
-    json       circuit.json, as in a run folder
+    json       circuit.json, as in a run folder: every gate
 
-    The same circuit gives the same bytes. Gates that no output needs are left out. With --verify the exit code is
-    1 where an export differs from the circuit, or a program that would tell is not installed.
+    The same circuit gives the same bytes. All but json leave out what changes nothing: pass-throughs, constants,
+    equal gates, gates that no output needs, and channels that the picture never depends on. With --verify the exit
+    code is 1 where an export differs from the circuit, or a program that would tell is not installed.
 
     Example: difflogic export runs/NAME --format c --verify
     """  # noqa: D301
-    from difflogic.circuits import source
     from difflogic.circuits.export import formats
+    from difflogic.circuits.readers import source
 
     if not forms:
         raise UsageError(f"--format says what to write: {', '.join(formats.FORMATS)}, or {ALL}.")
-    netlist = source.load(circuit, periodic, visible).netlist
+    given = source.load(circuit, periodic, visible)
+    tell_choice(given.told)
+    netlist = given.netlist
     name = name or _name_of(circuit)
     wanted = list(formats.FORMATS) if ALL in forms else list(dict.fromkeys(forms))
+    _tell(given, wanted)
     failed = False
     for form in wanted:
         try:
@@ -94,11 +99,25 @@ def command(
                 raise
             click.echo(f"{form}: left out. {error}")
             continue
-        _write(files, out, force)
+        _write(files, out)
         click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
         if verify:
             failed |= not _proved(netlist, name, form, files)
     return FAILED if failed else 0
+
+
+def _tell(given: Source, wanted: list[str]) -> None:
+    """How many gates there are, and how many are written."""
+    from difflogic.circuits.export import formats
+    from difflogic.circuits.export.text import channel_names
+    from difflogic.circuits.synthesis.convert import gate_count
+
+    said = f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell"
+    for form in wanted:
+        if (held := formats.written(given.netlist, form)) is not given.netlist:
+            said += f"; without what changes nothing {gate_count(held)}, channels {channel_names(held.origin)}"
+            break
+    click.echo(said)
 
 
 def _name_of(path: Path) -> str:
@@ -107,18 +126,17 @@ def _name_of(path: Path) -> str:
     return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name
 
 
-def _write(files: Files, out: Path, force: bool) -> None:
-    """All files or, where one is there with another content, none. Raises UsageError and OSError."""
-    from difflogic.files import write_atomically
-
-    contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
-    if not force:
-        for path, content in contents.items():
-            if path.exists() and path.read_bytes() != content:
-                raise UsageError(f"{path} is there with another content: --force replaces it, --name avoids it.")
+def _write(files: Files, out: Path) -> None:
+    """All files or, where one is there with another content, none. Raises DifflogicError and OSError."""
     out.mkdir(parents=True, exist_ok=True)
-    for path, content in contents.items():
-        write_atomically(path, content)
+    contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
+    outputs = {Output(path, forced() or _holds(path, content)): content for path, content in contents.items()}
+    for output, content in outputs.items():
+        output.write(content)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
 
 
 def _proved(netlist: Netlist, name: str, form: str, files: Files) -> bool:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from difflogic.cli import passes
+from difflogic.cli.options import force_option, forced, tell_choice
+from difflogic.cli.screen import passes
 from difflogic.errors import DifflogicError
 
 FOLDER = click.Path(path_type=Path)
@@ -16,8 +17,8 @@ FAILED = 1
 @click.command("gallery")
 @click.argument("runs", type=FOLDER, nargs=-1, required=True, metavar="RUN...")
 @click.option("--out", "-o", type=FOLDER, default=Path("gallery"), show_default=True, help="The folder to write.")
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty, and replace the pages there.")
-def command(runs: tuple[Path, ...], out: Path, force: bool) -> int:
+@force_option
+def command(runs: tuple[Path, ...], out: Path) -> int:
     """Write a folder of pages that any web server can host, or that are opened from the disk: a gallery of runs.
 
     RUN is a run folder, or a folder that holds some. For each: the automaton alive, from the start that it was trained
@@ -27,19 +28,19 @@ def command(runs: tuple[Path, ...], out: Path, force: bool) -> int:
 
     Example: difflogic gallery runs/NAME --out gallery
     """
-    from difflogic.circuits.gallery import gallery
-    from difflogic.circuits.gallery.exhibit import exhibit, names_of
+    from difflogic.evaluation import gallery
 
-    gallery.check_out(out, force)
+    gallery.check_out(out, forced())
     found = gallery.runs_in(runs)
     shown, failed = [], False
-    for run, name in names_of(found):
+    for run, name in gallery.names_of(found):
         try:
-            made = exhibit(run, name, passes.tell)
+            made = gallery.exhibit(run, name, passes.tell)
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)
             failed = True
             continue
+        tell_choice(made.told)
         gallery.write_exhibit(out, made)
         shown.append(made)
         click.echo(f"{run}: {made.title}: {made.counts}")

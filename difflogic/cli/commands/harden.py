@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli import training
-from difflogic.cli.options import engine_options, json_option, megabytes, policy_option
+from difflogic.cli.options import PATH, engine_options, engine_selector, json_option, megabytes, policy_option
+from difflogic.cli.request import train_request
 
 if TYPE_CHECKING:
-    from difflogic.config import Config
+    from difflogic.config.schema import Config
 
 SHARE_OF_EPOCHS = 0.25
 """Of a run's epochs, those that settling it takes unless it is said otherwise."""
@@ -22,22 +23,23 @@ LR = 0.5
 
 
 @click.command("harden")
-@click.argument("run", type=training.FOLDER)
+@click.argument("run", type=PATH)
 @engine_options
 @policy_option
 @click.option("--epochs", type=int, help="Epochs to settle it in [a quarter of the run's].")
 @click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
 @click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [10].")
 @click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines.")
-@click.option("--out", type=training.FOLDER, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
+@click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that it may take (GPU engine).")
 @json_option
-def command(run: Path, **options: Any) -> int:
+def command(run: Path, search: bool, **options: Any) -> int:
     """Settle the undecided gates of RUN: train its circuit on while more and more gates are hard.
 
     A new run that starts from RUN's logits and wiring, of a population from the best one's. The share of gates that
     are evaluated as their most probable gate grows to all of them, at half the learning rate that RUN began with. It
-    ends at the first evaluation without a wrong value. RUN itself stays as it is.
+    ends at the first evaluation without a wrong value: what is still undecided then becomes what it most probably is,
+    by which the hard circuit stays right. RUN itself stays as it is.
 
     With --search no logit is trained. The hard circuit's gates change their functions one at a time, and what makes
     fewer values wrong, or no more, is kept: a run that is nearly right may so become right. Gates stay undecided.
@@ -45,23 +47,29 @@ def command(run: Path, **options: Any) -> int:
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000
     """
-    search = options.pop("search")
+    request = train_request(
+        options,
+        _hardening(run, search, options["epochs"], options["eval_interval"]),
+        engine=engine_selector(options["engine"], options["gpu"]),
+        init_from=run,
+        stop_when_solved=1,
+        decide=not search,
+    )
+    return training.start(request, training.Launch.of(options))
 
-    def make() -> Config:
-        from difflogic import checkpoint
 
-        config = checkpoint.load(run).config
-        train = config.train
-        epochs = options["epochs"] or max(1, round(SHARE_OF_EPOCHS * train.epochs))
-        if search:  # after one epoch that changes nothing
-            growth: dict[str, Any] = {"hardening": 0.0, "settle_from": 1}
-        else:
-            to = max(1, round(GROWS_FOR * epochs))
-            growth = {"hardening": 1.0, "harden_from": 0, "harden_to": to, "settle_from": 0}
-        interval = options["eval_interval"] or min(10, train.eval_interval)
-        grown = {"growth_until": (), "growth_sides": (), "growth_steps": ()}
-        pace = {"lr": 0.0 if search else LR * train.lr, "lr_end": 1.0, "epochs": epochs, **grown}
-        return config.with_(train={**growth, **pace, "eval_interval": interval})
+def _hardening(run: Path, search: bool, epochs: int | None, interval: int | None) -> Config:
+    """The configuration of a run, with the schedule by which its gates are decided, or its hard circuit searched."""
+    from difflogic.runs import chosen
 
-    unasked = dict.fromkeys(("resume", "recipe", "restarts", "population", "seed", "batch", "precision"))
-    return training.start({**options, **unasked, "init_from": run, "stop_when_solved": 1}, make)
+    config = chosen.load(run).config
+    train = config.train
+    epochs = epochs or max(1, round(SHARE_OF_EPOCHS * train.epochs))
+    if search:  # after one epoch that changes nothing
+        growth: dict[str, Any] = {"hardening": 0.0, "settle_from": 1}
+    else:
+        to = max(1, round(GROWS_FOR * epochs))
+        growth = {"hardening": 1.0, "harden_from": 0, "harden_to": to, "settle_from": 0}
+    grown = {"growth_until": (), "growth_sides": (), "growth_steps": ()}
+    pace = {"lr": 0.0 if search else LR * train.lr, "lr_end": 1.0, "epochs": epochs, **grown}
+    return config.with_(train={**growth, **pace, "eval_interval": interval or min(10, train.eval_interval)})

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli import target
-from difflogic.cli.options import grid_size, json_document_option, megabytes, precision_option
+from difflogic.cli.options import grid_size, json_document_option, megabytes, precision_option, work_options
+from difflogic.cli.request import work
 
 if TYPE_CHECKING:
-    from difflogic.config import Config
-    from difflogic.engine import Job
+    from difflogic.config.schema import Config
+    from difflogic.engine.job import Job
     from difflogic.gpu.device import Device
     from difflogic.gpu.plan import Plan
 
 
 @click.command("plan")
-@target.work_options
+@work_options
 @click.option("--adapter", metavar="INDEX|NAME", help="Plan for this adapter (default: the first).")
 @click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="Another grid, say 256x256 [the preset's].")
 @click.option("--population", type=int, default=1, show_default=True, help="Models trained at once.")
@@ -47,14 +47,13 @@ def command(
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
 
-    config = target.work(options)
+    config = work(options)
     if precision is not None:
         config = config.with_(train={"precision": precision})
     if size is not None:
         config = _on_grid(config, *size)
     device = Device(select_adapter(adapter))
-    device.max_memory = max_memory
-    groups, plans = _plans(device, config, population)
+    groups, plans = _plans(device, config, population, max_memory)
     rows = [_row(plan, chosen, groups) for plan, chosen in plans]
     if as_json:
         click.echo(json.dumps(rows, indent=2))
@@ -64,43 +63,45 @@ def command(
 
 def _on_grid(config: Config, height: int, width: int) -> Config:
     """A picture lies in the middle of a larger grid; there is none of all boards. Raises ConfigError."""
-    from difflogic.train.evaluation.worlds import resized
+    from difflogic.evaluation.rehearsal import resized
 
     if config.task.picture or config.task.start_picture or config.task.start == "boards":
         return resized(config, height, width)
     return config.with_(task={"height": height, "width": width})
 
 
-def _plans(device: Device, config: Config, population: int) -> tuple[int, list[tuple[Plan, bool]]]:
+def _plans(
+    device: Device, config: Config, population: int, max_memory: int | None
+) -> tuple[int, list[tuple[Plan, bool]]]:
     """The number of groups, and for the largest of them each strategy, and whether it would be taken.
 
     Raises LimitError where nothing that may be allocated holds the work.
     """
+    from difflogic.engine.population import configs
     from difflogic.gpu.model import plan_in_groups
-    from difflogic.gpu.plan import spacings_of
-    from difflogic.train.population import configs
+    from difflogic.gpu.planner import checkpoint_distances
 
     jobs = [_sizes(member) for member in configs(config, population)]
-    groups, chosen = plan_in_groups(device, jobs)
-    memories = [(True, 1), *((False, spacing) for spacing in spacings_of(config.task.steps))]
-    plans = [replace(chosen, schedule=chosen.schedule.with_memory(*memory)) for memory in memories]
-    return groups, [(plan, plan.schedule == chosen.schedule) for plan in plans]
+    groups, chosen = plan_in_groups(device, jobs, max_memory=max_memory)
+    memories = [(True, 1), *((False, spacing) for spacing in checkpoint_distances(config.task.steps))]
+    plans = [replace(chosen, launch=chosen.launch.with_memory(*memory)) for memory in memories]
+    return groups, [(plan, plan.launch == chosen.launch) for plan in plans]
 
 
 def _sizes(config: Config) -> Job:
     """A job whose grids take no memory, however large they are: only their shapes count here."""
     import numpy as np
 
-    from difflogic import rules
-    from difflogic.circuit import Circuit
-    from difflogic.engine import Job
-    from difflogic.train import tasks
+    from difflogic.core import rules
+    from difflogic.engine import job
+    from difflogic.engine.job import Job
+    from difflogic.model.circuit import Circuit
 
     task = config.task
     sides = (task.height, task.width)
     rule = rules.table(task.rule) if task.target == "rule" else None
     wanted = None if rule is not None else np.broadcast_to(np.float32(0), (*sides, task.loss_channels))
-    count = tasks.probe_count(config)
+    count = job.probe_count(config)
     return Job(
         config,
         Circuit.initial(config.model, config.seed),
@@ -115,8 +116,8 @@ def _sizes(config: Config) -> Job:
 def _row(plan: Plan, chosen: bool, groups: int) -> dict[str, Any]:
     counts = plan.buffer_counts()
     return {
-        "strategy": "kept" if plan.schedule.keep else "recomputed",
-        "states_apart": plan.schedule.spacing,
+        "strategy": "kept" if plan.launch.store_activations else "recomputed",
+        "states_apart": plan.launch.checkpoint_every,
         "chosen": chosen,
         "groups": groups,
         "models_per_group": plan.models,

@@ -21,7 +21,7 @@ def command(name: str | None, as_json: bool) -> None:
 
     Example: difflogic presets lizard
     """
-    from difflogic import presets
+    from difflogic.config import presets
 
     if name is not None:
         config = presets.get(name)
@@ -29,7 +29,7 @@ def command(name: str | None, as_json: bool) -> None:
     elif as_json:
         click.echo("\n".join(json.dumps(_row(each)) for each in presets.PRESETS))
     else:
-        from difflogic.cli import table
+        from difflogic.cli.screen import table
 
         table.show(HEADERS, [_cells(_row(each)) for each in presets.PRESETS])
 
@@ -40,7 +40,7 @@ HEADERS = ("preset", "what it learns", "grid", *SIZES, "evaluations", "cost")
 
 def _row(name: str) -> dict[str, Any]:
     """A preset in numbers, by HEADERS and as JSON."""
-    from difflogic import presets
+    from difflogic.config import presets
 
     config = presets.get(name)
     model, task, train = config.model, config.task, config.train
@@ -62,14 +62,14 @@ def _row(name: str) -> dict[str, Any]:
 
 
 def _evaluations(name: str) -> int:
-    from difflogic import presets
     from difflogic.bench.work import work_of
+    from difflogic.config import presets
 
     return work_of(presets.get(name)).soft_evaluations
 
 
 def _cost(name: str) -> int:
-    from difflogic import presets
+    from difflogic.config import presets
 
     return _evaluations(name) * presets.get(name).train.epochs
 
@@ -82,7 +82,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _shown(name: str) -> str:
-    from difflogic import presets
+    from difflogic.config import presets
 
     rows = list(zip(HEADERS, _cells(_row(name)), strict=True))
     lines = [f"{header:<14}  {text}" for header, text in rows]

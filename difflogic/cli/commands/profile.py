@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli import target
-from difflogic.cli.options import engine_options, engine_selector, json_document_option
+from difflogic.cli.options import engine_options, engine_selector, json_document_option, work_options
+from difflogic.cli.request import work
 
 if TYPE_CHECKING:
     from difflogic.bench.profile import Profile
 
 
 @click.command("profile")
-@target.work_options
+@work_options
 @engine_options
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="The median of so many is shown."
@@ -30,17 +30,16 @@ def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, 
     Example: difflogic profile lizard --gpu
     """
     from difflogic.bench.profile import profile
-    from difflogic.circuit import Circuit
-    from difflogic.engine import TrainState
-    from difflogic.train.placement import place
-    from difflogic.train.summary import describe_engine
-    from difflogic.train.tasks import make_job
+    from difflogic.devices.open import place
+    from difflogic.engine.api import describe_engine
+    from difflogic.engine.job import TrainState, make_job
+    from difflogic.model.circuit import Circuit
 
-    config = target.work(options)
+    config = work(options)
     placement = place(engine_selector(engine, gpu) or "auto", require_hardware)
     circuit = Circuit.initial(config.model, config.seed)
     job = make_job(config, circuit)
-    model = placement.engine.open_model(job, TrainState.initial(job))
+    model = placement.engine.open([job], [TrainState.initial(job)])
     try:
         for _ in range(3):
             model.train(1)
@@ -57,9 +56,8 @@ def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, 
 
 
 def _show(found: Profile) -> None:
-    from difflogic.bench.limits import Limits
-    from difflogic.bench.profile import ATTRIBUTED
-    from difflogic.cli import table
+    from difflogic.bench.profile import ATTRIBUTED, Limits
+    from difflogic.cli.screen import table
 
     def timed(seconds: float) -> tuple[str, str]:
         return f"{1e3 * seconds:.3f}", f"{100 * seconds / found.wall:.1f} %"

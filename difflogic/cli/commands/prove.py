@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import circuit_options, json_option
+from difflogic.cli.options import circuit_options, json_option, tell_choice
 
 if TYPE_CHECKING:
-    from difflogic.circuits.prove import Counterexample, Verdict
+    from difflogic.circuits.synthesis.prove import Counterexample, Verdict
 
 FAILED = 1
 
@@ -43,10 +43,12 @@ def command(
 
     Example: difflogic prove runs/NAME small.json
     """
-    from difflogic.circuits import source
-    from difflogic.circuits.prove import network, prove
+    from difflogic.circuits.readers import source
+    from difflogic.circuits.synthesis.prove import network, prove
 
     pair = [source.load(path, periodic, visible) for path in (one, other)]
+    for each in pair:
+        tell_choice(each.told)
     verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and _asked("network", judges)]
     others = [name for name in ("difflogic", "berkeley-abc", "yosys") if _asked(name, judges)]
     verdicts += prove(pair[0].netlist, pair[1].netlist, others)
@@ -72,7 +74,7 @@ def _together(verdicts: list[Verdict]) -> bool | None:
 
 
 def _show(verdicts: list[Verdict], equal: bool | None, boundaries: list[bool]) -> None:
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     table.show(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
     for each in verdicts:

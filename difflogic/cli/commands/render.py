@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import asked_engine, engine_options, grid_size
+from difflogic.cli.options import asked_engine, engine_options, force_option, grid_size, output_option, tell_choice
+from difflogic.config.choices import BOUNDARIES, DRAWINGS
 
 if TYPE_CHECKING:
-    from difflogic.train.evaluation.render import Look, Scene
-    from difflogic.train.evaluation.rollout import DamagePlan
+    from difflogic.evaluation.render import Look, RenderSpec
+    from difflogic.evaluation.rollout import DamagePlan
+    from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path)
 ASYNCHRONOUS = 0.6
@@ -52,17 +54,10 @@ def channel(text: str) -> Any:
 
 @click.command("render")
 @click.argument("run", type=FILE)
-@click.option(
-    "-o",
-    "--out",
-    type=FILE,
-    required=True,
-    metavar="FILE",
-    help="What to write: .gif and .apng move, .png is a strip of steps.",
-)
+@output_option(required=True, help="What to write: .gif and .apng move, .png is a strip of steps.")
 @click.option(
     "--what",
-    type=click.Choice(["rollout", "gates", "loss"]),
+    type=click.Choice(DRAWINGS),
     default="rollout",
     show_default=True,
     help="The circuit at work; how many gates of each layer are which; the loss curves.",
@@ -74,7 +69,7 @@ def channel(text: str) -> Any:
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of random start, masks and damage [the run's].")
 @click.option("--async", "asynchronous", is_flag=True, help="Cells fire with probability 0.6.")
 @click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="Or with this one [the run's].")
-@click.option("--boundary", type=click.Choice(["zero", "periodic"]), help="Outside the grid [the run's].")
+@click.option("--boundary", type=click.Choice(BOUNDARIES), help="Outside the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Zero a square of so many cells a side.")
 @click.option("--damage-at", type=place, metavar="centre|random|ROW,COL", help="Where [centre].")
 @click.option("--damage-steps", type=step_list, metavar="STEPS", help="After which steps, say 1-40 [each].")
@@ -82,14 +77,13 @@ def channel(text: str) -> Any:
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels a cell [up to 8].")
 @click.option("--at", type=step_list, metavar="STEPS", help="The steps to show, say 0,5,10 [evenly spread].")
 @click.option("--frame-ms", type=click.IntRange(20, 10_000), help="Milliseconds a frame [120].")
-@click.option("--force", is_flag=True, help="Replace the file where it exists.")
+@force_option
 @engine_options
 def command(
     run: Path,
-    out: Path,
+    out: Output,
     what: str,
     member: int | None,
-    force: bool,
     engine: str | None,
     gpu: bool,
     require_hardware: bool,
@@ -98,16 +92,18 @@ def command(
     """Draw the hard circuit of RUN at work, its gates, or its losses, as one picture file.
 
     RUN is a run folder or a checkpoint, of a population its best. The rollout is exact, on any grid, for any
-    number of steps, and on the engine that the run was on, unless another is asked for. Nothing is replaced
-    without --force.
+    number of steps, and on every engine: the hardware GPU that the run was on, else the CPU engine, unless another
+    is asked for. Nothing is replaced without --force.
 
     Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
     """
-    from difflogic.train.evaluation.render import render
+    from difflogic.evaluation.render import render
+    from difflogic.runs import chosen
 
     _refuse_unused(what, options)
-    chosen = asked_engine(engine, gpu, require_hardware)
-    size = render(run, out, what, _scene(options), _look(options), chosen, member, force)
+    asked = asked_engine(engine, gpu, require_hardware)
+    size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
+    tell_choice(chosen.load(run, member).told)
     click.echo(f"Written: {out}, {size / 1000:.1f} kB")
 
 
@@ -120,13 +116,13 @@ def _refuse_unused(what: str, options: dict[str, Any]) -> None:
         raise UsageError(f"--what {what} shows no rollout: drop {names}.")
 
 
-def _scene(options: dict[str, Any]) -> Scene:
-    from difflogic.train.evaluation.render import Scene
+def _scene(options: dict[str, Any]) -> RenderSpec:
+    from difflogic.evaluation.render import RenderSpec
 
     fire_rate = options["fire_rate"]
     if fire_rate is None and options["asynchronous"]:
         fire_rate = ASYNCHRONOUS
-    return Scene(
+    return RenderSpec(
         size=options["size"],
         steps=options["steps"],
         start=options["start"],
@@ -139,7 +135,7 @@ def _scene(options: dict[str, Any]) -> Scene:
 
 def _damage(options: dict[str, Any]) -> DamagePlan | None:
     from difflogic.errors import UsageError
-    from difflogic.train.evaluation.rollout import DamagePlan
+    from difflogic.evaluation.rollout import DamagePlan
 
     if options["damage"] is None:
         if options["damage_at"] is not None or options["damage_steps"] is not None:
@@ -154,7 +150,7 @@ EVERY = 10**9
 
 
 def _look(options: dict[str, Any]) -> Look:
-    from difflogic.train.evaluation.render import Look
+    from difflogic.evaluation.render import Look
 
     given = {name: options[name] for name in ("channels", "scale", "frame_ms") if options[name] is not None}
     return Look(steps=options["at"], **given)

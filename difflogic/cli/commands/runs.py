@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from difflogic.train.catalogue import Broken, Entry
+    from difflogic.runs.run_list import Broken, Entry
 
 SORTS: dict[str, Callable[[Any], Any]] = {
     "name": lambda entry: str(entry.path),
@@ -46,7 +46,7 @@ def command(
 
     Example: difflogic runs --solved --sort hard
     """
-    from difflogic.train.catalogue import Entry, find, read
+    from difflogic.runs.run_list import Entry, find, read
 
     found = [read(path) for path in find(folder)]
     entries = [each for each in found if isinstance(each, Entry) and _wanted(each, preset, engine, solved)]
@@ -69,7 +69,7 @@ def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool |
 
 
 def _show(folder: Path, entries: list[Entry], known: int) -> None:
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     if not entries:
         why = "none of its runs is such a one" if known else "there are no runs in it"

@@ -1,19 +1,25 @@
-"""`difflogic serve`: a queue for the devices of this machine, and a page to watch it."""
+"""`difflogic serve`, `worker`, `gc` and `backup`: what the owner of a store does with it."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import megabytes, service
+from difflogic.cli.options import force_option, json_option, megabytes, output, service
 from difflogic.errors import UsageError
+from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.serve.settings import ServeSettings
-    from difflogic.serve.tokens import Tokens
+    from difflogic.serve.api.auth import Tokens
+    from difflogic.serve.api.settings import ServeSettings
 
 
 @click.command("serve")
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--max-upload", type=megabytes, metavar="MB", help="Of a picture's file [8].")
 @click.option("--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago.")
 @click.option("--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much.")
-def command(
+def serve(
     folder: Path,
     host: str,
     port: int,
@@ -64,14 +70,14 @@ def command(
     Example: difflogic serve --port 9000
     """
     with service("serve"):
-        from difflogic.serve import devices as known
-        from difflogic.serve import logs
-        from difflogic.serve.app import create_app
-        from difflogic.serve.housekeeper import Housekeeper
-        from difflogic.serve.server import Server, listen
-        from difflogic.serve.settings import Caps, ServeSettings
-        from difflogic.serve.store import Store
-        from difflogic.serve.supervisor import Supervisor
+        from difflogic.serve import log
+        from difflogic.serve.api.app import create_app
+        from difflogic.serve.api.server import Server, listen
+        from difflogic.serve.api.settings import Caps, ServeSettings
+        from difflogic.serve.store.cleanup import Housekeeper
+        from difflogic.serve.store.store import Store
+        from difflogic.serve.worker import devices as known
+        from difflogic.serve.worker.supervisor import Supervisor
 
     given = {"epochs": max_epochs, "population": max_population, "hours": max_hours, "memory": max_memory,
              "upload": max_upload}  # fmt: skip
@@ -83,7 +89,7 @@ def command(
     tokens = _tokens(folder, settings, token_file)
     socket = listen(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
-    logs.set_up()
+    log.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
     with socket, Supervisor(folder, devices, max_memory=max_memory), Housekeeper(folder, keep_days, quota):
         server.run(sockets=[socket])
@@ -91,21 +97,103 @@ def command(
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
     """Those of the operator, else, for this machine alone, one of our own."""
-    import os
-
-    from difflogic.serve import tokens
+    from difflogic.serve.api import auth
 
     if file is not None:
-        return tokens.read(file)
+        return auth.read_tokens(file)
     if given := os.environ.get("DIFFLOGIC_TOKEN"):
-        return tokens.Tokens({tokens.OPERATOR: given})
+        return auth.Tokens({auth.OPERATOR: given})
     if not settings.is_local:
         raise UsageError(
             f"{settings.host} is reached by other machines: set a token of your own in DIFFLOGIC_TOKEN, or give "
             "--token-file."
         )
-    token, is_new = tokens.generated(folder)
+    token, is_new = auth.generated_token(folder)
     if is_new and sys.stdout.isatty():
         click.echo(f"Token: {token}")
-    click.echo(f"The token to sign in with is in {folder / tokens.GENERATED}")
-    return tokens.Tokens({tokens.OPERATOR: token})
+    click.echo(f"The token to sign in with is in {folder / auth.GENERATED}")
+    return auth.Tokens({auth.OPERATOR: token})
+
+
+@click.command("worker")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option(
+    "--workers",
+    default="auto",
+    metavar="DEVICES",
+    help="A list such as cpu,gpu:0; auto: each GPU and the processor [auto].",
+)
+@click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that a job may take (GPU).")
+def worker(folder: Path, workers: str, max_memory: int | None) -> None:
+    """Train the jobs in FOLDER, that of a `difflogic serve` on this machine, beside its own workers.
+
+    A job is never trained twice: whoever takes it holds it, and where a worker dies or hangs, the job goes on from its
+    last checkpoint. Ctrl-C saves what is under way and hands it back.
+
+    Example: difflogic worker difflogic-jobs --workers gpu:1
+    """
+    from difflogic.serve import log
+    from difflogic.serve.store.store import Store
+    from difflogic.serve.worker import devices
+    from difflogic.serve.worker.supervisor import Supervisor
+
+    wanted = devices.parse(workers)
+    Store.existing(folder).close()
+    log.set_up()
+    supervisor = Supervisor(folder, wanted, max_memory=max_memory)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        supervisor.stop()
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, stop)
+    supervisor.run()
+
+
+@click.command("gc")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago.")
+@click.option("--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much.")
+@click.option("--dry-run", is_flag=True, help="Only say what would go.")
+@json_option
+def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:
+    """Delete old jobs of the store in FOLDER, with all their files, and files that belong to no job.
+
+    Jobs that wait, run or pause stay, and so does what a follow-up job still needs. The store may be in use.
+
+    Example: difflogic gc difflogic-jobs --keep-days 30 --quota 20000
+    """
+    from difflogic.serve.store.cleanup import collect
+    from difflogic.serve.store.store import Store
+
+    if keep_days is None and quota is None:
+        raise UsageError("Say what may go: --keep-days DAYS, --quota MB, or both.")
+    found = collect(Store.existing(folder), keep_days, quota, dry_run)
+    if as_json:
+        click.echo(json.dumps({**asdict(found), "dry_run": dry_run}))
+        return
+    for each in found.removed:
+        click.echo(f"{each.name}  {each.bytes / 1e6:.1f} MB  {each.why}")
+    verb = "would be deleted" if dry_run else "deleted"
+    freed = sum(each.bytes for each in found.removed)
+    click.echo(f"{len(found.removed)} {verb}, {freed / 1e6:.1f} MB; {found.bytes_left / 1e6:.1f} MB stay.")
+
+
+@click.command("backup")
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=Path), callback=output)
+@force_option
+def backup(folder: Path, file: Output) -> None:
+    """Copy the store in FOLDER, jobs, checkpoints, metrics and results, to FILE, a tar; compressed if it ends in .gz.
+
+    Jobs may be submitted and trained meanwhile. `tar -xf FILE -C NEW` makes a folder to serve again, in which jobs that
+    ran go on from their checkpoints. Tokens are not in it.
+
+    Example: difflogic backup difflogic-jobs monday.tar.gz
+    """
+    from difflogic.serve.store.backup import back_up
+    from difflogic.serve.store.store import Store
+
+    jobs = back_up(Store.existing(folder), file)
+    size = f"{file.path.stat().st_size / 1e6:.1f} MB" if file.path.is_file() else "written"
+    click.echo(f"{jobs} job{'' if jobs == 1 else 's'}, {size}: {file}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,9 @@ from difflogic.cli.options import json_option
 from difflogic.errors import RunFolderError
 
 if TYPE_CHECKING:
-    from difflogic.checkpoint import Snapshot
-    from difflogic.train.catalogue import Entry
-    from difflogic.train.journal import Row
+    from difflogic.runs.checkpoint import Checkpoint
+    from difflogic.runs.journal import Row
+    from difflogic.runs.run_list import Entry
 
 
 @click.command("show")
@@ -25,29 +26,35 @@ def command(run: Path, as_json: bool) -> None:
 
     Example: difflogic show runs/NAME
     """
-    from difflogic import checkpoint
-    from difflogic.train import manifest
-    from difflogic.train.catalogue import Broken, read
-    from difflogic.train.journal import read_rows
+    from difflogic.runs import attempts, checkpoint, chosen, manifest
+    from difflogic.runs.journal import read_rows
+    from difflogic.runs.run_list import Broken, read
 
     if not run.is_dir():
         raise RunFolderError(f"{run} is no folder: expected a run folder, as `difflogic runs` lists them.")
     entry = read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is no run folder that can be shown: {entry.why}.")
-    snapshot, record = checkpoint.read(run), manifest.read(run)
-    rows = read_rows(run, snapshot.seeds)
+    found = chosen.load(run)
+    together = attempts.read(run).attempts if attempts.is_in(run) else ()
+    snapshot, record = checkpoint.read(found.path), manifest.read(found.path)
+    rows = read_rows(found.path, snapshot.seeds)
     if as_json:
         members = [_member(*each) for each in zip(snapshot.seeds, rows, strict=True)]
-        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "models": members, "files": _files(run)}))
+        best = {"folder": str(found.path), "epoch": found.epoch, "told": found.told}
+        all_of_it = {"manifest": record, "best": best, "models": members, "files": _files(found.path)}
+        tries = {"tries": [asdict(each) for each in together]} if together else {}
+        click.echo(json.dumps({**entry.to_dict(), **all_of_it, **tries}))
         return
-    click.echo("\n".join(_facts(entry, record, snapshot)))
+    click.echo("\n".join([*_facts(entry, record, snapshot), f"Taken:     {found.told}"]))
+    for attempt in together:
+        click.echo(f"           {attempt}, seed {attempt.seed}")
     _show_models(snapshot, rows)
-    _show_files(run)
-    click.echo(f"\n{_next(entry, snapshot)}")
+    _show_files(found.path)
+    click.echo(f"\n{_next(entry, found.path, bool(together))}")
 
 
-def _facts(entry: Entry, record: dict[str, Any], snapshot: Snapshot) -> list[str]:
+def _facts(entry: Entry, record: dict[str, Any], snapshot: Checkpoint) -> list[str]:
     config = snapshot.members[snapshot.leader].config
     task, train, model = config.task, config.train, config.model
     engine = [record, *record["resumes"]][-1]["engine"]
@@ -73,7 +80,7 @@ def _span(seeds: list[int]) -> str:
 
 
 def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
-    from difflogic.train.journal import last_evaluated
+    from difflogic.runs.journal import last_evaluated
 
     judged = last_evaluated(rows)
     return {
@@ -84,9 +91,9 @@ def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _show_models(snapshot: Snapshot, rows: list[list[Row]]) -> None:
-    from difflogic.cli import table
-    from difflogic.train.summary import active_gates, undecided_gates
+def _show_models(snapshot: Checkpoint, rows: list[list[Row]]) -> None:
+    from difflogic.cli.screen import table
+    from difflogic.model.statistics import active_gates, undecided_gates
 
     lines = []
     for index, (member, own) in enumerate(zip(snapshot.members, rows, strict=True)):
@@ -115,15 +122,21 @@ def _files(run: Path) -> dict[str, int]:
 
 
 def _show_files(run: Path) -> None:
-    from difflogic.cli import table
+    from difflogic.cli.screen import table
 
     click.echo()
     table.show(("file", "kB"), [(name, f"{size / 1000:.1f}") for name, size in _files(run).items()])
 
 
-def _next(entry: Entry, snapshot: Snapshot) -> str:
-    from difflogic.cli.reporters import RESUME
+def _next(entry: Entry, taken: Path, together: bool) -> str:
+    from difflogic.system.files import quoted
 
-    if entry.epoch < entry.epochs:
-        return f"Go on with:  {RESUME} {entry.path}"
-    return f"The run is complete. Train it further with:  {RESUME} {entry.path} --epochs {entry.epochs * 2}"
+    if entry.status == "running":
+        return "A process is training it."
+    again = "difflogic train --resume "
+    if entry.status == "killed":
+        return f"Its process was killed. Go on from the last checkpoint with:  {again}{quoted(entry.path)}"
+    if entry.status != "complete" or (entry.epoch < entry.epochs and not together):
+        return f"Go on with:  {again}{quoted(entry.path)}"
+    epochs = 2 * (entry.epochs if taken == entry.path else entry.epoch)
+    return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {epochs}"

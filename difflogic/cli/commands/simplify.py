@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli import passes
-from difflogic.cli.options import circuit_options, json_option
+from difflogic.cli.options import circuit_options, force_option, json_option, output_option, tell_choice
+from difflogic.cli.screen import passes
 
 if TYPE_CHECKING:
-    from difflogic.circuits.reduction import Reduction
-    from difflogic.circuits.simplify import Step
+    from difflogic.circuits.readers.source import Source
+    from difflogic.circuits.synthesis.pipeline import PipelineResult
+    from difflogic.circuits.synthesis.simplify import PassReport
+    from difflogic.system.files import Output
 
 FAILED = 1
+INTERRUPTED = 130
 
 
 @click.command("simplify")
@@ -25,7 +28,8 @@ FAILED = 1
     "--from-start", is_flag=True, help="Keep what comes of the circuit's own start, on any grid, for ever; proved too."
 )
 @click.option("--task", "to_task", is_flag=True, help="Of a run: keep the trained behaviour alone, and nothing else.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), metavar="FILE", help="Write the circuit.json there.")
+@output_option(help="Write the circuit.json there.")
+@force_option
 @json_option
 def command(
     circuit: Path,
@@ -33,7 +37,7 @@ def command(
     visible: int | None,
     from_start: bool,
     to_task: bool,
-    out: Path | None,
+    out: Output | None,
     as_json: bool,
 ) -> int:
     """Make CIRCUIT smaller: a run, or a file that holds a circuit.
@@ -42,62 +46,69 @@ def command(
     in its visible channels, in every step from every start, which is proved at the end (exit code 1 where it could
     not be). With --from-start it is the same in every step from its own start alone, on a grid of any size, whichever
     cells fire: that is proved too, by induction. With --task it shows the same only on rollouts of the run's task;
-    that is verified, and is no proof. Each pass is told as it ends, on standard error.
+    that is verified, and is no proof. Each pass is told as it ends, on standard error. Ctrl-C ends the search, or the
+    proof: what was reached is printed and written, and the exit code is 130.
 
     Example: difflogic simplify runs/NAME -o small.json
     """
-    from difflogic.circuits import source
-    from difflogic.circuits.reduction import reduced
-    from difflogic.circuits.simplify import silent
+    from difflogic.circuits.readers import source
+    from difflogic.circuits.synthesis.pipeline import run_pipeline
 
-    tell = silent if as_json else passes.tell
-    reduction = reduced(source.load(circuit, periodic, visible), from_start, to_task, tell)
+    loaded = source.load(circuit, periodic, visible)
+    tell_choice(loaded.told)
+    task = loaded.task if to_task else None
+    result = run_pipeline(loaded.netlist, from_start, task, ignored if as_json else passes.show)
     if out is not None:
-        from difflogic import files, netlist_json
+        from difflogic.model import netlist_json
 
-        files.write_atomically(out, netlist_json.to_json(reduction.netlist).encode())
+        out.write(netlist_json.to_json(result.netlist).encode())
     if as_json:
-        click.echo(json.dumps(reduction.report() | {"out": None if out is None else str(out)}))
+        click.echo(
+            json.dumps(result.report(loaded.kind, loaded.paper_gates) | {"out": None if out is None else str(out)})
+        )
     else:
-        _show(reduction, out)
-    return 0 if reduction.proved else FAILED
+        _show(loaded, result, out)
+    if result.stopped:
+        return INTERRUPTED
+    return 0 if result.proved else FAILED
+
+
+def ignored(step: PassReport) -> None:
+    """Nothing is told, and what Ctrl-C stopped is kept."""
 
 
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 
 
-def _show(reduction: Reduction, out: Path | None) -> None:
-    from difflogic.circuits.convert import gate_count, gates_once
+def _show(given: Source, result: PipelineResult, out: Output | None) -> None:
+    from difflogic.circuits.export.text import channel_names
+    from difflogic.circuits.synthesis.convert import gate_count, gates_once
 
-    given, found, netlist = reduction.given, reduction.found, reduction.netlist
+    found, netlist = result.found, result.netlist
     paper = "" if given.paper_gates is None else f"; active gates as the paper counts them: {given.paper_gates}"
     click.echo(f"{given.kind}: {gate_count(given.netlist)} two-input gates per cell{paper}")
-    _table(reduction.steps)
+    _table(result.steps)
     if found.note:
         click.echo(found.note)
+    if result.stopped:
+        click.echo("Stopped by Ctrl-C: this is the smallest circuit until then.")
     click.echo(f"{WORDS[found.verdict.equal]} in its visible channels: {found.verdict.how}.")
-    if reduction.reached is not None:
-        verdict = reduction.reached.verdict
+    if result.reachable is not None:
+        verdict = result.reachable.verdict
         click.echo(f"--from-start: {WORDS[verdict.equal]} from its own start on, and there alone: {verdict.how}.")
-    if reduction.pruned is not None:
+    if result.pruned is not None:
         click.echo(
-            f"--task: shows the same as before on {reduction.pruned.rollouts} rollouts of the task. Elsewhere it "
+            f"--task: shows the same as before on {result.pruned.rollouts} rollouts of the task. Elsewhere it "
             "differs: other starts, sizes, steps or damage."
         )
     count, once = gate_count(netlist), gates_once(netlist)
-    click.echo(f"{count} gates, channels {_names(netlist.origin)}" + (f": {out}" if out else "."))
+    click.echo(f"{count} gates, channels {channel_names(netlist.origin)}" + (f": {out}" if out else "."))
     if once < count:
         click.echo(f"As the paper counts perception, gates that see one channel alone once for all channels: {once}.")
 
 
-def _names(origin: tuple[int, ...]) -> str:
-    """Channel numbers, few enough for a line."""
-    names = ", ".join(map(str, origin[:12]))
-    return names if len(origin) <= 12 else f"{names}, ... ({len(origin)})"
-
-
-def _table(steps: list[Step]) -> None:
-    from difflogic.cli import table
+def _table(steps: list[PassReport]) -> None:
+    from difflogic.cli.screen import table
 
     rows = [
         (

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import grid_size, json_option
+from difflogic.cli.options import force_option, grid_size, json_option, output_option, tell_choice
+from difflogic.cli.training import SIGNAL_BASE
+from difflogic.config.choices import BOUNDARIES
 
 if TYPE_CHECKING:
-    from difflogic.circuits.source import Source
-    from difflogic.simulation import Scene
+    from difflogic.circuits.readers.source import Source
+    from difflogic.engine.simulation import SimulationSpec
+    from difflogic.system.files import Output
 
 DEFAULT_SIDE = 256
-SIGNAL_BASE = 128
-"""A process ended by signal N returns 128 + N, by the shell's custom."""
 
 FILE = click.Path(path_type=Path)
 
@@ -29,11 +30,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--steps", type=click.IntRange(min=0), default=1000, show_default=True, help="CA steps.")
 @click.option(
     "--engine",
-    metavar="auto|c|numba|gpu[:INDEX|:NAME]|reference",
+    metavar="auto|numba|gpu[:INDEX|:NAME]|reference",
     default="auto",
     help="What computes. auto (the default): the fastest by a short measurement.",
 )
-@click.option("--boundary", type=click.Choice(["zero", "periodic"]), help="What lies outside the grid [the circuit's].")
+@click.option("--boundary", type=click.Choice(BOUNDARIES), help="What lies outside the grid [the circuit's].")
 @click.option("--visible", type=int, metavar="V", help="So many channels are the picture [the circuit's].")
 @click.option(
     "--fire-rate", type=float, metavar="R", help="The share of cells updated in a step [the circuit's, or 1]."
@@ -46,9 +47,10 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of all random numbers.")
-@click.option("-o", "--out", type=FILE, metavar="FILE", help="Write the last state: .rle, .png, .npy; or a .gif.")
+@output_option(help="Write the last state: .rle, .png, .npy; or a .gif.")
+@force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="A frame every N steps: .gif, .npy or --live.")
-@click.option("--live", is_flag=True, help="Watch it in the terminal.")
+@click.option("--live", is_flag=True, help="ServiceObserver it in the terminal.")
 @json_option
 def command(
     circuit: Path,
@@ -61,7 +63,7 @@ def command(
     start: str | None,
     density: float,
     seed: int,
-    out: Path | None,
+    out: Output | None,
     every: int | None,
     live: bool,
     as_json: bool,
@@ -73,25 +75,26 @@ def command(
 
     Example: difflogic simulate runs/NAME --size 4096x4096 --steps 1000 -o last.png
     """
-    from difflogic import coins
-    from difflogic.circuits import source as sources
+    from difflogic.circuits.readers import source as sources
     from difflogic.circuits.simulation import engines, starts
     from difflogic.circuits.simulation.loop import advance
     from difflogic.circuits.simulation.results import Recording
-    from difflogic.cli import simulating
-    from difflogic.memory import free_memory
+    from difflogic.cli.screen import simulation
+    from difflogic.core import bernoulli
+    from difflogic.system.memory import free_memory
     from difflogic.train.signals import StopSignals
 
-    units = coins.probability("--density", density, least=0)
+    units = bernoulli.probability("--density", density, least=0)
     source = sources.load(circuit, None if boundary is None else boundary == "periodic", visible)
-    habitat = source.netlist.habitat
-    start = start or ("random" if habitat is None else habitat.start)
+    tell_choice(source.told)
+    scenario = source.netlist.scenario
+    start = start or ("random" if scenario is None else scenario.start)
     scene = _scene(source, start, size, fire_rate, seed)
     engines.check_fits(scene, free_memory(), engine)
     recording = None if out is None else Recording(out, scene, steps, None if live else every)
-    watcher = simulating.choose(as_json, live, recording, every)
+    watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(scene, starts.planes_of(scene, start, units), engine, steps)
-    with watcher, StopSignals() as signals:
+    with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None)
         watcher.ended(progress, opened.simulation, signals.received)
@@ -99,13 +102,15 @@ def command(
     return 0 if signals.received is None else SIGNAL_BASE + signals.received
 
 
-def _scene(source: Source, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int) -> Scene:
+def _scene(
+    source: Source, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int
+) -> SimulationSpec:
     """The circuit, cleared of what costs time and changes nothing, on its grid."""
-    from difflogic import coins
-    from difflogic.circuits.convert import to_graph, to_netlist
-    from difflogic.circuits.graph import rebuilt
     from difflogic.circuits.simulation import starts
-    from difflogic.simulation import Scene
+    from difflogic.circuits.synthesis.convert import to_netlist, to_xag
+    from difflogic.circuits.synthesis.xag import rebuilt
+    from difflogic.core import bernoulli
+    from difflogic.engine.simulation import SimulationSpec
 
     file = starts.file_of(start)
     if size is not None:
@@ -115,6 +120,6 @@ def _scene(source: Source, start: str, size: tuple[int, int] | None, fire_rate: 
     else:
         height = width = DEFAULT_SIDE
     if fire_rate is None:
-        fire_rate = 1.0 if source.netlist.habitat is None else source.netlist.habitat.fire_rate
-    scene = Scene(source.netlist, height, width, coins.probability("--fire-rate", fire_rate), seed)
-    return replace(scene, netlist=to_netlist(rebuilt(to_graph(source.netlist)), source.netlist))
+        fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
+    scene = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)
+    return replace(scene, netlist=to_netlist(rebuilt(to_xag(source.netlist)), source.netlist))

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from difflogic.cli import target, training
-from difflogic.errors import UsageError
-
-if TYPE_CHECKING:
-    from difflogic.config import Config
+from difflogic.cli import options as shared
+from difflogic.cli import training
+from difflogic.cli.request import check_source
 
 
 @click.command("train")
 @click.argument("preset", required=False)
-@target.config_option
-@target.set_option
-@target.target_options
-@training.train_options
+@shared.config_option
+@shared.set_option
+@shared.target_options
+@shared.train_options
 def command(**options: Any) -> int:
     """Train a preset, a configuration file, or your own picture or rule.
 
@@ -30,16 +28,6 @@ def command(**options: Any) -> int:
 
     Example: difflogic train lizard --set train.lr=0.05 --epochs 1000
     """
-    sources = [options[name] for name in ("preset", "config_file")]
-    if options["resume"] is None and sources.count(None) != 1:
-        raise UsageError(
-            "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
-        )
-
-    def make() -> Config:
-        config, told = target.configured(options)
-        if told and not options["as_json"]:
-            click.echo(told)
-        return config
-
-    return training.start(options, make)
+    if options["resume"] is None:
+        check_source(options)
+    return training.run(options)

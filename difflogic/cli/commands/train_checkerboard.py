@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from difflogic.cli import training
+from difflogic.cli.options import train_options
 
 
 @click.command("train-checkerboard")
-@training.train_options
+@train_options
 @click.option("--small", is_flag=True, help="The model of 1496 gates instead of 3040.")
 def command(**options: Any) -> int:
     """Train the paper's checkerboard: a 16x16 board grown from noise in 20 steps by logic gates.
@@ -22,6 +23,6 @@ def command(**options: Any) -> int:
 
     Example: difflogic train-checkerboard --gpu --epochs 500
     """
-    from difflogic import presets
+    from difflogic.config import presets
 
-    return training.start(options, lambda: presets.checkerboard(options["small"]))
+    return training.run(options, presets.checkerboard(options["small"]))

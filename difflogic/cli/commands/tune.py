@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli import target
-from difflogic.cli.options import json_option
+from difflogic.cli.options import json_option, work_options
+from difflogic.cli.request import work
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
-    from difflogic.train.tuning import Outcome
+    from difflogic.devices.tune import Outcome
 
 
 @click.command("tune")
-@target.work_options
+@work_options
 @click.option(
     "--population",
     type=int,
@@ -39,33 +39,34 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
 
     Example: difflogic tune lizard
     """
-    from difflogic.cli import sweeping
-    from difflogic.gpu import measured, tuned
+    from difflogic.cli.screen import sinks, tuning
+    from difflogic.devices import trust
+    from difflogic.devices.tune import Screen, Tuner, sizes_of
+    from difflogic.gpu import tuning_cache
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
-    from difflogic.train import trust
-    from difflogic.train.tuning import Tuner, sizes_of
 
     if reset and dry_run:
         raise UsageError("--reset forgets what was stored, and --dry-run changes nothing: give one of them.")
     chosen = select_adapter(adapter)
     if reset:
-        forgotten, cut_off = tuned.reset(chosen), measured.reset(chosen)
+        forgotten, cut_off = tuning_cache.reset(chosen), tuning_cache.reset_measured(chosen)
         report = json.dumps({"adapter": chosen.name, "forgotten": forgotten, "cut_off": cut_off})
         more = f", and {cut_off} sweep(s) that were cut off" if cut_off else ""
         click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
         return
-    config = target.work(options)
+    config = work(options)
     trust.require(chosen)
-    screen = sweeping.choose(as_json)
+    sink = sinks.choose(as_json, "variant")
+    screen = Screen() if as_json else tuning.Reporter(sink)  # its JSON is the result alone
     tuner = Tuner(Device(chosen), config, screen, population)
     screen.say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}")
     if dry_run:
         for sweep in (sweep for family in tuner.families for sweep in family):
-            sizes = ", ".join(str(schedule.wg) for schedule in sweep)
-            screen.say(f"would measure lanes {sweep[0].lanes:2}: workgroups of {sizes}")
+            sizes = ", ".join(str(launch.workgroup_size) for launch in sweep)
+            screen.say(f"would measure lanes {sweep[0].chunks_per_workgroup:2}: workgroups of {sizes}")
     try:
-        with screen:
+        with sink:
             outcome = tuner.run(dry_run)
     except KeyboardInterrupt:
         screen.say(f"Stopped: {len(tuner.measured)} variant(s) measured so far are kept; tune again to go on.")
@@ -82,10 +83,10 @@ def _verdict(outcome: Outcome, dry_run: bool) -> str:
     if stored is None:
         return "Nothing is stored yet." if dry_run else "Nothing was found."
     how = f"{outcome.measured} variants measured" if outcome.measured else "stored before, nothing measured"
-    if stored.schedule == outcome.default:
-        return f"The default schedule stays, {stored.schedule} ({how})."
+    if stored.launch == outcome.default:
+        return f"The default schedule stays, {stored.launch} ({how})."
     gain = stored.default_ms / stored.tuned_ms
     return (
-        f"{stored.schedule} is {gain:.2f} times as fast as the default ({stored.default_ms:.2f} -> "
+        f"{stored.launch} is {gain:.2f} times as fast as the default ({stored.default_ms:.2f} -> "
         f"{stored.tuned_ms:.2f} ms per train step; {how}). Training uses it from now on."
     )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import math
-import sys
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import click
 
-from difflogic.cli.reporters import Bar, Lines
-from difflogic.config import Config
-from difflogic.engine import EngineInfo
+from difflogic.cli.screen import sinks
+from difflogic.cli.screen.sinks import Event
+from difflogic.cli.screen.training import Reporter
+from difflogic.config.schema import Config
+from difflogic.engine.api import EngineInfo
 from difflogic.errors import ServiceError
+from difflogic.runs.attempts import Attempt
+from difflogic.runs.journal import Row
 from difflogic.serve.client import Client, Job
-from difflogic.train.journal import Row
+from difflogic.serve.store.jobs import ENDED
+from difflogic.train import restarts
 from difflogic.train.observer import Beginning, Standing
 
 DETACHED = 130
@@ -25,28 +27,21 @@ BEFORE = 10
 """Log lines of what was before."""
 
 
-class _Remote:
-    def place(self: Any, beginning: Beginning) -> None:
-        self.say(f"On {beginning.engine.engine}; {beginning.reason}")
+class _Remote(Reporter):
+    """The engine is not known here in detail, and the run folder is the server's."""
+
+    def _place(self, beginning: Beginning) -> list[str]:
+        return [f"On {beginning.engine.engine}; {beginning.reason}"]
 
 
-class _RemoteLines(_Remote, Lines):
-    pass
-
-
-class _RemoteBar(_Remote, Bar):
-    pass
-
-
-def watch(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
+def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> int:
     """Follow a job until it ends; the exit code. Raises ServiceError where it failed."""
     found = client.job(job)
     try:
         if as_json:
             return _repeat(client, found)
-        screen: Lines = _RemoteBar() if sys.stdout.isatty() else _RemoteLines()
-        with screen:
-            return _Follower(client, screen, log_interval).follow(found)
+        with sinks.choose(as_json, "epoch") as sink:
+            return _Follower(client, sink, log_interval).follow(found)
     except KeyboardInterrupt:
         click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
         return DETACHED
@@ -54,11 +49,11 @@ def watch(client: Client, job: str, as_json: bool, log_interval: int = 10) -> in
 
 def _repeat(client: Client, job: Job) -> int:
     """The server's events as JSON lines."""
-    status = job["status"]
+    status, sink = job["status"], sinks.JsonLines()
     for event in client.events(job["id"]):
         if event.name == "job":
             status = event.data["status"]
-        click.echo(json.dumps({"event": event.name, event.name: event.data}))
+        sink.show(Event(event.name, {event.name: event.data}))
     return 0 if status == "done" else 1
 
 
@@ -78,13 +73,16 @@ def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
 class _Follower:
     """Tells what happens to one job."""
 
-    def __init__(self, client: Client, screen: Lines, log_interval: int) -> None:
-        self._client, self._screen, self._log_interval = client, screen, log_interval
+    def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
+        self._client, self._sink, self._log_interval = client, sink, log_interval
+        self._reporter = _Remote(sink)
         self._status = ""
         self._began = False
         self._attempts = 0
+        self._attempt = 0
+        self._is_told = False
         self._waits_for: str | None = None
-        self._accuracies: dict[int, float] = {}
+        self._judged: dict[int, Row] = {}
 
     def follow(self, job: Job) -> int:
         """Until it ends."""
@@ -102,52 +100,64 @@ class _Follower:
         return self._end(job)
 
     def _lost(self, why: str) -> None:
-        self._screen.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
+        self._reporter.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
 
     def _tell(self, job: Job) -> None:
         if job["attempts"] > self._attempts:
             self._attempts = job["attempts"]
-            self._screen.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
+            self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
         if job["status"] != self._status:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
-                self._screen.say(f"Job {job['id']} ({job['name']}) is {self._status}.")
+                self._sink.write(f"Job {job['id']} ({job['name']}) is {self._status}.")
         if job["waits_for"] not in (None, self._waits_for):
-            self._screen.say(job["waits_for"])
+            self._sink.write(job["waits_for"])
         self._waits_for = job["waits_for"]
+        if job["attempt"] != self._attempt:
+            self._is_told = self._attempt > 0 and job["status"] in ENDED  # the best, which was seen when it was made
+            self._attempt, self._began = job["attempt"], self._is_told
+            self._judged.clear()
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
             reason = f"job {job['id']} at {self._client.server}"
             info = EngineInfo(engine=job["device"])
             config = Config.from_dict(job["config"])
-            self._screen.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
+            if self._attempt:
+                config = restarts.attempt_of(config, self._attempt - 1, job["epochs"])
+                attempt = Attempt(self._attempt, job["restarts"] + 1, config.seed, job["epochs"], "")
+                self._reporter.attempted(attempt)
+            self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
 
     def _rows(self, job: Job, rows: Sequence[dict[str, Any]]) -> None:
+        if self._is_told:
+            return
         for epoch, values in groupby(rows, key=lambda row: int(row["epoch"])):
             members = list(values)
-            self._screen.advanced(epoch)
+            self._reporter.advanced(epoch)
             found = [Row.from_dict(each) for each in members]
             for index, row in enumerate(found):
                 if row.accuracy is not None:
-                    self._accuracies[index] = row.accuracy
+                    self._judged[index] = row
             if epoch % self._log_interval == 0 or found[0].hard_loss is not None or epoch == job["epochs"]:
                 self._log(members, found)
 
     def _log(self, members: Sequence[dict[str, Any]], rows: Sequence[Row]) -> None:
-        accuracies = tuple(self._accuracies.get(index, math.nan) for index in range(len(rows)))
+        judged = tuple(self._judged.get(index) for index in range(len(rows)))
         if len(rows) == 1:
-            self._screen.logged(rows[0], accuracies[0])
+            self._reporter.logged(rows[0], judged[0])
         else:
             seeds = tuple(int(each["seed"]) for each in members)
-            self._screen.compared(Standing(seeds, tuple(rows), accuracies, accuracies.count(1.0)))
+            self._reporter.compared(Standing(seeds, tuple(rows), judged))
 
     def _end(self, job: Job) -> int:
         if job["status"] == "failed":
             raise ServiceError(f"The job {job['id']} failed: {job['reason']} Its log: difflogic logs {job['id']}")
         if job["status"] != "done":
-            self._screen.say(f"The job {job['id']} is {job['status']}.")
+            self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
         summary = self._client.text(job["id"], "summary.txt")
-        self._screen.say("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
-        self._screen.say(f"Its files: difflogic fetch {job['id']} DIR")
+        self._sink.write("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
+        for each in (job["result"] or {}).get("attempts", ()):
+            self._reporter.attempted(Attempt(**each))
+        self._sink.write(f"Its files: difflogic fetch {job['id']} DIR")
         return 0

@@ -1,30 +1,27 @@
-"""How a simulation looks on the screen: lines, a progress bar, JSON, or the grid itself in half blocks."""
+"""What a simulation tells, and a sink of its own: the grid itself, in half blocks."""
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import time
 from itertools import groupby
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import click
-
-from difflogic.cli.live_bar import LiveBar
+from difflogic.cli.screen import sinks
+from difflogic.cli.screen.sinks import Event, Lines
+from difflogic.core.bits import population
 from difflogic.errors import UsageError
-from difflogic.planes import population
 
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from difflogic.circuits.readers.source import Source
     from difflogic.circuits.simulation.engines import Opened
     from difflogic.circuits.simulation.loop import Progress
     from difflogic.circuits.simulation.pictures import Picture
     from difflogic.circuits.simulation.results import Recording
-    from difflogic.circuits.source import Source
-    from difflogic.simulation import Simulation
+    from difflogic.engine.simulation import Simulation
 
 FRAMES_PER_S = 20
 REPORT_S = 0.5
@@ -32,22 +29,14 @@ REPORT_S = 0.5
 
 
 class Watching:
-    """Lines on standard output; a `loop.Watcher` that is open while the run lasts, and writes the file."""
+    """Describes a run to a sink and writes its file; a `loop.Watcher`."""
 
-    def __init__(self, recording: Recording | None) -> None:
-        self.recording = recording
-        self.every = 0 if recording is None else recording.every
-
-    def __enter__(self) -> Watching:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Give the screen back."""
-
-    def say(self, text: str) -> None:
-        click.echo(text)
+    def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
+        """`every`: steps between frames [those of the recording]."""
+        self.sink = sink
+        self._recording = recording
+        self.every = every or (0 if recording is None else recording.every)
+        self._next = 0.0
 
     def began(self, source: Source, start: str, opened: Opened) -> None:
         scene = opened.simulation.scene
@@ -57,90 +46,83 @@ class Watching:
             if scene.asynchronous
             else "all cells in each step"
         )
-        self.say(
+        notes = [] if self._recording is None else self._recording.notes
+        fields = {
+            "circuit": source.kind,
+            "gates": len(scene.netlist.gates),
+            "channels": scene.channels,
+            "width": scene.width,
+            "height": scene.height,
+            "boundary": "periodic" if scene.netlist.periodic else "zero",
+            "fire_rate": scene.fire_units / 65536,
+            "seed": scene.seed,
+            "start": start,
+            "engine": opened.name,
+            "why": opened.reason,
+            "notes": notes,
+        }
+        text = [
             f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(scene.netlist.gates)} of them at work, "
-            f"{_channels(scene.channels)}"
-        )
-        self.say(f"{scene.width}x{scene.height} cells, {outside}, {fires}; start: {start}")
-        self.say(f"Engine {opened.name} {opened.reason}")
-        for note in [] if self.recording is None else self.recording.notes:
-            self.say(f"Note: {note}")
+            f"{_channels(scene.channels)}",
+            f"{scene.width}x{scene.height} cells, {outside}, {fires}; start: {start}",
+            f"Engine {opened.name} {opened.reason}",
+            *(f"Note: {note}" for note in notes),
+        ]
+        self.sink.show(Event("begin", fields, text))
 
     def frame(self, progress: Progress, simulation: Simulation) -> None:
-        if self.recording is not None:
-            self.recording.add(simulation.planes())
+        if self._recording is not None:
+            self._recording.add(simulation.planes())
 
     def advanced(self, progress: Progress) -> None:
-        """Lines tell the end only."""
+        self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + REPORT_S
+            self.sink.show(Event("progress", _numbers(progress)))
 
     def ended(self, progress: Progress, simulation: Simulation, stopped: signal.Signals | None) -> None:
         planes = simulation.planes()
+        alive = population(planes)
+        text = [
+            f"{progress.step} steps in {progress.seconds:.3g} s: {progress.updates_per_s:.2e} cell updates/s",
+            f"Cells that are 1, by channel: {', '.join(map(str, alive))}",
+        ]
         if stopped is not None:
-            self.say(f"Stopped by {stopped.name} after {progress.step} of {progress.steps} steps")
-        alive = ", ".join(map(str, population(planes)))
-        self.say(f"{progress.step} steps in {progress.seconds:.3g} s: {progress.updates_per_s:.2e} cell updates/s")
-        self.say(f"Cells that are 1, by channel: {alive}")
-        if self.recording is not None:
-            self.recording.write(planes)
-            self.say(f"Wrote {self.recording.path}")
-
-
-class Bar(LiveBar, Watching):
-    """The lines, and below them progress, rate and the time left."""
-
-    def __init__(self, recording: Recording | None) -> None:
-        from rich import progress
-
-        super().__init__(recording)
-        self._bar = progress.Progress(
-            progress.TextColumn("step"),
-            progress.MofNCompleteColumn(),
-            progress.BarColumn(),
-            progress.TextColumn("{task.fields[speed]}"),
-            progress.TimeRemainingColumn(),
-            progress.TextColumn("left"),
-            transient=True,
+            text.insert(0, f"Stopped by {stopped.name} after {progress.step} of {progress.steps} steps")
+        out = None
+        if self._recording is not None:
+            self._recording.write(planes)
+            out = str(self._recording.out)
+            text.append(f"Wrote {out}")
+        interrupted = None if stopped is None else stopped.name
+        self.sink.finish()
+        self.sink.show(
+            Event("end", {**_numbers(progress), "population": alive, "interrupted": interrupted, "out": out}, text)
         )
-        self._task = self._bar.add_task("simulate", total=None, speed="")
-
-    def advanced(self, progress: Progress) -> None:
-        speed = f"{progress.updates_per_s:.1e} cell updates/s"
-        self._bar.update(self._task, completed=progress.step, total=progress.steps, speed=speed)
-
-    def ended(self, progress: Progress, simulation: Simulation, stopped: signal.Signals | None) -> None:
-        self._bar.stop()
-        super().ended(progress, simulation, stopped)
 
 
-class Screen(Watching):
-    """The grid itself, two pixels in a character, at most `FRAMES_PER_S` frames a second."""
+class Screen(Lines):
+    """The lines, and below them the grid itself, two pixels in a character."""
 
-    def __init__(self, recording: Recording | None, every: int) -> None:
+    def __init__(self) -> None:
         from rich.live import Live
 
-        super().__init__(recording)
-        self.every = every
         self._live = Live(auto_refresh=False, transient=True)
         self._next = 0.0
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> Self:
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.stop()
-
-    def say(self, text: str) -> None:
+    def write(self, text: object) -> None:
         self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def frame(self, progress: Progress, simulation: Simulation) -> None:
+    def draw(self, progress: Progress, simulation: Simulation) -> None:
+        """Show the grid as it is, at most `FRAMES_PER_S` times a second: the run waits for it."""
         from rich.console import Group
 
         from difflogic.circuits.simulation.pictures import picture
 
-        super().frame(progress, simulation)
         scene, room = simulation.scene, self._live.console.size
         most = (2 * max(1, room.height - 2), room.width)
         shown = half_blocks(picture(simulation.planes(), scene.width, scene.netlist.visible, most))
@@ -148,52 +130,33 @@ class Screen(Watching):
         self._next = time.monotonic() + 1 / FRAMES_PER_S
         self._live.update(Group(shown, f"step {progress.step} of {progress.steps}"), refresh=True)
 
-    def ended(self, progress: Progress, simulation: Simulation, stopped: signal.Signals | None) -> None:
+    def finish(self) -> None:
         self._live.stop()
-        super().ended(progress, simulation, stopped)
 
 
-class JsonLines(Watching):
-    """Events as JSON objects, one per line: begin, progress, end."""
+class LiveWatching(Watching):
+    """Draws each frame on the terminal too."""
 
-    def __init__(self, recording: Recording | None) -> None:
-        super().__init__(recording)
-        self._next = 0.0
+    def __init__(self, screen: Screen, recording: Recording | None, every: int) -> None:
+        super().__init__(screen, recording, every)
+        self._screen = screen
 
-    def began(self, source: Source, start: str, opened: Opened) -> None:
-        scene = opened.simulation.scene
-        _emit("begin", circuit=source.kind, gates=len(scene.netlist.gates), channels=scene.channels,
-              width=scene.width, height=scene.height, boundary="periodic" if scene.netlist.periodic else "zero",
-              fire_rate=scene.fire_units / 65536, seed=scene.seed, start=start, engine=opened.name, why=opened.reason,
-              notes=[] if self.recording is None else self.recording.notes)  # fmt: skip
-
-    def advanced(self, progress: Progress) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + REPORT_S
-            _emit("progress", **_numbers(progress))
-
-    def ended(self, progress: Progress, simulation: Simulation, stopped: signal.Signals | None) -> None:
-        planes = simulation.planes()
-        if self.recording is not None:
-            self.recording.write(planes)
-        out = None if self.recording is None else str(self.recording.path)
-        interrupted = None if stopped is None else stopped.name
-        _emit("end", **_numbers(progress), population=population(planes), interrupted=interrupted, out=out)
+    def frame(self, progress: Progress, simulation: Simulation) -> None:
+        super().frame(progress, simulation)
+        self._screen.draw(progress, simulation)
 
 
 def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> Watching:
-    """Raises UsageError where the wishes do not go together."""
+    """Raises UsageError where the options do not go together."""
     if live and as_json:
         raise UsageError("--live draws on the screen, where --json writes lines: give one of them.")
     if live and not sys.stdout.isatty():
         raise UsageError("--live needs a terminal: leave it out, and give -o FILE.gif.")
     if every is not None and recording is None and not live:
         raise UsageError("--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it.")
-    if as_json:
-        return JsonLines(recording)
     if live:
-        return Screen(recording, every or 1)
-    return Bar(recording) if sys.stdout.isatty() else Watching(recording)
+        return LiveWatching(Screen(), recording, every or 1)
+    return Watching(sinks.choose(as_json, "step"), recording)
 
 
 def half_blocks(picture: Picture) -> Text:
@@ -223,7 +186,3 @@ def _numbers(progress: Progress) -> dict[str, Any]:
         "seconds": round(progress.seconds, 6),
         "cell_updates_per_s": round(progress.updates_per_s),
     }
-
-
-def _emit(event: str, **fields: Any) -> None:
-    click.echo(json.dumps({"event": event, **fields}, allow_nan=False))

@@ -9,12 +9,14 @@ from llvmlite import ir
 from numba import types
 from numba.core.cgutils import get_or_insert_function
 
-from difflogic.cpu.compiled import inner, intrinsic
+from difflogic.cpu.codegen.compiled import inlined, intrinsic
 
 SPINS = 200
 """Looks at a counter before a waiting thread offers its processor to others: about a microsecond."""
 NO_END = 1 << 62
 """Offers of the processor: never sleep."""
+TAKEN, DONE = 0, 8
+"""Places of the two counters of `take`, on cache lines of their own."""
 _NAP, _NAP_TIME = ("Sleep", 1) if os.name == "nt" else ("usleep", 50)
 """In milliseconds there, in microseconds here."""
 _YIELD = "SwitchToThread" if os.name == "nt" else "sched_yield"
@@ -34,6 +36,18 @@ def fetch_add(_: Any, array: Any, index: Any, value: Any) -> Any:
         return builder.atomic_rmw("add", pointer, arguments[2], "seq_cst")
 
     return types.int64(array, types.intp, types.int64), build
+
+
+@intrinsic
+def claim(_: Any, array: Any, index: Any, value: Any) -> Any:
+    """Add 1 to an int64 element if it still is `value`; whether it was."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, value = _element(context, builder, signature, arguments), arguments[2]
+        more = builder.add(value, ir.Constant(value.type, 1))
+        return builder.extract_value(builder.cmpxchg(pointer, value, more, "seq_cst", "seq_cst"), 1)
+
+    return types.boolean(array, types.intp, types.int64), build
 
 
 @intrinsic
@@ -71,13 +85,29 @@ def nap(_: Any) -> Any:
     return types.void(), build
 
 
-@inner
-def wait_for(counters: Any, index: Any, value: Any, yields: Any = NO_END) -> None:
-    """Return when `counters[index]` has reached `value`; after so many offers of the processor, sleep between looks."""
-    spins = 0
-    while look(counters, index) < value:
-        spins += 1
-        if spins > SPINS + yields:
-            nap()
-        elif spins > SPINS:
-            step_aside()
+@inlined
+def pause(looks: int, yields: int) -> None:
+    """After so many looks in vain: look again, offer the processor to others, or after so many offers sleep."""
+    if looks > SPINS + yields:
+        nap()
+    elif looks > SPINS:
+        step_aside()
+
+
+@inlined
+def take(counters: Any, items: Any, total: Any) -> Any:
+    """The next item of a list of phases, `items` in each, once its phase may begin; `total` when none is left.
+
+    A thread that waits has taken nothing yet. So none that the system holds up while it waits, or that starts late,
+    keeps the others from going on without it.
+    """
+    looks = 0
+    while True:
+        item = look(counters, TAKEN)
+        if item >= total:
+            return total
+        if look(counters, DONE) < item // items * items:
+            looks += 1
+            pause(looks, NO_END)
+        elif claim(counters, TAKEN, item):
+            return item

@@ -1,7 +1,8 @@
-"""How functions are compiled: inner ones into their callers, whole pieces of work once per machine.
+"""How functions are compiled: inlined ones into their callers, entry points once per machine.
 
-The pieces are kept in the user's cache folder, in a folder of their own per source text, Numba and processor:
-Numba itself looks only at the file of the piece, not at the files whose functions it has taken in.
+Python calls entry points alone. Their machine code is kept in the user's cache folder, in a folder of its own per
+source text, Numba and processor: Numba itself looks only at the file of the entry point, not at the files whose
+functions it has taken in.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from llvmlite import binding
 from numba import extending, njit
 from numba.core import config
 
-from difflogic.tell import tell
+from difflogic.system.cache import warn
 
 FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def inner(function: Function) -> Function:
-    """Compiled into its callers."""
+def inlined(function: Function) -> Function:
+    """A function that is compiled into its callers."""
     compiled: Function = njit(**FLAGS)(function)
     return compiled
 
@@ -40,8 +41,8 @@ def intrinsic(function: Callable[..., Any]) -> Any:
     return extending.intrinsic(function)
 
 
-def piece(function: Callable[..., Any]) -> Any:
-    """Compiled by its first call, or read from the cache folder where an earlier process left it."""
+def entry_point(function: Callable[..., Any]) -> Any:
+    """A function that Python calls: compiled by its first call, or read from where an earlier process left it."""
     folder = cache_folder()
     if folder is None:
         return njit(**FLAGS)(function)
@@ -52,30 +53,30 @@ def piece(function: Callable[..., Any]) -> Any:
         config.CACHE_DIR = before
 
 
-def is_cached(module: str = "schedule") -> bool:
-    """True where the pieces of a module need not be compiled."""
+def is_cached(module: str = "runner") -> bool:
+    """True where the entry points of a module need not be compiled."""
     folder = cache_folder()
     return folder is not None and any(folder.rglob(f"{module}.*.nbi"))
 
 
-def compile_now(module: str, what: str, seconds: int, warm_up: Callable[[], None]) -> None:
-    """Compile what `warm_up` calls of a module's pieces, and say so where it takes time."""
-    if not is_cached(module):
+def compile_now(first: Any, what: str, seconds: int, warm_up: Callable[[], None]) -> None:
+    """Compile what `warm_up` calls, `first` among it, and say so where it takes time."""
+    if not is_cached(first.__module__.rpartition(".")[2]):
         once = ", once" if cache_folder() else ""
-        tell(f"compiling {what} for this processor, which takes some {seconds} seconds{once}.")
+        warn(f"compiling {what} for this processor, which takes some {seconds} seconds{once}.")
     try:
         warm_up()
     except OSError as error:  # the disk is full: by then the code is compiled, and in memory
         tell_unkept(f"in {error.filename}", error.strerror)
-        with contextlib.suppress(OSError):  # another piece, too, may fail to be kept
+        with contextlib.suppress(OSError):  # another entry point, too, may fail to be kept
             warm_up()
 
 
 @cache
 def cache_folder() -> Path | None:
-    """Where compiled pieces are kept, made on first use; None where that cannot be written, which is said."""
+    """Where compiled code is kept, made on first use; None where that cannot be written, which is said."""
     try:
-        users = _users_folder()
+        users = users_folder()
     except RuntimeError:  # no home
         tell_unkept("in a cache folder", "the user has no home")
         return None
@@ -91,13 +92,13 @@ def cache_folder() -> Path | None:
 
 def tell_unkept(where: str, why: str | None) -> None:
     """Say that the compiled code lasts as long as this process."""
-    tell(
+    warn(
         f"compiled code cannot be kept {where} ({why}): every process compiles it anew. "
         "NUMBA_CACHE_DIR can name another folder."
     )
 
 
-def _users_folder() -> Path:
+def users_folder() -> Path:
     """NUMBA_CACHE_DIR, else the system's usual place for what can be made again."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(chosen) / "difflogic"
@@ -112,9 +113,9 @@ def _users_folder() -> Path:
 
 def _fingerprint() -> str:
     """Of everything that goes into the machine code: two processors may share one folder."""
-    here = Path(__file__).parent
+    here = Path(__file__).parent.parent
     parts = [str(here), sys.version, numba.__version__, llvmlite.__version__, *target()]
-    parts += [path.read_text(encoding="utf-8") for path in sorted(here.glob("*.py"))]
+    parts += [path.read_text(encoding="utf-8") for path in sorted(here.rglob("*.py"))]
     parts += [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.core.cgutils import alloca_once_value, get_or_insert_function
 
-from difflogic.cpu.compiled import intrinsic
+from difflogic.cpu.codegen.compiled import intrinsic
 
 _X86_FLUSH = 0x8040
 """MXCSR: results that would be denormal, and operands that are, count as 0."""

@@ -1,4 +1,4 @@
-"""Vectors of sixteen floats, one per kind of gate: what is done once per gate and train step.
+"""Vectors of sixteen floats, one per id of a gate: for what is done once per gate and train step.
 
 `add`, `mul`, `fma`, `store` and `store_sums` of `vectors` take them too.
 """
@@ -13,10 +13,19 @@ from llvmlite import ir
 from numba import types
 from numba.core.cgutils import get_or_insert_function
 
-from difflogic.cpu.compiled import intrinsic
-from difflogic.cpu.vectors import LINE, VECTOR, add_vectors, folded, kinds, operation, pointer_to, splatted
+from difflogic.cpu.codegen.compiled import intrinsic
+from difflogic.cpu.codegen.vectors import (
+    LINE,
+    VECTOR,
+    add_vectors,
+    folded,
+    gate_vectors,
+    operation,
+    pointer_to,
+    splatted,
+)
 
-_FLOATS = VECTOR[kinds]
+_FLOATS = VECTOR[gate_vectors]
 _INTEGERS = ir.VectorType(ir.IntType(32), _FLOATS.count)
 
 _LOG2_E = math.log2(math.e)
@@ -31,23 +40,23 @@ _LOWEST = -87.0
 
 
 @intrinsic
-def load_kinds(_: Any, array: Any, index: Any) -> Any:
+def load_gate_vector(_: Any, array: Any, index: Any) -> Any:
     """`array[index : index + 16]` of a one-dimensional array, at a cache line's beginning."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(pointer_to(context, builder, signature, arguments, _FLOATS), align=LINE)
 
-    return kinds(array, types.intp), build
+    return gate_vectors(array, types.intp), build
 
 
 @intrinsic
-def splat_kinds(_: Any, value: Any) -> Any:
+def splat_gate_vector(_: Any, value: Any) -> Any:
     """Sixteen times the same."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return splatted(builder, arguments[0], _FLOATS)
 
-    return kinds(types.float32), build
+    return gate_vectors(types.float32), build
 
 
 @intrinsic
@@ -96,7 +105,7 @@ def _reduction(combine: Callable[..., Any]) -> Any:
         one = folded(builder, arguments[0], 1, combine)
         return builder.extract_element(one, ir.Constant(ir.IntType(32), 0))
 
-    return types.float32(kinds), build
+    return types.float32(gate_vectors), build
 
 
 def _larger(builder: Any, x: Any, y: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a row of cells needs beyond `vectors`: words at any place, neighbours across words, coins, and a called row."""
+"""What a row of cells needs beyond `vectors`: words at any place, cells across words, random bits, calls of rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from difflogic.cpu.compiled import intrinsic
-from difflogic.cpu.vectors import VECTOR, WORDS, operation, pointer_to, splatted, words
+from difflogic.cpu.codegen.compiled import intrinsic
+from difflogic.cpu.codegen.vectors import VECTOR, WORDS, operation, pointer_to, splatted, words
 
 _WORD, _HALF = ir.IntType(64), ir.IntType(32)
 _HALVES = ir.VectorType(_HALF, WORDS)
@@ -71,7 +71,7 @@ def drawn(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
 
 
 def _threefry(builder: Any, key: tuple[Any, Any], x0: Any, x1: Any) -> tuple[Any, Any]:
-    """As `difflogic.prng.threefry2x32`, on vectors."""
+    """As `difflogic.core.prng.threefry2x32`, on vectors."""
 
     def constant(value: int) -> Any:
         return ir.Constant(_HALVES, [value] * WORDS)

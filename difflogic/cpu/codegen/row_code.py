@@ -11,10 +11,10 @@ from typing import Any
 
 from llvmlite import binding, ir
 
-from difflogic.cpu.compiled import target
-from difflogic.cpu.plane_vectors import ROW
-from difflogic.netlist import Netlist
-from difflogic.straight_line import FALSE, NOT_A, TRUE, A, lines, read_inputs
+from difflogic.cpu.codegen.compiled import target
+from difflogic.cpu.codegen.plane_vectors import ROW
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, lines, read_inputs
 
 LANES = 8
 """Words of a vector: a register of AVX-512, two of AVX2, four of NEON."""

@@ -13,11 +13,10 @@ def default_threads() -> int:
     return int(config.NUMBA_NUM_THREADS)
 
 
-def together(threads: int, work: Callable[[int], None], begun: Callable[[int], None] | None = None) -> None:
+def together(threads: int, work: Callable[[int], None]) -> None:
     """`work(0)` here, `work(1)` ... in threads of their own; returns when all have.
 
-    They share out items among themselves: where the system refuses a thread, the others do its part. `begun` is told
-    how many there are before `work(0)` begins.
+    They share out items among themselves: where the system refuses a thread, the others do its part.
     """
     helpers = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(1, threads)]
     started = []
@@ -28,8 +27,6 @@ def together(threads: int, work: Callable[[int], None], begun: Callable[[int], N
             break
         started.append(helper)
     try:
-        if begun is not None:
-            begun(1 + len(started))
         work(0)
     finally:
         for helper in started:

@@ -1,4 +1,4 @@
-"""Random numbers in compiled code: the same bits as `difflogic.prng`."""
+"""Random numbers in compiled code: the same bits as `difflogic.core.prng`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
 
 
-@inner
+@inlined
 def threefry2x32(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
     """Two uint32 from the counters `(x0, x1)`; all words are uint32."""
     key2 = np.uint32(key0 ^ key1 ^ np.uint32(0x1BD11BDA))
@@ -26,7 +26,7 @@ def threefry2x32(key0: Any, key1: Any, x0: Any, x1: Any) -> Any:
     return np.uint32(x0 + key2), np.uint32(x1 + key0 + np.uint32(5))
 
 
-@inner
+@inlined
 def _four_rounds(x0: Any, x1: Any, r0: Any, r1: Any, r2: Any, r3: Any) -> Any:
     x0, x1 = _round(x0, x1, r0)
     x0, x1 = _round(x0, x1, r1)
@@ -34,14 +34,14 @@ def _four_rounds(x0: Any, x1: Any, r0: Any, r1: Any, r2: Any, r3: Any) -> Any:
     return _round(x0, x1, r3)
 
 
-@inner
+@inlined
 def _round(x0: Any, x1: Any, distance: Any) -> Any:
     x0 = np.uint32(x0 + x1)
     rotated = np.uint32(x1 << np.uint32(distance)) | np.uint32(x1 >> np.uint32(32 - distance))
     return x0, np.uint32(x0 ^ rotated)
 
 
-@inner
+@inlined
 def split(key0: Any, key1: Any) -> Any:
     """The two keys of `prng.split`, as four words."""
     a0, b0 = threefry2x32(key0, key1, np.uint32(0), np.uint32(2))
@@ -49,7 +49,7 @@ def split(key0: Any, key1: Any) -> Any:
     return a0, a1, b0, b1
 
 
-@inner
+@inlined
 def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
     """Words `index` and `half + index` of `prng.random_bits(key, count)`, `half = (count + 1) // 2`.
 

@@ -3,6 +3,15 @@
 A loop over the cells of a row would be vectorised only after run-time checks that its rows do not overlap,
 for every gate anew. Here one vector operation is one operation of the compiler, which cuts it to the width
 that the processor has (AVX-512, AVX2, NEON). Products and sums are fused where it can (`contract`).
+
+An example, the part `c0 + ca*a` of a gate whose input is row 3, into row 7:
+
+    c0, ca = splat(peek(coefficients, 4 * gate)), splat(peek(coefficients, 4 * gate + 1))
+    store(nodes, 7 * TILE, fma(ca, load(nodes, 3 * TILE), c0))
+
+is, with AVX-512, two broadcasts, two loads, two `vfmadd` and two stores, without a branch or a test of an index.
+To Numba such a value is a type of its own (`floats`), which only these functions take; each of them is an *intrinsic*:
+it says which types it takes and gives, and a builder that writes the compiler's instructions in its place.
 """
 
 from __future__ import annotations
@@ -14,8 +23,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import models, register_model
 
-from difflogic.cpu.compiled import intrinsic
-from difflogic.gates import GATE_COUNT
+from difflogic.core.gates import GATE_COUNT
+from difflogic.cpu.codegen.compiled import intrinsic
 
 TILE = 32
 """Cells per tile: enough to pay for a gate's overhead, and a whole step's rows still fit the L2 cache."""
@@ -38,17 +47,17 @@ class _Words(types.Type):
         super().__init__(name=f"Words{WORDS}")
 
 
-class _Kinds(types.Type):
+class _GateVector(types.Type):
     def __init__(self) -> None:
-        super().__init__(name="Kinds")
+        super().__init__(name="GateVector")
 
 
-floats, words, kinds = _Floats(), _Words(), _Kinds()
-"""A row of floats; one of words; and sixteen floats, one per kind of gate."""
+floats, words, gate_vectors = _Floats(), _Words(), _GateVector()
+"""A row of floats; a row of words; and sixteen floats, one per id of a gate."""
 VECTOR = {
     floats: ir.VectorType(_FLOAT, TILE),
     words: ir.VectorType(_WORD, WORDS),
-    kinds: ir.VectorType(_FLOAT, GATE_COUNT),
+    gate_vectors: ir.VectorType(_FLOAT, GATE_COUNT),
 }
 
 
@@ -64,10 +73,10 @@ class _WordsModel(models.PrimitiveModel):
         super().__init__(manager, kind, VECTOR[words])
 
 
-@register_model(_Kinds)
-class _KindsModel(models.PrimitiveModel):
+@register_model(_GateVector)
+class _GateVectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR[kinds])
+        super().__init__(manager, kind, VECTOR[gate_vectors])
 
 
 def _kind(array: Any) -> Any:
@@ -82,6 +91,7 @@ def pointer_to(context: Any, builder: Any, signature: Any, arguments: Any, vecto
 
 
 def _shuffled(builder: Any, one: Any, two: Any, lanes: Sequence[int]) -> Any:
+    # Lane n of the result is lane `lanes[n]` of the two vectors laid end to end.
     mask = ir.Constant(ir.VectorType(_INDEX, len(lanes)), list(lanes))
     return builder.shuffle_vector(one, two, mask)
 
@@ -133,6 +143,7 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = VECTOR[floats]
         values = builder.load(pointer_to(context, builder, signature, arguments, vector), align=4)
+        # An integer of 32 bits and a vector of 32 bits are the same register: AVX-512 can take it as a mask as it is.
         bits = builder.trunc(arguments[2], ir.IntType(TILE)) if TILE < 64 else arguments[2]
         chosen = builder.bitcast(bits, ir.VectorType(ir.IntType(1), TILE))
         return builder.select(chosen, values, ir.Constant(vector, [0.0] * TILE))
@@ -247,6 +258,10 @@ def store_sums(_: Any, array: Any, index: Any, w: Any, x: Any, y: Any, z: Any) -
 
 def four_sums(builder: Any, vectors: Sequence[Any]) -> Any:
     """The sums of four vectors, as a vector of four."""
+    # One vector after the other, the last foldings would work on 8, 4, 2 and 1 lanes, mostly empty. Two vectors of 16
+    # whose halves are added are interleaved in one of 16, and two of these in one of 16 again: in lanes 4n to 4n + 3 it
+    # holds a quarter of the sums of w, x, y and z. Folding it to four lanes adds the quarters. The order is part of the
+    # results: sums of floats depend on it.
     w, x, y, z = (folded(builder, vector, 16) for vector in vectors)
     wx, yz = _paired(builder, w, x, (0, 1)), _paired(builder, y, z, (0, 1))
     return folded(builder, _quartered(builder, wx, yz), 4)
@@ -259,6 +274,7 @@ def add_vectors(builder: Any, x: Any, y: Any) -> Any:
 
 def folded(builder: Any, vector: Any, lanes: int, combine: Callable[..., Any] = add_vectors) -> Any:
     """The vector's halves added, or otherwise combined, until `lanes` are left."""
+    # Halves, not neighbours: 32 floats of AVX2 are four registers, and adding registers moves no lane.
     while (count := vector.type.count) > lanes:
         low = _shuffled(builder, vector, vector, range(count // 2))
         high = _shuffled(builder, vector, vector, range(count // 2, count))

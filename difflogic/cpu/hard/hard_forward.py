@@ -1,6 +1,6 @@
 """The hard circuit on bits, 64 samples per word, a tile of words at a time, by any number of threads.
 
-As in `schedule`: a tile's step waits until the step before is done everywhere.
+As in `runner`: a tile's step waits until the step before is done everywhere.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflogic.cpu.atomics import fetch_add, wait_for
-from difflogic.cpu.compiled import inner, piece
-from difflogic.cpu.hard_program import TRUE, hard_program, hard_words
+from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
+from difflogic.cpu.codegen.compiled import entry_point, inlined
+from difflogic.cpu.codegen.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
+from difflogic.cpu.hard.hard_program import TRUE, hard_program, hard_words
 from difflogic.cpu.program import Array, Program
-from difflogic.cpu.schedule import DONE, TAKEN
 from difflogic.cpu.tables import DAMAGED, JUDGED
-from difflogic.cpu.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -53,16 +52,16 @@ class HardBuffers(NamedTuple):
     """int64 `[1]`: how many gates there are to compute."""
 
 
-@piece
+@entry_point
 def run_hard(thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, counters: Array) -> None:
     """One thread's part of `steps` steps from `words[0]`. The circuit is simplified first, by one thread."""
     items = buffers.near.shape[1] // WORDS
+    total = (steps + 1) * items
     while True:
-        ticket = fetch_add(counters, TAKEN, 1)
-        if ticket >= (steps + 1) * items:
+        ticket = take(counters, items, total)
+        if ticket >= total:
             return
         round_, item = ticket // items, ticket % items
-        wait_for(counters, DONE, round_ * items)
         if round_ > 0:
             hard_forward(program, round_ - 1, item, buffers, buffers.nodes[thread])
         elif item == 0:
@@ -71,7 +70,7 @@ def run_hard(thread: int, steps: int, program: Program, logits: Array, buffers: 
         fetch_add(counters, DONE, 1)
 
 
-@inner
+@inlined
 def simplify(program: Program, buffers: HardBuffers) -> None:
     """The gates to compute, of those in `gate_words`."""
     buffers.gates[0] = hard_program(
@@ -79,7 +78,7 @@ def simplify(program: Program, buffers: HardBuffers) -> None:
     )
 
 
-@inner
+@inlined
 def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nodes: Array) -> None:
     """`words[at] -> words[at+1]` in the tile's columns."""
     old, new = buffers.words[at % len(buffers.words)], buffers.words[(at + 1) % len(buffers.words)]
@@ -107,7 +106,7 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nod
         store(new[channel], tile * WORDS, values)
 
 
-@inner
+@inlined
 def _output(program: Program, channel: int, buffers: HardBuffers, nodes: Array) -> Any:
     source = buffers.aliases[program.nodes - program.channels + channel]
     if source < 0:

@@ -1,7 +1,7 @@
 """A hard circuit, simplified: what is constant, passed on or never read costs nothing.
 
 A gate is the soft form over bits: `c0 ^ ca&a ^ cb&b ^ cab&a&b`, its coefficients taken modulo 2, each a word with a bit
-for every sample: one gate may be different ones in different samples (see `settle`). Inputs that are known are put in;
+for every sample: one gate may be different ones in different samples (see `search`). Inputs that are known are put in;
 a gate that then is a constant or one of its inputs is not computed, and neither is one that no output depends on. All
 of this is exact.
 """
@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic import gates
-from difflogic.cpu.coefficients import KINDS
-from difflogic.cpu.compiled import inner
+from difflogic.core.gates import GATE_COUNT, TABLE
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.vectors import TILE, WORDS
 from difflogic.cpu.program import RECORD, A, Array, B, Program
-from difflogic.cpu.vectors import TILE, WORDS
 
-BITS = (gates.TABLE & 1).astype(np.int64)
+GATE_BITS = (TABLE & 1).astype(np.int64)
 """int64 `[16, 4]`: `c0, ca, cb, cab` of each gate modulo 2."""
 ALL = -1
 """A word of ones."""
@@ -24,14 +23,14 @@ FALSE, TRUE = -1, -2
 """In place of a node: a constant."""
 
 
-@inner
+@inlined
 def hard_words(logits: Array, words: Array) -> None:
     """`words [G, 4]` of the argmax gates of `logits [16*G]`, the same in every sample."""
     for gate in range(len(words)):
-        words[gate] = -BITS[logits[gate * KINDS : (gate + 1) * KINDS].argmax()]
+        words[gate] = -GATE_BITS[logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()]
 
 
-@inner
+@inlined
 def hard_program(
     program: Program, words: Array, aliases: Array, rows: Array, forms: Array, patch_rows: Array, code: Array
 ) -> int:
@@ -68,7 +67,7 @@ def hard_program(
     return count
 
 
-@inner
+@inlined
 def _simplify(program: Program, instance: int, words: Array, aliases: Array, form: Array) -> int:
     """The node or constant that an instance is equal to, itself where it must be computed; `form` is its form."""
     a = aliases[program.records[RECORD * instance + A] // TILE]
@@ -90,7 +89,7 @@ def _simplify(program: Program, instance: int, words: Array, aliases: Array, for
     return program.patch_nodes + instance
 
 
-@inner
+@inlined
 def _mark(program: Program, aliases: Array, forms: Array, rows: Array) -> None:
     """`rows` becomes 1 for every node that an output depends on, else 0."""
     rows[:] = 0
@@ -104,7 +103,7 @@ def _mark(program: Program, aliases: Array, forms: Array, rows: Array) -> None:
                     rows[aliases[program.records[RECORD * instance + side] // TILE]] = 1
 
 
-@inner
+@inlined
 def _row(program: Program, instance: int, side: int, aliases: Array, rows: Array) -> int:
     """The row that an input is read from; any row where the input plays no part."""
     source = aliases[program.records[RECORD * instance + side] // TILE]

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflogic import bits, gates
-from difflogic.circuit import Circuit
-from difflogic.cpu import hard_forward
-from difflogic.cpu.hard_forward import HardBuffers
+from difflogic.core import bits, gates
+from difflogic.cpu.codegen.threads import together
+from difflogic.cpu.codegen.vectors import LINE, WORDS
+from difflogic.cpu.hard import hard_forward
+from difflogic.cpu.hard.hard_forward import HardBuffers
 from difflogic.cpu.program import make_program
 from difflogic.cpu.tables import Array, aligned, make_marks, neighbours
-from difflogic.cpu.threads import together
-from difflogic.cpu.vectors import LINE, WORDS
-from difflogic.damage import Damage
-from difflogic.shape import Shape
+from difflogic.engine.events import Damage
+from difflogic.engine.shape import Shape
+from difflogic.model.circuit import Circuit
 
 OUTSIDE_FIRST = LINE // 8
 """Words after the last column: the first of them is the outside of the grid, and rows stay aligned."""
@@ -82,7 +82,7 @@ class HardWorkspace:
         for index in range(len(self.shape.damage_steps)):
             words = np.zeros((1, 2 * self.shape.batch, height * width), dtype=np.uint32)
             for first, damage in parts:
-                packed = bits.pack(damage.kept(index, height, width)[..., None]).reshape(1, -1, height * width)
+                packed = bits.pack_grids(damage.kept(index, height, width)[..., None]).reshape(1, -1, height * width)
                 words[:, first : first + packed.shape[1]] = packed
             self.buffers.kept[index, : self.shape.cells] = _joined(words.reshape(1, -1), height * width)[0]
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu import compiled
-from difflogic.cpu.compiled import inner, piece
-from difflogic.cpu.hard_forward import ONES, HardBuffers, hard_forward, simplify
-from difflogic.cpu.hard_program import BITS
-from difflogic.cpu.hard_workspace import HardWorkspace
+from difflogic.core.gates import GATE_COUNT
+from difflogic.cpu.codegen import compiled
+from difflogic.cpu.codegen.compiled import entry_point, inlined
+from difflogic.cpu.codegen.vectors import TILE, WORDS
+from difflogic.cpu.hard.hard_forward import ONES, HardBuffers, hard_forward, simplify
+from difflogic.cpu.hard.hard_program import GATE_BITS
+from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.program import RECORD, Array, Program
-from difflogic.cpu.vectors import TILE, WORDS
-from difflogic.engine import Job
-from difflogic.gates import GATE_COUNT
-from difflogic.settling import HOW_FAR, KIND, LANES, SIDES, WHERE
-from difflogic.shape import Shape
+from difflogic.engine.job import Job
+from difflogic.engine.search import HOW_FAR, KIND, LANES, SIDES, WHERE
+from difflogic.engine.shape import Shape
 
 
 class CpuSettler:
-    """Implements `difflogic.settling.Settler`, by one thread."""
+    """Implements `difflogic.engine.search.Settler`, by one thread."""
 
     def __init__(self, job: Job) -> None:
         self._hard = HardWorkspace(
@@ -35,7 +35,7 @@ class CpuSettler:
         self._gate_of = np.repeat(np.arange(job.circuit.gates), np.diff(starts))
         self._depth = len(job.circuit.update)
         kinds = np.zeros(job.circuit.gates, dtype=np.int64)
-        compiled.compile_now("settle", "the search", 20, lambda: self._judge(kinds))
+        compiled.compile_now(run_settle, "the search", 20, lambda: self._judge(kinds))
 
     def settle(self, kinds: Array, costs: Array, words: Array, rises: bool) -> None:
         work = self._hard
@@ -58,7 +58,7 @@ def _spread(grids: Array) -> Array:
     return np.where(np.ascontiguousarray(grids.reshape(-1, grids.shape[-1]).T) != 0, ONES, np.uint64(0))
 
 
-@piece
+@entry_point
 def run_settle(
     program: Program, buffers: HardBuffers, start: Array, targets: Array, gate_of: Array, depth: int, kinds: Array,
     costs: Array, words: Array, rises: bool,
@@ -68,7 +68,7 @@ def run_settle(
     new, scores = np.zeros_like(gates), np.zeros_like(gates)
     live, nodes = np.zeros(len(kinds), dtype=np.int64), np.zeros(program.nodes, dtype=np.bool_)
     for gate in range(len(kinds)):
-        buffers.gate_words[gate] = -BITS[kinds[gate]]
+        buffers.gate_words[gate] = -GATE_BITS[kinds[gate]]
     count = _live(program, gate_of, kinds, nodes, live)
     lane = 0
     if len(words) == 0:
@@ -80,13 +80,13 @@ def run_settle(
         _judge(program, buffers, start)
         _score(buffers.judged, targets, costs, scores)
         for each in range(1, LANES):
-            buffers.gate_words[gates[each]] = -BITS[kinds[gates[each]]]
+            buffers.gate_words[gates[each]] = -GATE_BITS[kinds[gates[each]]]
         if scores[0] == 0:
             return
         lane = _best(scores, words[round_, 0, WHERE])
         if lane > 0:
             kinds[gates[lane]] = new[lane]
-            buffers.gate_words[gates[lane]] = -BITS[new[lane]]
+            buffers.gate_words[gates[lane]] = -GATE_BITS[new[lane]]
             count = _live(program, gate_of, kinds, nodes, live)
             if scores[lane] == 0:
                 return
@@ -94,7 +94,7 @@ def run_settle(
         _raise(buffers.judged, targets, costs, lane)
 
 
-@inner
+@inlined
 def _judge(program: Program, buffers: HardBuffers, start: Array) -> None:
     """All steps of the circuits in `gate_words`."""
     simplify(program, buffers)
@@ -105,7 +105,7 @@ def _judge(program: Program, buffers: HardBuffers, start: Array) -> None:
             hard_forward(program, at, tile, buffers, buffers.nodes[0])
 
 
-@inner
+@inlined
 def _choose(
     program: Program, gate_of: Array, depth: int, outputs: int, kinds: Array, live: Array, drawn: Array, gates: Array,
     new: Array,
@@ -125,22 +125,22 @@ def _choose(
         new[lane] = (kinds[gate] + 1 + np.int64(words[KIND]) % (GATE_COUNT - 1)) % GATE_COUNT
 
 
-@inner
+@inlined
 def _put(words: Array, kind: int, lane: int) -> None:
     """The gate with these coefficients becomes another one in a lane."""
     bit = np.int64(1) << lane
     for index in range(4):
-        words[index] = words[index] | bit if BITS[kind, index] else words[index] & ~bit
+        words[index] = words[index] | bit if GATE_BITS[kind, index] else words[index] & ~bit
 
 
-@inner
+@inlined
 def _live(program: Program, gate_of: Array, kinds: Array, nodes: Array, live: Array) -> int:
     """`live` becomes the gates that an output depends on, if no input is known, ascending: their number."""
     nodes[:] = False
     nodes[program.nodes - program.channels :] = True
     for instance in range(program.nodes - program.patch_nodes - 1, -1, -1):
         if nodes[program.patch_nodes + instance]:
-            bits = BITS[kinds[gate_of[instance]]]
+            bits = GATE_BITS[kinds[gate_of[instance]]]
             for side in range(2):
                 if bits[1 + side] or bits[3]:
                     nodes[program.records[RECORD * instance + side] // TILE] = True
@@ -152,7 +152,7 @@ def _live(program: Program, gate_of: Array, kinds: Array, nodes: Array, live: Ar
     return count
 
 
-@inner
+@inlined
 def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
     """What the wrong values of every lane cost."""
     scores[:] = 0
@@ -166,7 +166,7 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
                         scores[lane] += cost * np.int64(wrong >> np.uint64(lane) & np.uint64(1))
 
 
-@inner
+@inlined
 def _best(scores: Array, word: int) -> int:
     """The best candidate, of several one by `word`; 0 where all are worse than the present circuit."""
     best = scores[1:].min()
@@ -181,7 +181,7 @@ def _best(scores: Array, word: int) -> int:
     return 0
 
 
-@inner
+@inlined
 def _raise(judged: Array, targets: Array, costs: Array, lane: int) -> None:
     """What is wrong in this lane costs more."""
     for step in range(judged.shape[0]):

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from difflogic import control as c
-from difflogic.cpu.coefficients import KINDS
-from difflogic.cpu.compiled import inner
-from difflogic.cpu.kinds import clip, divide, load_kinds, root, splat_kinds
+from difflogic.core.gates import GATE_COUNT
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.gate_vectors import clip, divide, load_gate_vector, root, splat_gate_vector
+from difflogic.cpu.codegen.vectors import add, fma, mul, store
 from difflogic.cpu.program import Array
-from difflogic.cpu.vectors import add, fma, mul, store
-from difflogic.shape import Hyper
+from difflogic.engine import control as c
+from difflogic.engine.shape import Hyper
 
 
 class Optimizer(NamedTuple):
-    """`difflogic.shape.Hyper`, its reals in float32."""
+    """`difflogic.engine.shape.Hyper`, its reals in float32."""
 
     lr: np.float32
     weight_decay: np.float32
@@ -37,7 +37,7 @@ class Optimizer(NamedTuple):
         return cls(lr, weight_decay, beta1, beta2, epsilon, clip, lr_end, hyper.lr_from, hyper.lr_to)
 
 
-@inner
+@inlined
 def power(base: np.float32, exponent: int) -> np.float32:
     """`base ** exponent` by squaring, in float32."""
     result = np.float32(1)
@@ -49,7 +49,7 @@ def power(base: np.float32, exponent: int) -> np.float32:
     return result
 
 
-@inner
+@inlined
 def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
     """Of an epoch, counted from 1."""
     one, length = np.float32(1), max(1, optimizer.lr_to - optimizer.lr_from)
@@ -57,26 +57,26 @@ def learning_rate(optimizer: Optimizer, epoch: int) -> np.float32:
     return optimizer.lr * (one - (one - optimizer.lr_end) * (np.float32(fallen) / np.float32(length)))
 
 
-@inner
+@inlined
 def adamw(
     first: int, last: int, optimizer: Optimizer, control: Array, gradients: Array, logits: Array, mu: Array, nu: Array
 ) -> None:
     """The step that `control` has counted already, of gates `first` to `last`, in place; all `[16*G]`."""
     one = np.float32(1)
-    beta1, beta2 = splat_kinds(optimizer.beta1), splat_kinds(optimizer.beta2)
-    rest1, rest2 = splat_kinds(one - optimizer.beta1), splat_kinds(one - optimizer.beta2)
+    beta1, beta2 = splat_gate_vector(optimizer.beta1), splat_gate_vector(optimizer.beta2)
+    rest1, rest2 = splat_gate_vector(one - optimizer.beta1), splat_gate_vector(one - optimizer.beta2)
     step = control[c.STEP]
-    scale1 = splat_kinds(one - power(optimizer.beta1, step))
-    scale2 = splat_kinds(one - power(optimizer.beta2, step))
-    least, most = splat_kinds(-optimizer.clip), splat_kinds(optimizer.clip)
-    lr, epsilon = splat_kinds(-learning_rate(optimizer, control[c.EPOCH])), splat_kinds(optimizer.epsilon)
-    weight_decay = splat_kinds(optimizer.weight_decay)
-    for start in range(first * KINDS, last * KINDS, KINDS):
-        g = clip(load_kinds(gradients, start), least, most)
-        m = fma(beta1, load_kinds(mu, start), mul(rest1, g))
-        n = fma(beta2, load_kinds(nu, start), mul(mul(rest2, g), g))
+    scale1 = splat_gate_vector(one - power(optimizer.beta1, step))
+    scale2 = splat_gate_vector(one - power(optimizer.beta2, step))
+    least, most = splat_gate_vector(-optimizer.clip), splat_gate_vector(optimizer.clip)
+    lr, epsilon = splat_gate_vector(-learning_rate(optimizer, control[c.EPOCH])), splat_gate_vector(optimizer.epsilon)
+    weight_decay = splat_gate_vector(optimizer.weight_decay)
+    for start in range(first * GATE_COUNT, last * GATE_COUNT, GATE_COUNT):
+        g = clip(load_gate_vector(gradients, start), least, most)
+        m = fma(beta1, load_gate_vector(mu, start), mul(rest1, g))
+        n = fma(beta2, load_gate_vector(nu, start), mul(mul(rest2, g), g))
         store(mu, start, m)
         store(nu, start, n)
-        p = load_kinds(logits, start)
+        p = load_gate_vector(logits, start)
         direction = divide(divide(m, scale1), add(root(divide(n, scale2)), epsilon))
         store(logits, start, fma(lr, fma(weight_decay, p, direction), p))

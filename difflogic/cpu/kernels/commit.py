@@ -6,22 +6,23 @@ import math
 
 import numpy as np
 
-from difflogic import control as c
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.threefry import split
 from difflogic.cpu.tables import Array
-from difflogic.cpu.threefry import split
+from difflogic.engine import control as c
 
 DATA_KEY, TRAIN_KEY = c.DATA_KEY.start, c.TRAIN_KEY.start
 STEP, EPOCH, NONFINITE, SKIPPED = c.STEP, c.EPOCH, c.NONFINITE, c.SKIPPED
 
 
-@inner
-def commit(losses: Array, finite: Array, control: Array) -> np.float32:
-    """The loss: `losses [tiles]` summed in order. Counts the epoch, advances both key chains, and flags a
-    gradient (`finite`, a flag per part) or loss that is not finite: then no optimiser step is counted.
+@inlined
+def commit(losses: Array, squares: Array, finite: Array, control: Array) -> np.float32:
+    """The loss: `losses [tiles]` summed in order. Counts the epoch, advances both key chains, and flags a gradient
+    (`finite`, a flag per part), their norm (`squares`, a sum per part) or a loss that is not finite: then no optimiser
+    step is counted.
     """
     total = np.float32(losses.sum())
-    good = math.isfinite(total) and finite.all()
+    good = math.isfinite(total) and math.isfinite(np.float32(squares.sum())) and finite.all()
     control[NONFINITE] = not good
     control[STEP] += good
     control[SKIPPED] += not good

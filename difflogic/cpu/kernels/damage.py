@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
+from difflogic.cpu.codegen.vectors import load, store, where, zeros
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.threefry import pair_of_bits, threefry2x32
-from difflogic.cpu.vectors import load, store, where, zeros
-from difflogic.damage import STREAM
+from difflogic.engine.events import DAMAGE_STREAM
 
 
-@inner
+@inlined
 def draw_corners(grid: Grid, index: int, key0: int, key1: int, corners: Array) -> None:
     """`corners[index] [B, 2]` of `[D, B, 2]`, from the epoch's training subkey."""
-    key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(STREAM))
+    key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(DAMAGE_STREAM))
     half = corners.size // 2
     for sample in range(grid.batch):
         for side in range(2):
@@ -25,7 +25,7 @@ def draw_corners(grid: Grid, index: int, key0: int, key1: int, corners: Array) -
             corners[index, sample, side] = np.int64(word * cells >> np.uint64(32))
 
 
-@inner
+@inlined
 def write_kept(grid: Grid, index: int, side: int, corners: Array, kept: Array) -> None:
     """`kept[index] [tiles * TILE]`: 0 where a cell is zeroed, else 1."""
     for cell in range(grid.cells):
@@ -36,7 +36,7 @@ def write_kept(grid: Grid, index: int, side: int, corners: Array, kept: Array) -
         kept[index, cell] = np.float32(0 if inside else 1)
 
 
-@inner
+@inlined
 def zero_squares(rows: Array, first: int, count: int, stride: int, kept: Array, place: int) -> None:
     """A tile's part of `count` rows, the first at `first` and each `stride` on; its mask begins at `kept[place]`."""
     keeps = load(kept, place)

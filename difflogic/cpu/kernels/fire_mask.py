@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.threefry import pair_of_bits, split
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.threefry import pair_of_bits, split
 
 
-@inner
+@inlined
 def fire_mask(grid: Grid, part: int, parts: int, fire_rate: np.float32, key0: int, key1: int, masks: Array) -> None:
     """Every `parts`-th step of `masks [T, tiles * TILE]`, 0 and 1: each step `key, sub = split(key)`.
 
@@ -30,7 +30,7 @@ def fire_mask(grid: Grid, part: int, parts: int, fire_rate: np.float32, key0: in
             masks[step, cell] = masks[step, cell - cells]
 
 
-@inner
+@inlined
 def _fires(word: int, fire_rate: np.float32) -> bool:
     """`uniform(word) <= fire_rate`: 23 bits as the mantissa of a number in [1, 2), minus 1."""
     return bool(np.float32(word >> np.uint32(9)) * np.float32(2.0**-23) <= fire_rate)

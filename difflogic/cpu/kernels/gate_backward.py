@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from difflogic.cpu.compiled import inner
-from difflogic.cpu.damage import zero_squares
-from difflogic.cpu.gate_forward import compute_nodes
-from difflogic.cpu.grid import gather_patches
-from difflogic.cpu.loss import loss
+from difflogic.core.wiring import CENTRE, PATCH
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.vectors import TILE, add, add_sums, fma, load, mul, peek, splat, store, where, zeros
+from difflogic.cpu.kernels.damage import zero_squares
+from difflogic.cpu.kernels.gate_forward import compute_nodes
+from difflogic.cpu.kernels.grid import gather_patches
+from difflogic.cpu.kernels.loss import loss
 from difflogic.cpu.program import (
     ACCUMULATES,
     FIRST_GATE,
@@ -26,11 +28,9 @@ from difflogic.cpu.program import (
     Program,
 )
 from difflogic.cpu.tables import DAMAGED, JUDGED, Array, Grid
-from difflogic.cpu.vectors import TILE, add, add_sums, fma, load, mul, peek, splat, store, where, zeros
-from difflogic.wiring import CENTRE, PATCH
 
 
-@inner
+@inlined
 def gate_backward(
     program: Program,
     grid: Grid,
@@ -69,7 +69,7 @@ def gate_backward(
         if place >= 0:
             losses[tile] += loss(program, grid, tile, judged[place], targets.shape[1], 0, targets, slots)
     if masks.size:
-        _hold_back(program, tile, masks[at], slots)
+        _mask_adjoint(program, tile, masks[at], slots)
     _gates_backward(program, coefficients, nodes, slots, moments)
     stride = d_patches.shape[1] // program.patch_nodes
     for node in range(program.patch_nodes):
@@ -78,7 +78,7 @@ def gate_backward(
         _pass_kept(program, grid, tile, slots, d_patches[at % 2])
 
 
-@inner
+@inlined
 def _gates_backward(program: Program, coefficients: Array, nodes: Array, slots: Array, moments: Array) -> None:
     """Every gate from the last to the first."""
     segments = program.segments
@@ -102,7 +102,7 @@ def _gates_backward(program: Program, coefficients: Array, nodes: Array, slots: 
             add_sums(moments, gate, sum_d, sum_da, sum_db, sum_dab)
 
 
-@inner
+@inlined
 def _instance(
     program: Program, record: int, accumulates: bool, ca: Any, cb: Any, cab: Any, nodes: Array, slots: Array
 ) -> Any:
@@ -121,7 +121,7 @@ def _instance(
     return d, a, b
 
 
-@inner
+@inlined
 def _sum(slots: Array, first: int, end: int) -> Any:
     """The sum of the rows from `first` to `end`. Most nodes have one or two readers: the loop is for the rest."""
     total = load(slots, first)
@@ -133,8 +133,8 @@ def _sum(slots: Array, first: int, end: int) -> Any:
     return total
 
 
-@inner
-def _hold_back(program: Program, tile: int, mask: Array, slots: Array) -> None:
+@inlined
+def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> None:
     """Where a cell kept its state, its gates get no adjoint: it is put aside in the rows past the last slot."""
     fires = load(mask, tile * TILE)
     for c in range(program.channels):
@@ -144,7 +144,7 @@ def _hold_back(program: Program, tile: int, mask: Array, slots: Array) -> None:
         store(slots, row, where(fires, d, zeros()))
 
 
-@inner
+@inlined
 def _pass_kept(program: Program, grid: Grid, tile: int, slots: Array, d_patches: Array) -> None:
     """What was put aside goes to the cell itself, the centre of its patch."""
     stride = d_patches.size // program.patch_nodes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from difflogic.cpu.compiled import inner
-from difflogic.cpu.damage import zero_squares
-from difflogic.cpu.grid import write_patches
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.vectors import TILE, fma, load, peek, splat, store, where
+from difflogic.cpu.kernels.damage import zero_squares
+from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
 from difflogic.cpu.tables import DAMAGED, JUDGED, Array, Grid
-from difflogic.cpu.vectors import TILE, fma, load, peek, splat, store, where
 
 
-@inner
+@inlined
 def gate_forward(
     program: Program, grid: Grid, at: int, tile: int, coefficients: Array, masks: Array, states: Array, nodes: Array
 ) -> None:
@@ -28,8 +28,8 @@ def gate_forward(
         store(states[at + 1], place, new)
 
 
-@inner
-def leave(program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array) -> None:
+@inlined
+def finish_state(program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array) -> None:
     """The tile of `states[at]` is complete: keep what an earlier loss than the last will judge, and damage it."""
     place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
     stride = states.shape[1] // program.channels
@@ -42,7 +42,7 @@ def leave(program: Program, grid: Grid, at: int, tile: int, states: Array, judge
         zero_squares(states[at], begin, program.channels, stride, kept[damaged], tile * TILE)
 
 
-@inner
+@inlined
 def compute_nodes(program: Program, grid: Grid, tile: int, coefficients: Array, state: Array, nodes: Array) -> None:
     """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`."""
     write_patches(grid, tile, program.channels, state, nodes)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from difflogic.cpu.coefficients import KINDS
-from difflogic.cpu.compiled import inner
-from difflogic.cpu.kinds import load_kinds, splat_kinds, subtract, total
+from difflogic.core.gates import GATE_COUNT
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.gate_vectors import load_gate_vector, splat_gate_vector, subtract, total
+from difflogic.cpu.codegen.vectors import fma, mul, peek, store
 from difflogic.cpu.program import Array
-from difflogic.cpu.vectors import fma, mul, peek, store
 
 
-@inner
+@inlined
 def gradients(
     first: int, last: int, table: Array, partials: Array, probs: Array, moments: Array, gradients: Array
 ) -> bool:
@@ -21,17 +21,17 @@ def gradients(
     for block in range(len(partials)):
         for index in range(4 * first, 4 * last):
             moments[index] += partials[block, index]
-    c0, ca = load_kinds(table, 0), load_kinds(table, KINDS)
-    cb, cab = load_kinds(table, 2 * KINDS), load_kinds(table, 3 * KINDS)
+    c0, ca = load_gate_vector(table, 0), load_gate_vector(table, GATE_COUNT)
+    cb, cab = load_gate_vector(table, 2 * GATE_COUNT), load_gate_vector(table, 3 * GATE_COUNT)
     zero = subtract(c0, c0)
     infinite = zero
     for gate in range(first, last):
-        w = load_kinds(probs, gate * KINDS)
-        d_w = mul(c0, splat_kinds(peek(moments, 4 * gate)))
-        d_w = fma(ca, splat_kinds(peek(moments, 4 * gate + 1)), d_w)
-        d_w = fma(cb, splat_kinds(peek(moments, 4 * gate + 2)), d_w)
-        d_w = fma(cab, splat_kinds(peek(moments, 4 * gate + 3)), d_w)
-        d_logits = mul(w, subtract(d_w, splat_kinds(total(mul(w, d_w)))))
-        store(gradients, gate * KINDS, d_logits)
+        w = load_gate_vector(probs, gate * GATE_COUNT)
+        d_w = mul(c0, splat_gate_vector(peek(moments, 4 * gate)))
+        d_w = fma(ca, splat_gate_vector(peek(moments, 4 * gate + 1)), d_w)
+        d_w = fma(cb, splat_gate_vector(peek(moments, 4 * gate + 2)), d_w)
+        d_w = fma(cab, splat_gate_vector(peek(moments, 4 * gate + 3)), d_w)
+        d_logits = mul(w, subtract(d_w, splat_gate_vector(total(mul(w, d_w)))))
+        store(gradients, gate * GATE_COUNT, d_logits)
         infinite = fma(d_logits, zero, infinite)  # 0 times infinity is NaN
     return bool(total(infinite) == 0)

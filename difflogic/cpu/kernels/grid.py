@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from difflogic.cpu.compiled import inner
+from difflogic.core.wiring import PATCH
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.vectors import TILE, add, load_shifted, store, zeros
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.vectors import TILE, add, load_shifted, store, zeros
-from difflogic.wiring import PATCH
 
 
-@inner
+@inlined
 def write_patches(grid: Grid, tile: int, channels: int, state: Array, nodes: Array) -> None:
     """Rows `c*9 + f` of `nodes` from `state [C * stride]`."""
     stride = state.size // channels
@@ -23,7 +23,7 @@ def write_patches(grid: Grid, tile: int, channels: int, state: Array, nodes: Arr
                 nodes[row + grid.wrapped[index, 0]] = state[c * stride + grid.guard + grid.wrapped[index, 1]]
 
 
-@inner
+@inlined
 def gather_patches(grid: Grid, tile: int, channels: int, d_patches: Array, d_state: Array, first_row: int) -> None:
     """Rows of `d_state` from `first_row` on, one per channel, from `d_patches [9*C * stride]`.
 

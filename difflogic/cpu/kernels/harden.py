@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu.coefficients import KINDS
-from difflogic.cpu.compiled import inner
+from difflogic.core.gates import GATE_COUNT
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
 from difflogic.cpu.tables import Array
-from difflogic.cpu.threefry import pair_of_bits, threefry2x32
-from difflogic.hardening import STREAM, Hardening
+from difflogic.engine.events import HARDENING_STREAM, Hardening
 
 
-@inner
+@inlined
 def growing_share(hardening: Hardening, epochs: int) -> int:
     """`Hardening.share`."""
     grown = np.int64(epochs) - hardening.first
     return hardening.peak * max(0, min(int(grown), hardening.length)) // hardening.length
 
 
-@inner
+@inlined
 def harden(
     first: int, last: int, gates: int, share: int, key0: int, key1: int, table: Array, logits: Array, weights: Array
 ) -> None:
@@ -26,12 +26,12 @@ def harden(
 
     `table [4*16]` and `logits [16*G]` as in `coefficients`.
     """
-    key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(STREAM))
+    key0, key1 = threefry2x32(key0, key1, np.uint32(0), np.uint32(HARDENING_STREAM))
     half = (gates + 1) // 2
     for gate in range(first, last):
         low, high = pair_of_bits(key0, key1, gate % half, gates)
         word = low if gate < half else high
         if np.int64(word >> np.uint32(16)) < share:
-            best = logits[gate * KINDS : (gate + 1) * KINDS].argmax()
+            best = logits[gate * GATE_COUNT : (gate + 1) * GATE_COUNT].argmax()
             for index in range(4):
-                weights[4 * gate + index] = table[index * KINDS + best]
+                weights[4 * gate + index] = table[index * GATE_COUNT + best]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.vectors import TILE
 
 
-@inner
+@inlined
 def loss(
     program: Program, grid: Grid, tile: int, values: Array, stride: int, guard: int, targets: Array, slots: Array
 ) -> float:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic import control as c
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.threefry import pair_of_bits, split, threefry2x32
-from difflogic.starts import POOL_STREAM
+from difflogic.engine import control as c
+from difflogic.engine.events import POOL_STREAM
 
 DATA_KEY = c.DATA_KEY.start
 
 
-@inner
+@inlined
 def draw_pool(
     grid: Grid, channels: int, first: int, last: int, control: Array, pool: Array, places: Array, state: Array
 ) -> None:
@@ -30,7 +30,7 @@ def draw_pool(
         _copy(grid, channels, sample, pool[places[sample]], state)
 
 
-@inner
+@inlined
 def _copy(grid: Grid, channels: int, sample: int, kept: Array, state: Array) -> None:
     stride = state.size // channels
     begin = grid.guard + sample * grid.cells_per_grid
@@ -39,7 +39,7 @@ def _copy(grid: Grid, channels: int, sample: int, kept: Array, state: Array) -> 
             state[channel * stride + begin + cell] = np.float32(kept[cell * channels + channel])
 
 
-@inner
+@inlined
 def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, losses: Array, worst: Array) -> None:
     """`worst [B]`: whether a sample is among the `resets` of largest loss after the last step, the first of equals.
 
@@ -60,7 +60,7 @@ def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, l
         worst[sample] = ahead < resets
 
 
-@inner
+@inlined
 def write_back(
     grid: Grid,
     channels: int,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu.compiled import inner
-from difflogic.cpu.grid import write_patches
+from difflogic.core.wiring import PATCH
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.vectors import TILE
+from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.vectors import TILE
-from difflogic.wiring import PATCH
 
 
-@inner
+@inlined
 def rule_target(grid: Grid, tile: int, channels: int, rule: Array, state: Array, nodes: Array, targets: Array) -> None:
     """A tile of `targets [1, tiles * TILE]`: one generation of `rule [512]` from channel 0 of `state [C * stride]`."""
     write_patches(grid, tile, channels, state, nodes)

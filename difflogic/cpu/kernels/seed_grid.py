@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic import control as c
-from difflogic.cpu.compiled import inner
+from difflogic.cpu.codegen.compiled import inlined
+from difflogic.cpu.codegen.threefry import pair_of_bits, split
 from difflogic.cpu.tables import Array, Grid
-from difflogic.cpu.threefry import pair_of_bits, split
+from difflogic.engine import control as c
 
 DATA_KEY = c.DATA_KEY.start
 RANDOM, BOARDS, SAME = range(3)
 """What starts are: fair bits, boards drawn from all, or always the same."""
 
 
-@inner
+@inlined
 def seed_grid(
     grid: Grid, kind: int, channels: int, part: int, parts: int, control: Array, same: Array, state: Array
 ) -> None:
@@ -36,7 +36,7 @@ def seed_grid(
             _put(grid, kind, channels, half + index, high, state)
 
 
-@inner
+@inlined
 def _put(grid: Grid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
     """Value `index` of the batch, in the order of `[B, H, W, C]`, or its board `index`."""
     if kind == RANDOM:

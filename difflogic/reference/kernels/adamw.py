@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic.shape import Hyper
+from difflogic.engine import control as c
+from difflogic.engine.shape import Hyper
 
 Array = npt.NDArray[Any]
 

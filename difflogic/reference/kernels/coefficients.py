@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates
+from difflogic.core import gates
 
 Array = npt.NDArray[Any]
 

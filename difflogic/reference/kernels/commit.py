@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import prng
+from difflogic.core import prng
+from difflogic.engine import control as c
 
 Array = npt.NDArray[Any]
 

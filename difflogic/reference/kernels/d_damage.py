@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic.reference.damage import squares
-from difflogic.reference.grid import shifted
-from difflogic.shape import Shape
+from difflogic.engine.shape import Shape
+from difflogic.reference.kernels.damage import squares
+from difflogic.reference.kernels.grid import shifted
 
 Array = npt.NDArray[Any]
 

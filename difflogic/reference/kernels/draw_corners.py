@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import damage, prng
-from difflogic.shape import Shape
+from difflogic.core import prng
+from difflogic.engine import control as c
+from difflogic.engine import events
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 
@@ -16,4 +17,4 @@ Array = npt.NDArray[Any]
 def draw_corners(shape: Shape, control: Array, corners: Array) -> None:
     """`corners [D, B, 2]` of row and column, from the epoch's training subkey."""
     key = prng.split(control[c.TRAIN_KEY])[1]
-    corners[:] = damage.draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)
+    corners[:] = events.draw_corners(key, len(shape.damage_steps), shape.batch, shape.height, shape.width)

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import prng, starts
-from difflogic.shape import Shape
+from difflogic.core import prng
+from difflogic.engine import control as c
+from difflogic.engine import events
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 
 
 def draw_pool(shape: Shape, control: Array, pool: Array, state: Array, places: Array) -> None:
     """`state [C, cells]` from `pool [pool, H, W, C]`; `places [B]` are drawn from the epoch's data subkey."""
-    places[:] = starts.places(prng.split(control[c.DATA_KEY])[1], shape.batch, len(pool))
+    places[:] = events.draw_places(prng.split(control[c.DATA_KEY])[1], shape.batch, len(pool))
     state[:] = pool[places].reshape(-1, shape.channels).T

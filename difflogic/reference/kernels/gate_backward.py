@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.layout import Layout
-from difflogic.reference.gate_forward import fires
-from difflogic.reference.grid import gather_rows, sum_rows
-from difflogic.shape import Shape
-from difflogic.wiring import CENTRE, PATCH
+from difflogic.core.wiring import CENTRE, PATCH
+from difflogic.engine.shape import Shape
+from difflogic.model.layout import Layout
+from difflogic.reference.kernels.gate_forward import fires
+from difflogic.reference.kernels.grid import gather_rows, sum_rows
 
 Array = npt.NDArray[Any]
 

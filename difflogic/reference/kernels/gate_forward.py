@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.layout import Layout
-from difflogic.reference.grid import write_patches
-from difflogic.reference.half import decode, encode
-from difflogic.shape import Shape
+from difflogic.engine.shape import Shape
+from difflogic.model.layout import Layout
+from difflogic.reference.kernels.grid import write_patches
+from difflogic.reference.kernels.half import decode, encode
 
 Array = npt.NDArray[Any]
 

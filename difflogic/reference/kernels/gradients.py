@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import gates
-from difflogic.layout import Layout
-from difflogic.reference.coefficients import softmax
+from difflogic.core import gates
+from difflogic.engine import control as c
+from difflogic.model.layout import Layout
+from difflogic.reference.kernels.coefficients import softmax
 
 Array = npt.NDArray[Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.shape import Shape
-from difflogic.wiring import PATCH
+from difflogic.core.wiring import PATCH
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.bits import WORD
-from difflogic.reference.damage import squares
-from difflogic.shape import Shape
+from difflogic.core.bits import WORD
+from difflogic.engine.shape import Shape
+from difflogic.reference.kernels.damage import squares
 
 Array = npt.NDArray[Any]
 

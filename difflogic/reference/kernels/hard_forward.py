@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import gates
-from difflogic.layout import Layout
-from difflogic.reference.gate_forward import fires
-from difflogic.reference.grid import write_patches
-from difflogic.shape import Shape
+from difflogic.core import gates
+from difflogic.engine.shape import Shape
+from difflogic.model.layout import Layout
+from difflogic.reference.kernels.gate_forward import fires
+from difflogic.reference.kernels.grid import write_patches
 
 Array = npt.NDArray[Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.bits import WORD
-from difflogic.shape import Shape
+from difflogic.core.bits import WORD
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 

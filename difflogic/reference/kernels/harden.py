@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import gates, prng
-from difflogic.hardening import Hardening
-from difflogic.reference.coefficients import softmax
+from difflogic.core import gates, prng
+from difflogic.engine import control as c
+from difflogic.engine.events import Hardening
+from difflogic.reference.kernels.coefficients import softmax
 
 Array = npt.NDArray[Any]
 

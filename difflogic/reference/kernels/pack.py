@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic import bits
-from difflogic.shape import Shape
+from difflogic.core import bits
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 
@@ -19,6 +19,6 @@ def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets:
     """
     for values, packed in ((state, words), (targets, hard_targets)):
         grids = (values.T > 0.5).reshape(shape.batch, shape.height, shape.width, len(values))
-        last = bits.pack(grids)
+        last = bits.pack_grids(grids)
         packed[:, -last.shape[1] :] = last
     counts[:] = 0

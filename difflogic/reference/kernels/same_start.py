@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.shape import Shape
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 

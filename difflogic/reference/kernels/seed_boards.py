@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import prng, starts
-from difflogic.shape import Shape
+from difflogic.core import prng
+from difflogic.engine import control as c
+from difflogic.engine import events
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 
@@ -16,4 +17,4 @@ Array = npt.NDArray[Any]
 def seed_boards(shape: Shape, control: Array, state: Array) -> None:
     """`state [1, cells]`, from the epoch's data subkey."""
     grid = (shape.batch, shape.height, shape.width, 1)
-    state[:] = starts.draw("boards", prng.split(control[c.DATA_KEY])[1], grid, None).reshape(1, -1)
+    state[:] = events.draw_starts("boards", prng.split(control[c.DATA_KEY])[1], grid, None).reshape(1, -1)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from difflogic import control as c
-from difflogic import prng
-from difflogic.shape import Shape
+from difflogic.core import prng
+from difflogic.engine import control as c
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 

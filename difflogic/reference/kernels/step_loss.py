@@ -1,4 +1,4 @@
-"""The loss of a state before the last. Twin of `judge.wgsl`."""
+"""The loss of a state before the last. Twin of `step_loss.wgsl`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.shape import Shape
+from difflogic.engine.shape import Shape
 
 Array = npt.NDArray[Any]
 
 
-def judge(shape: Shape, mark: int, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
+def step_loss(shape: Shape, mark: int, state: Array, targets: Array, d_judged: Array, loss_partials: Array) -> None:
     """The `state [C, cells]` of the `mark`-th judged step, as `loss` judges the last: before it is damaged.
 
     `d_judged [J-1, loss_channels, cells]` keeps its adjoint, `loss_partials [J, cells]` its loss.

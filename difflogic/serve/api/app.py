@@ -1,4 +1,4 @@
-"""The application: every address, behind the gate.
+"""The application: every address, behind the middleware.
 
 app = create_app(store, tokens, ServeSettings())
 """
@@ -21,18 +21,17 @@ from starlette.exceptions import HTTPException
 
 import difflogic
 from difflogic.errors import StoreError
-from difflogic.serve import faults
-from difflogic.serve.auth import Door
-from difflogic.serve.context import Context, reply
-from difflogic.serve.faults import ApiError
-from difflogic.serve.gate import Gate
-from difflogic.serve.jobs import ConflictError, QueueFullError, UnknownJobError
-from difflogic.serve.pulse import Pulse
-from difflogic.serve.routes import about, document, events, jobs, results, session, signs
-from difflogic.serve.settings import ServeSettings
-from difflogic.serve.store import Store
-from difflogic.serve.telemetry import Telemetry
-from difflogic.serve.tokens import Tokens
+from difflogic.serve import errors
+from difflogic.serve.api.auth import Authenticator, Tokens
+from difflogic.serve.api.broadcast import ChangeFeed
+from difflogic.serve.api.context import Context, reply
+from difflogic.serve.api.middleware import ServiceMiddleware
+from difflogic.serve.api.routes import about, document, events, health, jobs, results, session
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.errors import ApiError
+from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
+from difflogic.serve.store.store import Store
 
 THREADS = 8
 """Requests that read the store or the disk at the same time; each is short."""
@@ -44,41 +43,43 @@ ABOUT = (
 
 
 def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI:
-    """The service on a store; its pulse beats while it runs."""
+    """The service on a store; its feed of changes polls while it runs."""
     telemetry = Telemetry(store)
-    here = Context(store, settings, Door(store, tokens, settings, telemetry), Pulse(store, telemetry), telemetry)
+    context = Context(
+        store, settings, Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry), telemetry
+    )
 
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
         to_thread.current_default_thread_limiter().total_tokens = THREADS
-        await here.pulse.start()
-        beating = asyncio.create_task(here.pulse.run())
+        await context.feed.start()
+        polling = asyncio.create_task(context.feed.run())
         yield
-        beating.cancel()
+        polling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
-            await beating
+            await polling
 
     app = FastAPI(
         title="difflogic", version=difflogic.__version__, description=ABOUT, lifespan=alive,
         docs_url=None, redoc_url=None, redirect_slashes=False,
     )  # fmt: skip
-    app.state.context = here
+    app.state.context = context
     for module in (session, jobs, results, events, about):
         app.include_router(module.router, prefix="/api/v1")
-    for module in (signs, document):
+    for module in (health, document):
         app.include_router(module.router)
     app.mount("/static", _Static(directory=WEB, check_dir=False), name="static")
     app.add_api_route("/", _page, include_in_schema=False)
-    app.add_exception_handler(ApiError, _fault)
-    app.add_exception_handler(StoreError, _of_store)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_middleware(Gate, settings=settings, telemetry=telemetry)
+    app.add_exception_handler(ApiError, _api_error)
+    app.add_exception_handler(StoreError, _store_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
 
 
 class _Static(StaticFiles):
-    """What a browser keeps, and asks each time whether it is still so."""
+    """The page's files: a browser keeps them, and asks each time whether they changed."""
 
     def file_response(self, *arguments: Any, **options: Any) -> Response:
         answer = super().file_response(*arguments, **options)
@@ -90,15 +91,15 @@ async def _page() -> Response:
     return FileResponse(WEB / "index.html", media_type="text/html; charset=utf-8")
 
 
-def _answer(fault: ApiError) -> Response:
-    return reply(fault.body, fault.status, fault.headers)
+def _answer(error: ApiError) -> Response:
+    return reply(error.body, error.status, error.headers)
 
 
-async def _fault(_request: Request, error: Any) -> Response:
+async def _api_error(_request: Request, error: Any) -> Response:
     return _answer(error)
 
 
-async def _of_store(_request: Request, error: Any) -> Response:
+async def _store_error(_request: Request, error: Any) -> Response:
     if isinstance(error, UnknownJobError):
         return _answer(ApiError(404, "no_job", str(error)))
     if isinstance(error, ConflictError):
@@ -106,14 +107,14 @@ async def _of_store(_request: Request, error: Any) -> Response:
     raise error
 
 
-async def _invalid(_request: Request, error: Any) -> Response:
+async def _validation_error(_request: Request, error: Any) -> Response:
     if any(each["type"] == "json_invalid" for each in error.errors()):
         return _answer(ApiError(400, "not_json", "The body is not valid JSON."))
-    return _answer(faults.invalid(error.errors()))
+    return _answer(errors.invalid(error.errors()))
 
 
-async def _refused(_request: Request, error: Any) -> Response:
-    """What the framework refuses; where it could not read a body, because of the gate's reason."""
+async def _http_error(_request: Request, error: Any) -> Response:
+    """What the framework refuses; where it could not read a body, for the reason that the middleware gave."""
     if isinstance(error.__cause__, ApiError):
         return _answer(error.__cause__)
-    return _answer(faults.of_status(error.status_code, error.headers))
+    return _answer(errors.of_status(error.status_code, error.headers))

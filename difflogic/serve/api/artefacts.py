@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic.files import TEMPORARY
-from difflogic.serve.folders import JobFolder
+from difflogic.serve.store.files import JobFolder
+from difflogic.system.files import TEMPORARY
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
 """Of a file: no separator, and no dot at the beginning."""
@@ -30,7 +30,7 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class Artefact:
     """A file."""
 
     name: str
@@ -43,7 +43,7 @@ class Entry:
 
 
 def media_type(name: str) -> str:
-    """By the end of the name; HTML is no page here: it would speak in our name."""
+    """By the end of the name; HTML is no page context: it would speak in our name."""
     return MEDIA.get(Path(name).suffix, "application/octet-stream")
 
 
@@ -59,7 +59,7 @@ def _paths(place: JobFolder) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def listed(place: JobFolder) -> list[Entry]:
+def listed(place: JobFolder) -> list[Artefact]:
     """The files, by name. Raises OSError."""
     entries = []
     for name, path in _paths(place).items():
@@ -68,7 +68,7 @@ def listed(place: JobFolder) -> list[Entry]:
         except FileNotFoundError:  # replaced just now
             continue
         modified = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
-        entries.append(Entry(name, status.st_size, modified))
+        entries.append(Artefact(name, status.st_size, modified))
     return entries
 
 

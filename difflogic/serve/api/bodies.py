@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON that is JSON, forms with pictures, all of it bounded."""
+"""Bodies of requests: JSON that is JSON, forms with files, all of it bounded."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
-from difflogic.serve.faults import ApiError, invalid
+from difflogic.serve.errors import ApiError, invalid
 
 Model = TypeVar("Model", bound=BaseModel)
 
 JSON = "application/json"
 FORM = "multipart/form-data"
-PICTURES = ("target", "start_picture")
-"""Fields of a form that are files."""
+FILES = ("target", "start_picture", "rule_table")
+"""Fields of a form that are files: two uploads, and a rule."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A job and the pictures that came with it."""
+    """A job and the files that came with it."""
 
     job: Any
-    pictures: Mapping[str, UploadFile]
+    uploads: Mapping[str, UploadFile]
 
 
 def kind(request: Request) -> str:
@@ -46,28 +46,26 @@ async def read(request: Request) -> Any:
 
 @asynccontextmanager
 async def submission(request: Request) -> AsyncIterator[Form]:
-    """A job as JSON, or as a form with pictures, which are there as long as the context lasts. Raises ApiError."""
+    """A job as JSON, or as a form with files, which are there as long as the context lasts. Raises ApiError."""
     if kind(request) != FORM:
         yield Form(await read(request), {})
         return
-    async with request.form(max_files=len(PICTURES) + 1, max_fields=4, max_part_size=1 << 20) as form:
+    async with request.form(max_files=len(FILES) + 1, max_fields=len(FILES) + 2, max_part_size=1 << 20) as form:
         yield await _read_form(form)
 
 
 async def _read_form(form: FormData) -> Form:
-    """`job` as JSON, and pictures."""
-    unknown = sorted(set(form) - {"job", *PICTURES})
+    """`job` as JSON, and files."""
+    unknown = sorted(set(form) - {"job", *FILES})
     if unknown:
-        raise ApiError(
-            422, "invalid_request", f"Unknown field {unknown[0][:80]!r}: expected job, {', '.join(PICTURES)}."
-        )
-    pictures = {}
-    for name in PICTURES:
+        raise ApiError(422, "invalid_request", f"Unknown field {unknown[0][:80]!r}: expected job, {', '.join(FILES)}.")
+    uploads = {}
+    for name in FILES:
         for each in form.getlist(name):
-            if not isinstance(each, UploadFile) or name in pictures:
+            if not isinstance(each, UploadFile) or name in uploads:
                 raise ApiError(422, "invalid_request", f"{name} must be one file.")
-            pictures[name] = each
-    return Form(parsed(await _job_text(form)), pictures)
+            uploads[name] = each
+    return Form(parsed(await _job_text(form)), uploads)
 
 
 async def _job_text(form: FormData) -> bytes:
@@ -79,11 +77,11 @@ async def _job_text(form: FormData) -> bytes:
 
 
 @contextmanager
-def on_disk(pictures: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
-    """The pictures as files, for as long as the context lasts."""
+def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
+    """The files on the disk, for as long as the context lasts."""
     with TemporaryDirectory(prefix="difflogic-upload-") as folder:
         paths = {}
-        for name, upload in pictures.items():
+        for name, upload in uploads.items():
             paths[name] = Path(folder) / name
             upload.file.seek(0)
             paths[name].write_bytes(upload.file.read())

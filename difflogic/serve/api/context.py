@@ -1,4 +1,4 @@
-"""What every address has at hand: the store, the settings, and who asks."""
+"""What every address has at hand as a dependency: the application's context, who asks, and the job that is meant."""
 
 from __future__ import annotations
 
@@ -10,63 +10,66 @@ from fastapi import Depends, Path, Request, Security
 from fastapi.responses import Response
 from fastapi.security import APIKeyCookie, HTTPBearer
 
-from difflogic.serve.auth import COOKIE, Caller, Door
-from difflogic.serve.jobs import ID, Job
-from difflogic.serve.pulse import Pulse
-from difflogic.serve.sampled import Samples
-from difflogic.serve.schemas import ErrorBody
-from difflogic.serve.settings import ServeSettings
-from difflogic.serve.store import Store
-from difflogic.serve.telemetry import Telemetry
+from difflogic.runs.jsonl import Samples
+from difflogic.serve.api.auth import COOKIE, Authenticator, Caller
+from difflogic.serve.api.broadcast import ChangeFeed
+from difflogic.serve.api.schemas import ErrorBody
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.store.jobs import ID, Job
+from difflogic.serve.store.store import Store
 
 
 @dataclass(frozen=True)
 class Context:
-    """Of one application."""
+    """What one application consists of."""
 
     store: Store
     settings: ServeSettings
-    door: Door
-    pulse: Pulse
+    authenticator: Authenticator
+    feed: ChangeFeed
     telemetry: Telemetry
     samples: Samples = field(default_factory=Samples)
 
 
 async def context(request: Request) -> Context:
-    """The application's."""
+    """The context of the application that got the request."""
     found: Context = request.app.state.context
     return found
 
 
-Here = Annotated[Context, Depends(context)]
+ServiceContext = Annotated[Context, Depends(context)]
 
 bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")
 cookie = APIKeyCookie(name=COOKIE, auto_error=False, scheme_name="session", description="As POST /session sets it.")
 
 
 async def caller(
-    request: Request, here: Here, _token: Annotated[Any, Security(bearer)], _session: Annotated[Any, Security(cookie)]
+    request: Request,
+    context: ServiceContext,
+    _token: Annotated[Any, Security(bearer)],
+    _session: Annotated[Any, Security(cookie)],
 ) -> Caller:
     """Whoever asks, by a look at the store that takes less than to hand it to a thread. Raises ApiError."""
-    found = here.door.caller(request)
+    found = context.authenticator.caller(request)
     request.state.owner = found.owner
     return found
 
 
-Asks = Annotated[Caller, Depends(caller)]
+CurrentCaller = Annotated[Caller, Depends(caller)]
 Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="A job's id.")]
 
 
-async def mine(job: Id, here: Here, asks: Asks) -> Job:
+async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> Job:
     """The job of this id, where it is the caller's; UnknownJobError where not."""
-    return here.store.job(job, asks.owner)
+    return context.store.job(job, caller.owner)
 
 
-Mine = Annotated[Job, Depends(mine)]
+OwnJob = Annotated[Job, Depends(own_job)]
 
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """JSON as it is: what is sent was made here, and is not checked a second time."""
+    """JSON as it is: what is sent was made by us, and is not checked a second time."""
     return reply_text(json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")), status, headers)
 
 

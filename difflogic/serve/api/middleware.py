@@ -1,5 +1,5 @@
-"""Around every request: a limit on its body, headers against misuse of the answer, the log, the counters, and the last
-word where something fails.
+"""What stands around every request: the check of the host's name, a limit on the body, headers against misuse of the
+answer, the log, the counters, and an answer where something fails.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import logging
 import time
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
-from difflogic.serve.bodies import FORM
-from difflogic.serve.faults import ApiError
-from difflogic.serve.hosts import Hosts
-from difflogic.serve.logs import LOGGER, tell
-from difflogic.serve.settings import ServeSettings
-from difflogic.serve.telemetry import Telemetry
+from difflogic.serve.api.bodies import FORM
+from difflogic.serve.api.settings import ServeSettings, is_address
+from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.errors import ApiError
+from difflogic.serve.log import LOGGER, log_event
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -37,16 +37,37 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 CLOSE = {"connection": "close"}
-"""Of an answer to a request that was not read to its end."""
+"""Headers of an answer to a request that was not read to its end: what is left of it must not be read as another."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
-
-
 BODY_S = 30.0
-"""Between two pieces of a body; who is slower holds a connection for nothing."""
+"""Seconds between two pieces of a body; who is slower holds a connection for nothing."""
+METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
+"""Any other method is counted as one, so that clients cannot make up labels."""
 
 
-class Gate:
-    """ASGI middleware; see the module's text."""
+class Hosts:
+    """The names by which a browser may ask for this server; any other name is a sign of DNS rebinding.
+
+    IP addresses are always accepted, and a server that other machines reach takes any name, unless it was given names.
+    """
+
+    def __init__(self, settings: ServeSettings) -> None:
+        self._checks = settings.is_local or bool(settings.names)
+        self._names = {name.lower() for name in ("localhost", settings.host, *settings.names)}
+
+    def are_ours(self, host: str | None) -> bool:
+        """Whether a request with this header is for us; one without it comes from no browser."""
+        if host is None or not self._checks:
+            return True
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self._names or is_address(name)
+
+
+class ServiceMiddleware:
+    """ASGI middleware: it refuses, limits, answers failures, and notes every request in the log and the counters."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._app, self._caps, self._telemetry = app, settings.caps, telemetry
@@ -56,20 +77,22 @@ class Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        visit = _Visit(send)
+        exchange = _Exchange(send)
         try:
             self._check_host(scope)
-            await self._app(scope, _limited(scope, receive, self._most(scope)), visit.send)
+            await self._app(scope, _limited(scope, receive, self._most(scope)), exchange.send)
         except ApiError as error:
-            await visit.refuse(error)
+            await exchange.refuse(error)
         except StoreError as error:
-            tell("store", logging.ERROR, why=str(error))
-            await visit.refuse(ApiError(503, "store", "The store cannot be used just now; the server's log says why."))
+            log_event("store", logging.ERROR, why=str(error))
+            await exchange.refuse(
+                ApiError(503, "store", "The store cannot be used just now; the server's log says why.")
+            )
         except Exception:  # noqa: BLE001  whatever it is, the client gets an answer and the log the rest
             LOGGER.exception("failed")
-            await visit.refuse(INTERNAL)
+            await exchange.refuse(INTERNAL)
         finally:
-            self._note(scope, visit)
+            self._note(scope, exchange)
 
     def _check_host(self, scope: Scope) -> None:
         host = Headers(scope=scope).get("host")
@@ -81,28 +104,25 @@ class Gate:
         kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
         return self._caps.upload if kind == FORM else self._caps.body
 
-    def _note(self, scope: Scope, visit: _Visit) -> None:
+    def _note(self, scope: Scope, exchange: _Exchange) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._telemetry.requests.labels(method, route, str(visit.status)).inc()
-        self._telemetry.seconds.labels(method, route).observe(visit.seconds)
+        self._telemetry.requests.labels(method, route, str(exchange.status)).inc()
+        self._telemetry.seconds.labels(method, route).observe(exchange.seconds)
         client = scope.get("client") or ("",)
-        tell(
+        log_event(
             "request",
             method=scope["method"],
             path=scope["path"],
-            status=visit.status,
-            ms=round(1000 * visit.seconds, 1),
+            status=exchange.status,
+            ms=round(1000 * exchange.seconds, 1),
             client=client[0],
             owner=scope.get("state", {}).get("owner"),
         )
 
 
-METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
-
-
-class _Visit:
-    """One answer on its way: its status, and when it began."""
+class _Exchange:
+    """One request and its answer: the status, and the seconds until the answer began."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -118,15 +138,15 @@ class _Visit:
                 headers.setdefault(name, value)
         await self._send(message)
 
-    async def refuse(self, fault: ApiError) -> None:
+    async def refuse(self, error: ApiError) -> None:
         """Answer, unless an answer has begun: that one is cut short."""
         if self.status:
             return
-        body = json.dumps(fault.body).encode()
+        body = json.dumps(error.body).encode()
         fields = {"content-type": "application/json", "content-length": str(len(body)), **CLOSE}
         start: MutableMapping[str, Any] = {
             "type": "http.response.start",
-            "status": fault.status,
+            "status": error.status,
             "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
         }
         await self.send(start)

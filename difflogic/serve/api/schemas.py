@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
-from difflogic.presets import PRESETS
-from difflogic.serve.jobs import ID, PRIORITIES, Job
-from difflogic.serve.leases import Worker
+from difflogic.circuits.export.formats import FORMATS
+from difflogic.config.choices import RECIPES
+from difflogic.config.presets import PRESETS
+from difflogic.config.task import STARTS
+from difflogic.serve.api.bodies import FILES
+from difflogic.serve.store.jobs import ID, PRIORITIES, Job
+from difflogic.serve.store.leases import Worker
 
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
 Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
-Format = Literal[
-    "c", "verilog", "vhdl", "blif", "aiger", "dot", "svg", "digitaljs", "golly", "wgsl", "html", "numpy", "json"
-]
+
+
+def _one_of(names: Iterable[str]) -> Any:
+    """Of a text that is one of these."""
+    known: list[JsonValue] = [*names]
+    return Field(pattern=f"^({'|'.join(map(str, known))})$", json_schema_extra={"enum": known})
+
+
+Format = Annotated[str, _one_of(FORMATS)]
+Start = Annotated[str, _one_of(name for name in STARTS if name != "picture")]
+Recipe = Annotated[str, _one_of(RECIPES)]
 
 
 class Strict(BaseModel):
@@ -64,9 +77,10 @@ class JobRequest(Strict):
         dict[str, Any], Field(description='Fields of the configuration by path: {"train.lr": 0.05}.', max_length=100)
     ] = {}
     rule: Annotated[str | None, Field(max_length=200, description="B3/S23, or 128 hexadecimal digits.")] = None
-    start: Annotated[
-        Literal["random", "boards", "seed", "zeros"] | None, Field(description="What each sample starts from.")
+    recipe: Annotated[
+        Recipe | None, Field(description="Fields that make training succeed more often; those in `set` go before it.")
     ] = None
+    start: Annotated[Start | None, Field(description="What each sample starts from.")] = None
     size: Annotated[
         str | None,
         Field(pattern="^[0-9]{1,3}x[0-9]{1,3}$", description="WIDTHxHEIGHT that pictures are made to fit into."),
@@ -76,12 +90,38 @@ class JobRequest(Strict):
         float | None, Field(ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit is 1 above it.")
     ] = None
     padding: Annotated[int, Field(ge=0, le=64, description="Empty cells on each side of a target.")] = 0
+    init_from: Annotated[
+        JobId | None, Field(description="A training of yours with whose circuit to begin; its wiring is kept.")
+    ] = None
     engine: Annotated[str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9]{1,3})?)$", description="What computes.")] = (
         "auto"
     )
     population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
     stop_when_solved: Annotated[int, Field(ge=0, description="End when so many models are solved; 0: never.")] = 0
+    restarts: Annotated[
+        int,
+        Field(
+            ge=0, description="Begin again with other wiring where a run stalls, so often at most; epochs are shared."
+        ),
+    ] = 0
     priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
+
+
+def job_body() -> dict[str, Any]:
+    """`openapi_extra` of an address that takes a job as JSON, or as a form with files."""
+    job = JobRequest.model_json_schema()
+    files = {name: {"type": "string", "format": "binary"} for name in FILES}
+    form = {
+        "type": "object",
+        "properties": {"job": job, **files},
+        "required": ["job"],
+        "additionalProperties": False,
+    }
+    content = {
+        "application/json": {"schema": job},
+        "multipart/form-data": {"schema": form, "encoding": {"job": {"contentType": "application/json"}}},
+    }
+    return {"requestBody": {"required": True, "content": content}}
 
 
 class TargetPicture(BaseModel):
@@ -107,7 +147,9 @@ class Preview(BaseModel):
     epochs: int
     gates: int
     target: Annotated[TargetPicture | None, Field(description="null where a rule is learned.")]
-    changed: Annotated[dict[str, Any], Field(description="Fields by path that a target, rule or start changed.")]
+    changed: Annotated[
+        dict[str, Any], Field(description="Fields by path that a target, rule, start or recipe changed.")
+    ]
     cost: CostReply
 
 
@@ -141,7 +183,7 @@ class SimplifyRequest(Strict):
 class ExportRequest(Strict):
     """Which files to make."""
 
-    formats: Annotated[list[Format], Field(min_length=1, max_length=13)]
+    formats: Annotated[list[Format], Field(min_length=1, max_length=len(FORMATS))]
 
 
 class EvaluateRequest(Strict):
@@ -235,6 +277,7 @@ class PresetReply(BaseModel):
     about: str
     config: dict[str, Any]
     gates: int
+    recipes: Annotated[list[str], Field(description="Those that a job may ask for; the first changes nothing.")]
     cost: CostReply
 
 

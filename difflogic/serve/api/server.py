@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from difflogic.errors import UsageError
-from difflogic.serve.context import Context
+from difflogic.serve.api.context import Context
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 5
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
                 server_header=False, limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=PATIENCE_S,
             )
         )  # fmt: skip
-        self._here: Context = app.state.context
+        self._context: Context = app.state.context
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -59,7 +59,7 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """End soon; safe from signal handlers in the server's thread."""
         self.should_exit = True
-        self._here.pulse.close()
+        self._context.feed.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 
-from difflogic.memory import physical_memory
+from difflogic.system.memory import physical_memory
 
 MEGABYTE = 1 << 20
 
@@ -52,6 +52,15 @@ class ServeSettings:
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
         return is_loopback(self.host)
+
+
+def is_address(text: str) -> bool:
+    """Whether this is an IP address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

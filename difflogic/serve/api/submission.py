@@ -1,49 +1,52 @@
-"""A request becomes a configuration, and that a draft of a job."""
+"""A request to train becomes a configuration, and that a draft of a job, unless it asks for too much."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from difflogic import presets
-from difflogic.config import Config
+from difflogic.config import picture_file
+from difflogic.config.customise import base_of, configure
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.devices.cost import Cost, cost_of
 from difflogic.errors import UsageError
-from difflogic.serve import cost
-from difflogic.serve.cost import Cost
-from difflogic.serve.faults import ApiError, in_fields, one_sentence
-from difflogic.serve.jobs import Draft
-from difflogic.serve.schemas import JobRequest
-from difflogic.serve.settings import Caps
-from difflogic.train import picture_file
-from difflogic.train.retarget import Changes, Wishes
-from difflogic.train.wanted import configured
+from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.settings import Caps
+from difflogic.serve.errors import ApiError, in_fields, one_sentence
+from difflogic.serve.store.jobs import Draft
+from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
 """Of a grid that a picture is put into."""
 
 
-class Drawn:
-    """What a request asks for: the configuration, what a target or start changed in it, and the cost."""
+class Submission:
+    """What a request asks for: the configuration, what it is made from, and its cost."""
 
-    def __init__(self, request: JobRequest, pictures: Mapping[str, Path], caps: Caps) -> None:
-        """Raises ApiError, with one sentence, where it cannot be."""
+    def __init__(self, request: JobRequest, uploads: Mapping[str, Path], caps: Caps) -> None:
+        """Raises ApiError, with one sentence, where the request cannot be met."""
         self.request = request
         try:
-            for path in pictures.values():
-                check_picture(path, caps.pixels)
-            self.config, self.changed = _configured(request, pictures)
+            for name, path in uploads.items():
+                if name != "rule_table":
+                    check_picture(path, caps.pixels)
+            self.asked = train_request(request, uploads)
+            self.config, self.base, _ = configure(self.asked)
+            reach.notice(self.config)  # refuses what nothing can reach; its notice stands in the job's log
+            _check_restarts(self.asked, self.config)
         except UsageError as error:
-            raise ApiError(422, "invalid_config", _words(error, pictures)) from error
+            raise ApiError(422, "invalid_config", _words(error, uploads)) from error
         if request.stop_when_solved > request.population:
             raise ApiError(
                 422, "invalid_request",
                 f"stop_when_solved counts models: expected at most {request.population}, the population.",
             )  # fmt: skip
-        self.cost: Cost = cost.check(self.config, request.population, caps)
+        self.cost: Cost = _check_cost(self.config, request.population, caps)
 
     @property
     def draft(self) -> Draft:
@@ -55,36 +58,86 @@ class Drawn:
             config=self.config.to_dict(),
             engine=request.engine,
             population=request.population,
-            stop_when_solved=request.stop_when_solved,
+            stop_when_solved=self.asked.solved_models,
+            restarts=request.restarts,
             priority=request.priority,
+            source=request.init_from,
         )
 
     @property
-    def fields(self) -> dict[str, Any]:
-        """What a target, rule or start changed, by path."""
-        data = self.config.to_dict()
-        return {f"{section}.{name}": data[section][name] for section, inside in self.changed.items() for name in inside}
+    def changed(self) -> dict[str, Any]:
+        """What a target, rule, start or recipe changed, by path."""
+        before = dict(_by_path(self.base.to_dict()))
+        after = _by_path(self.config.to_dict())
+        return {path: value for path, value in after if value != before[path] and path not in self.request.set}
 
 
-def _configured(request: JobRequest, pictures: Mapping[str, Path]) -> tuple[Config, Changes]:
-    if (request.preset is None) == (request.config is None):
-        raise UsageError("Say what to train: either preset or config.")
-    base = presets.get(request.preset) if request.preset is not None else Config.from_dict(request.config or {})
-    fields = nested(request.set)
-    if pictures:
-        _check_room(base, fields)
-    if "start_picture" in pictures and request.start is not None:
+def _by_path(data: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in data.items():
+        if isinstance(value, dict):
+            yield from _by_path(value, f"{path}{name}.")
+        else:
+            yield path + name, value
+
+
+def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequest:
+    """A request's JSON and files in the form of all requests. Raises ConfigError, UsageError."""
+    if "start_picture" in uploads and request.start is not None:
         raise UsageError("start and start_picture are both given: give one of them.")
-    wishes = Wishes(
-        target=pictures.get("target"),
+    asked = TrainRequest(
+        preset=request.preset,
+        config=None if request.config is None else Config.from_dict(request.config),
+        target=uploads.get("target"),
         rule=request.rule,
-        start=str(pictures["start_picture"]) if "start_picture" in pictures else request.start,
+        rule_table=uploads.get("rule_table"),
+        start=str(uploads["start_picture"]) if "start_picture" in uploads else request.start,
         colors=request.colors,
         size=_size(request.size),
         threshold=request.threshold,
         padding=request.padding,
+        fields=nested(request.set),
+        recipe=request.recipe,
+        engine=request.engine,
+        population=request.population,
+        stop_when_solved=request.stop_when_solved,
+        restarts=request.restarts or None,
+        init_from=request.init_from,
     )
-    return configured(base, wishes, fields, keep_grid=request.config is not None)
+    if uploads:
+        _check_room(asked)
+    return asked
+
+
+def _check_restarts(request: TrainRequest, config: Config) -> None:
+    if request.restarts:
+        from difflogic.train import restarts  # with all that trains
+
+        restarts.check(config, request.restarts, request.population)
+        if request.init_from is not None:
+            raise UsageError("restarts begin again with other wiring, init_from keeps that of a run: give one of them.")
+
+
+def _check_cost(config: Config, population: int, caps: Caps) -> Cost:
+    """The cost, where the caps allow it. Raises ApiError with what is too much and how much would do."""
+    if config.train.epochs > caps.epochs:
+        raise _over("epochs", f"{config.train.epochs} epochs were asked for, this server trains at most {caps.epochs}")
+    if population > caps.population:
+        raise _over("population", f"{population} models were asked for, this server trains at most {caps.population}")
+    cost = cost_of(config, population)
+    if cost.memory > caps.memory:
+        needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
+        raise _over("memory", f"The job would need {needed} of memory, this server allows {allowed}")
+    if cost.seconds > caps.hours * 3600:
+        raise _over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
+    return cost
+
+
+def _over(what: str, words: str) -> ApiError:
+    return ApiError(
+        422,
+        f"too_much_{what}",
+        f"{one_sentence(words)}: use a smaller grid, batch, circuit, population or fewer epochs.",
+    )
 
 
 def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,10 +165,11 @@ def _size(text: str | None) -> tuple[int, int] | None:
     return width, height
 
 
-def _check_room(base: Config, fields: Mapping[str, Any]) -> None:
+def _check_room(request: TrainRequest) -> None:
     """A grid is made for a picture before its cost is known: it must not be endless."""
-    task = {"height": base.task.height, "width": base.task.width}
-    asked = fields.get("task")
+    base = base_of(request).task
+    task = {"height": base.height, "width": base.width}
+    asked = request.fields.get("task")
     sides = [(task | (asked if isinstance(asked, dict) else {}))[name] for name in task]
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
         raise UsageError(f"A picture is put into at most {MAX_CELLS} cells: give a smaller task.height and task.width.")
@@ -139,21 +193,22 @@ def check_picture(path: Path, pixels: int) -> None:
         raise ApiError(422, "too_many_pixels", words)
 
 
-def _words(error: Exception, pictures: Mapping[str, Path]) -> str:
+def _words(error: Exception, uploads: Mapping[str, Path]) -> str:
     """Without the server's paths, and with fields where the command line has options."""
     text = str(error)
-    for name, path in pictures.items():
-        text = text.replace(str(path), f"The picture {name}" if text.startswith(str(path)) else f"the picture {name}")
+    for name, path in uploads.items():
+        text = text.replace(str(path), f"The file {name}" if text.startswith(str(path)) else f"the file {name}")
     return one_sentence(in_fields(text))
 
 
 def shown_target(config: Config) -> dict[str, Any] | None:
     """The target's cells in colours; None for a rule."""
-    from difflogic import raster
-    from difflogic.train import pictures, tasks
+    from difflogic.core import text_picture
+    from difflogic.engine import job
+    from difflogic.runs import plots
 
-    target = tasks.target(config.task)
+    target = job.target(config.task)
     if target is None:
         return None
-    rgb = pictures.colors(target[..., : raster.MAX_BITS].astype(np.uint8))
+    rgb = plots.colors(target[..., : text_picture.MAX_BITS].astype(np.uint8))
     return {"width": config.task.width, "height": config.task.height, "rgb": rgb.tolist()}

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from difflogic.serve.jobs import STATUSES
-from difflogic.serve.store import Store
+from difflogic.serve.store.jobs import STATUSES
+from difflogic.serve.store.store import Store
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
 """Limits of the classes of latency."""

@@ -17,41 +17,33 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from difflogic.errors import StoreError, UsageError
-from difflogic.files import TEMPORARY, sync_folder
-from difflogic.serve import database
-from difflogic.serve.folders import JOBS, STORE
-from difflogic.serve.store import Store
+from difflogic.errors import StoreError
+from difflogic.serve.store import database
+from difflogic.serve.store.files import JOBS, STORE
+from difflogic.serve.store.store import Store
+from difflogic.system.files import TEMPORARY, Output
 
 SHRINKS = ("log.txt",)
 """Files that may be cut while they are read."""
 LEFT_OUT = (".lock", "frame.json")
 
 
-def back_up(store: Store, path: Path) -> int:
-    """Write the copy to `path`, which must not exist yet; compressed where it ends in `.gz`. Returns how many jobs.
+def back_up(store: Store, out: Output) -> int:
+    """Write the copy to `out`, compressed where it ends in `.gz`. Returns how many jobs.
 
-    Nobody else may read it: the jobs of all owners are in it. Raises UsageError and StoreError.
+    Nobody else may read it: the jobs of all owners are in it. Raises UsageError and DifflogicError.
     """
-    if path.exists():
-        raise UsageError(f"{path} is there already: give the backup another name.")
-    temporary = path.with_name(path.name + TEMPORARY)
+    place = None if out.is_stream else out.path.parent
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        with tempfile.TemporaryDirectory(dir=place) as folder, out.open(private=True) as file:
             copied = Path(folder) / STORE
             jobs = _copy_store(store, copied)
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                with tarfile.open(fileobj=file, mode="w:gz" if path.suffix == ".gz" else "w") as archive:
-                    archive.add(copied, STORE)
-                    for job in jobs:
-                        _add_job(archive, store.place(job).path, f"{JOBS}/{job}")
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_folder(path.parent)
+            with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
+                archive.add(copied, STORE)
+                for job in jobs:
+                    _add_job(archive, store.job_folder(job).path, f"{JOBS}/{job}")
     except (OSError, sqlite3.Error) as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"Cannot write the backup {path}: {error}.") from error
+        raise StoreError(f"Cannot write the backup {out}: {error}.") from error
     return len(jobs)
 
 
@@ -62,8 +54,10 @@ def _copy_store(store: Store, path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as copied, copied:
         copied.execute("DELETE FROM workers")
         copied.execute("DELETE FROM sessions")
-        waits = "status = 'queued', worker = NULL, lease_until = NULL, phase = NULL"
-        copied.execute(f"UPDATE jobs SET {waits} WHERE status = 'running'")
+        copied.execute(
+            "UPDATE jobs SET status = 'queued', worker = NULL, lease_until = NULL, phase = NULL "
+            "WHERE status = 'running'"
+        )
         return [row[0] for row in copied.execute("SELECT id FROM jobs ORDER BY number")]
 
 

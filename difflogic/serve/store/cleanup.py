@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import TracebackType
 
 from difflogic.errors import StoreError
-from difflogic.serve.folders import JOBS
-from difflogic.serve.jobs import ENDED, ConflictError, Job, UnknownJobError
-from difflogic.serve.store import Store
-from difflogic.train.catalogue import size_of
+from difflogic.runs.run_list import size_of
+from difflogic.serve.log import log_event
+from difflogic.serve.store.files import JOBS
+from difflogic.serve.store.jobs import ENDED, ConflictError, Job, UnknownJobError
+from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
 ORPHAN_S = 3600.0
 """A folder that is younger may belong to a job that is just being submitted."""
 ALL = 1_000_000_000
 """More jobs than there are."""
+COLLECT_S = 600.0
 
 
 @dataclass(frozen=True)
 class Removed:
-    """Something that went, or would go."""
+    """A job or a folder that was removed, or would be."""
 
     name: str
     """A job's id, or a folder's name."""
@@ -33,11 +38,11 @@ class Removed:
 
 @dataclass(frozen=True)
 class Collected:
-    """What came of a collection."""
+    """What a collection removed, and what is left."""
 
     removed: list[Removed]
     bytes_left: int
-    """Of all jobs that stay."""
+    """Bytes of all jobs that stay."""
 
 
 def collect(store: Store, keep_days: float | None = None, quota: int | None = None, dry: bool = False) -> Collected:
@@ -48,7 +53,7 @@ def collect(store: Store, keep_days: float | None = None, quota: int | None = No
     """
     try:
         jobs = store.jobs(limit=ALL)
-        sizes = {job.id: _size(store.place(job.id).path) for job in jobs}
+        sizes = {job.id: _size(store.job_folder(job.id).path) for job in jobs}
         left = sum(sizes.values())
         removed = []
         for job in _expendable(jobs):
@@ -112,3 +117,41 @@ def _size(path: Path) -> int:
         return size_of(path) if path.is_dir() else path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+class Housekeeper:
+    """A thread that collects at once and then every COLLECT_S, while it is open; without rules it does nothing."""
+
+    def __init__(self, folder: Path, keep_days: float | None, quota: int | None) -> None:
+        """As `collect` takes them."""
+        self._folder, self._rules = folder, (keep_days, quota)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
+
+    def __enter__(self) -> Housekeeper:
+        if self._rules != (None, None):
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        store = Store.existing(self._folder)
+        try:
+            self._collect(store)
+            while not self._over.wait(COLLECT_S):
+                self._collect(store)
+        finally:
+            store.close()
+
+    def _collect(self, store: Store) -> None:
+        try:
+            for each in collect(store, *self._rules).removed:
+                log_event("removed", name=each.name, why=each.why, bytes=each.bytes)
+        except StoreError as error:
+            log_event("housekeeper", logging.ERROR, why=str(error))

@@ -14,11 +14,11 @@ import filelock
 from difflogic.errors import StoreError
 
 BUSY_MS = 10_000
-"""A writer waits so long for another one; a transaction takes milliseconds."""
+"""Milliseconds for which a writer waits for another one; a transaction takes a few."""
 CACHE_KIB = 512
-"""Per connection: a server has one in each of its threads."""
+"""Cache of a connection, of which a server has one in each of its threads."""
 LOG_PAGES = 100
-"""Of 4 KiB, after which the write-ahead log is worked off: on a disk that is nearly full it must not grow."""
+"""Pages of 4 KiB after which the write-ahead log is worked off: on a disk that is nearly full it must not grow."""
 
 
 class Database:
@@ -33,13 +33,13 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection to read with, one statement at a time."""
-        with told(self.path, "read"):
+        with sqlite_errors(self.path, "read"):
             yield self._connection()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is written at the end, or nothing where something is raised."""
-        with told(self.path, "written"):
+        with sqlite_errors(self.path, "written"):
             connection = self._connection()
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -84,7 +84,11 @@ def migrate(path: Path) -> None:
 
     Raises StoreError where it is of a newer version, or no store.
     """
-    with told(path, "opened"), filelock.FileLock(path.with_suffix(".lock")), closing(connect(path)) as connection:
+    with (
+        sqlite_errors(path, "opened"),
+        filelock.FileLock(path.with_suffix(".lock")),
+        closing(connect(path)) as connection,
+    ):
         version, scripts = version_of(connection), _scripts()
         if version > len(scripts):
             raise StoreError(
@@ -114,14 +118,14 @@ def version_of(connection: sqlite3.Connection) -> int:
 
 
 def _scripts() -> list[str]:
-    folder = resources.files("difflogic.serve.schema")
+    folder = resources.files("difflogic.serve.store.schema")
     names = sorted(each.name for each in folder.iterdir() if each.name.endswith(".sql"))
     return [(folder / name).read_text(encoding="utf-8") for name in names]
 
 
 @contextmanager
-def told(path: Path, action: str) -> Iterator[None]:
-    """SQLite's errors as one sentence."""
+def sqlite_errors(path: Path, action: str) -> Iterator[None]:
+    """Turn SQLite's errors into StoreErrors of one sentence."""
     try:
         yield
     except sqlite3.Error as error:

@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from difflogic.serve.jobs import ID, UnknownJobError
+from difflogic.serve.store.jobs import ID, UnknownJobError
 
 STORE = "store.sqlite3"
 JOBS = "jobs"
@@ -18,11 +18,18 @@ class JobFolder:
     """`DIR/jobs/<id>`: made by the worker that first takes the job, or with an upload."""
 
     path: Path
+    attempt: int = 0
+    """Of a training with restarts, the attempt that is looked at."""
+
+    @property
+    def whole(self) -> Path:
+        """What the trainer writes: a run folder, or with restarts a folder of one for each attempt."""
+        return self.path / "run"
 
     @property
     def run(self) -> Path:
-        """The run folder, as the trainer writes it."""
-        return self.path / "run"
+        """The run folder."""
+        return self.whole / f"attempt-{self.attempt}" if self.attempt else self.whole
 
     @property
     def log(self) -> Path:
@@ -31,13 +38,18 @@ class JobFolder:
 
     @property
     def frame(self) -> Path:
-        """The latest state frame: see `difflogic.serve.frames`."""
-        return self.path / "frame.json"
+        """The latest state frame: see `difflogic.serve.worker.observer`."""
+        return self._beside / "frame.json"
 
     @property
     def gates(self) -> Path:
-        """A line for each checkpoint: see `difflogic.serve.gate_history`."""
-        return self.path / "gates.jsonl"
+        """A line for each checkpoint: see `difflogic.serve.worker.observer`."""
+        return self._beside / "gates.jsonl"
+
+    @property
+    def _beside(self) -> Path:
+        """Where what belongs to the run folder is."""
+        return self.path / f"attempt-{self.attempt}" if self.attempt else self.path
 
     @property
     def files(self) -> Path:
@@ -50,8 +62,8 @@ class JobFolder:
             shutil.rmtree(self.path)
 
 
-def job_folder(store: Path, job: str) -> JobFolder:
+def job_folder(store: Path, job: str, attempt: int = 0) -> JobFolder:
     """Raises UnknownJobError where `job` is no id."""
     if not ID.fullmatch(job):
         raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
-    return JobFolder(store / JOBS / job)
+    return JobFolder(store / JOBS / job, attempt)

@@ -51,7 +51,7 @@ def new_id() -> str:
 
 @dataclass(frozen=True)
 class Draft:
-    """What someone asks for: a job before it is one."""
+    """What someone asks for: a job before the store has it."""
 
     kind: Kind
     name: str
@@ -60,9 +60,10 @@ class Draft:
     engine: str = "auto"
     population: int = 1
     stop_when_solved: int = 0
+    restarts: int = 0
     priority: int = 0
     source: str | None = None
-    """The job whose circuit a follow-up works on."""
+    """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
     """Of a follow-up, e.g. `{"formats": ["c"]}`."""
 
@@ -101,24 +102,32 @@ class Job:
     """What was asked for."""
     population: int
     stop_when_solved: int
+    restarts: int
+    """How often the training may begin again with other wiring, where it stalls."""
+    attempt: int
+    """Of such a training: which attempt it is in, counted from 1, when it is over the best one. Rows, epochs, files
+    and all results are this attempt's. 0 without restarts."""
     source: str | None
     options: dict[str, Any]
     result: dict[str, Any] | None
-    """What a follow-up found, in short: see `difflogic.serve.follow_ups`."""
+    """What a follow-up found, in short: see `difflogic.serve.worker.follow_ups`. Of restarts, what came of each
+    attempt.
+    """
     device: str | None
     """Of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
     epoch: int
     epochs: int
+    """Those in all, of restarts those that were left to this attempt."""
     soft_loss: float | None
     """Of the last row, of a population the lowest; None also where it was not finite."""
     hard_loss: int | None
-    """Of the last evaluation, of a population the lowest."""
+    """Of the last evaluation, of a population the lowest; of a job that is done, its best circuit's."""
     solved: int
     """Models without a wrong value at the last evaluation."""
     active_gates: int | None
-    """Of the best model's circuit, at the last evaluation."""
+    """Of the best model's circuit, at the last evaluation; of a job that is done, of its best circuit."""
     phase: str | None
-    """What a running job does: see `difflogic.serve.phases`."""
+    """What a running job does: see `difflogic.serve.worker.lease`."""
     epochs_per_s: float | None
     saved_epoch: int
     """Of the newest checkpoint."""

@@ -1,4 +1,23 @@
-"""Workers and what they hold. A lost lease is counted, and five in a row without a new checkpoint are enough."""
+"""Workers, and the leases under which they hold jobs.
+
+A lease says which worker may write to a job, and until when. Its number grows with every claim and every loss, and each
+write names the number: whoever lost the job is refused, however late its write comes. The life of one job, in seconds:
+
+    time   what happens                                   lease  until  attempts  tries  saved_epoch
+       0   cpu-1 claims it, and has 300 s to compile          1    300         0      0            0
+      40   it trains; a heartbeat asks for 12 s more          1     52         0      0            0
+      60   a heartbeat after a checkpoint; then it hangs      1     72         0      0          100
+    72.5   its supervisor sees that, ends it, and calls
+           `expire_worker`: the job is queued again           2      -         1      1          100
+    72.8   cpu-2 claims it, and goes on from epoch 100        3  372.8         1      1          100
+      75   a write by cpu-1 under lease 1: LeaseLostError
+      90   cpu-2 is killed before a newer checkpoint          4      -         2      2          100
+      91   the back-off of 1 s is over: cpu-3 claims it       5    391         2      2          100
+
+`attempts` counts every loss and is shown. `tries` counts those since the last new checkpoint: at MAX_TRIES the job has
+failed, and a checkpoint beyond `tried_epoch`, where the last loss was, makes it 1 again. Where the supervisor has gone
+together with its worker, another worker takes the job GRACE_S after the end of the lease.
+"""
 
 from __future__ import annotations
 
@@ -8,31 +27,49 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from difflogic.serve import presence
-from difflogic.serve.jobs import Job, LeaseLostError, Status, Wanted
-from difflogic.serve.records import Records, change, engines_of, job_of
+from difflogic.errors import StoreError
+from difflogic.serve.store import presence
+from difflogic.serve.store.jobs import Job, LeaseLostError, Status, Wanted
+from difflogic.serve.store.records import Records, change, engines_of, job_of
 
 MAX_TRIES = 5
-"""Leases lost without a new checkpoint between them: then the job has failed."""
+"""A job has failed once so many leases in a row were lost without a new checkpoint between them."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
-"""Before the second try, the third, ..."""
+"""Seconds before the second try, the third, and so on; the last one counts for all that follow."""
 GRACE_S = 10.0
-"""After the end of a lease, for whoever watches over its worker to end it: only then others may take the job."""
+"""Seconds after the end of a lease in which the supervisor ends its worker: only then others may take the job."""
 ALIVE_S = 60.0
 """A worker that was not seen for so long does not keep the jobs of its device from others."""
-LOST: dict[Wanted | None, Status] = {"cancel": "cancelled", "pause": "paused", None: "queued", "requeue": "queued"}
-"""What a job becomes that its worker left, by what was asked of it."""
+STATUS_AFTER: dict[Wanted | None, Status] = {
+    "cancel": "cancelled",
+    "pause": "paused",
+    None: "queued",
+    "requeue": "queued",
+}
+"""The status of a job that its worker left, by what someone asked of it meanwhile."""
 TRAINS = "kind = 'train'"
 QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind != 'train'"
-"""In SQL, the jobs in the queue that need no device: among thousands that do, they are looked for often."""
+"""In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
+among thousands that do."""
 PROGRESS = frozenset(
-    ("phase", "epoch", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s", "saved_epoch")
+    (
+        "phase",
+        "attempt",
+        "epoch",
+        "epochs",
+        "soft_loss",
+        "hard_loss",
+        "solved",
+        "active_gates",
+        "epochs_per_s",
+        "saved_epoch",
+    )
 )
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a worker hears when it beats."""
+class HeartbeatReply:
+    """What a worker is told in answer to its heartbeat."""
 
     wanted: Wanted | None
     watched: bool
@@ -62,12 +99,14 @@ class Worker:
 
 
 class Leases(Records):
-    """The part of a Store that workers use."""
+    """The part of a Store that workers and their supervisors use."""
 
     # workers ------------------------------------------------------------------------------------------
 
-    def enter(self, name: str, device: str, description: str, pid: int, engines: Collection[str] = ()) -> None:
-        """A worker is ready; it holds its Presence."""
+    def register_worker(
+        self, name: str, device: str, description: str, pid: int, engines: Collection[str] = ()
+    ) -> None:
+        """Add a worker that is ready to the list; it holds its Presence, so that its end is seen."""
         values = (name, device, description, pid, presence.host(), self._now(), self.clock(), ",".join(engines))
         with self.database.writing() as connection:
             connection.execute(
@@ -76,13 +115,13 @@ class Leases(Records):
                 values,
             )
 
-    def describe(self, name: str, description: str) -> None:
-        """A worker opened its device and knows what it is called."""
+    def describe_worker(self, name: str, description: str) -> None:
+        """Note what the device of a worker is called, once the worker has opened it."""
         with self.database.writing() as connection:
             connection.execute("UPDATE workers SET description = ? WHERE name = ?", (description, name))
 
-    def see(self, name: str, memory: int | None = None) -> None:
-        """A worker without a job is alive."""
+    def mark_seen(self, name: str, memory: int | None = None) -> None:
+        """Note that a worker without a job is alive; with one, heartbeats do."""
         with self.database.writing() as connection:
             connection.execute("UPDATE workers SET seen = ?, memory = ? WHERE name = ?", (self.clock(), memory, name))
 
@@ -91,8 +130,8 @@ class Leases(Records):
             rows = connection.execute("SELECT * FROM workers ORDER BY device, name").fetchall()
         return [Worker(**dict(row) | {"engines": engines_of(row)}) for row in rows]
 
-    def leave(self, name: str) -> None:
-        """A worker without a job ends."""
+    def unregister_worker(self, name: str) -> None:
+        """Remove a worker that ends in good order, and holds no job."""
         with self.database.writing() as connection:
             connection.execute("DELETE FROM workers WHERE name = ?", (name,))
 
@@ -104,18 +143,20 @@ class Leases(Records):
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
         goes on there, as long as that has a worker.
         """
-        turn = _Turn(worker, device, list(engines), self.clock())
+        selection = _NextJob(worker, device, list(engines), self.clock())
+        # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
-            if turn.overdue(connection) is None and turn.next(connection) is None:
+            if selection.overdue(connection) is None and selection.next(connection) is None:
                 return None
         with self.database.writing() as connection:
-            while (late := turn.overdue(connection)) is not None:
-                self._lose(connection, late, "its worker made no progress and its lease ended")
-            row = turn.next(connection)
+            # Leases that ended long ago are lost now: this worker may be the only one left to see that.
+            while (late := selection.overdue(connection)) is not None:
+                self._requeue(connection, late, "its worker made no progress and its lease ended")
+            row = selection.next(connection)
             if row is None:
                 return None
             lease = row["lease"] + 1
-            self._hold(connection, worker, row["id"])
+            self._assign(connection, worker, row["id"])
             job = change(
                 connection,
                 row["id"],
@@ -128,34 +169,39 @@ class Leases(Records):
                 phase="starting",
                 worker=worker,
                 lease=lease,
-                lease_until=turn.now + lease_s,
+                lease_until=selection.now + lease_s,
             )
             return job, lease
 
     def awaits_follow_up(self) -> bool:
-        """Whether one is queued that may begin."""
+        """Whether a follow-up is queued whose back-off is over."""
         with self.database.reading() as connection:
             query = f"SELECT 1 FROM {QUEUED_FOLLOW_UPS} AND not_before <= ? LIMIT 1"
             return connection.execute(query, (self.clock(),)).fetchone() is not None
 
-    def beat(self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any) -> Answer:
-        """The worker goes on: its lease lasts from now for `lease_s`. `progress` are columns of PROGRESS.
+    def heartbeat(
+        self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
+    ) -> HeartbeatReply:
+        """Prolong a lease to `lease_s` from now, and note how far the job is: `progress` are columns of PROGRESS.
 
-        Raises LeaseLostError where the job is no longer this worker's.
+        Raises LeaseLostError where the job is no longer this worker's, StoreError for other columns.
         """
-        assert progress.keys() <= PROGRESS, progress
+        _check_progress(progress)
         with self.database.writing() as connection:
-            row = self._held(connection, job, lease)
+            row = self._leased(connection, job, lease)
             now = self.clock()
             changed = {name: value for name, value in progress.items() if row[name] != value}
+            # The end of the lease is nothing that anybody watches: it makes no new version of the job.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
+            if "attempt" in changed:  # its epochs are counted from 1 again: tried_epoch would never be passed
+                changed |= {"tries": 0, "tried_epoch": 0}
             if changed:
                 change(connection, job, **changed)
             connection.execute(
                 "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), epochs_per_s = ? WHERE name = ?",
                 (now, memory, progress.get("epochs_per_s", row["epochs_per_s"]), row["worker"]),
             )
-            return Answer(row["wanted"], row["watched_until"] > now)
+            return HeartbeatReply(row["wanted"], row["watched_until"] > now)
 
     def finish(
         self,
@@ -166,79 +212,112 @@ class Leases(Records):
         result: dict[str, Any] | None = None,
         **progress: Any,
     ) -> Job:
-        """The worker is through with the job, which is `done` or `failed` now.
-
-        Raises LeaseLostError as `beat` does.
-        """
-        assert progress.keys() <= PROGRESS, progress
+        """End a job as `done` or `failed`. Raises as `heartbeat` does."""
+        _check_progress(progress)
         found = {} if result is None else {"result": json.dumps(result)}
         with self.database.writing() as connection:
-            row = self._held(connection, job, lease)
-            self._hold(connection, row["worker"], None)
+            row = self._leased(connection, job, lease)
+            self._assign(connection, row["worker"], None)
             ended = {"ended": self._now()}
-            return change(connection, job, **_FREE, **ended, status=status, reason=reason, **found, **progress)
+            return change(connection, job, **_UNLEASED, **ended, status=status, reason=reason, **found, **progress)
 
     def release(self, job: str, lease: int, **progress: Any) -> Job:
-        """The worker stopped in good order: the job is what was asked of it, and else waits for the next worker.
+        """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
 
-        Who asked may have thought better of it meanwhile. Raises LeaseLostError as `beat` does.
+        It counts as no attempt. Raises as `heartbeat` does.
+        """
+        _check_progress(progress)
+        with self.database.writing() as connection:
+            row = self._leased(connection, job, lease)
+            self._assign(connection, row["worker"], None)
+            status = STATUS_AFTER[row["wanted"]]
+            ended = self._now() if status == "cancelled" else None
+            return change(connection, job, **_UNLEASED, status=status, reason=None, ended=ended, **progress)
+
+    def fail_attempt(self, job: str, lease: int, reason: str) -> Job:
+        """Give a job back because this try ended badly, while the worker is well: it counts as a lost lease.
+
+        Raises LeaseLostError as `heartbeat` does.
         """
         with self.database.writing() as connection:
-            row = self._held(connection, job, lease)
-            self._hold(connection, row["worker"], None)
-            status = LOST[row["wanted"]]
-            ended = self._now() if status == "cancelled" else None
-            return change(connection, job, **_FREE, status=status, reason=None, ended=ended, **progress)
+            row = self._leased(connection, job, lease)
+            self._assign(connection, row["worker"], None)
+            return self._requeue(connection, row, reason)
 
-    def fall(self, job: str, lease: int, reason: str) -> Job:
-        """The worker is well, but this try ended badly: it counts as one lost. Raises LeaseLostError as `beat` does."""
-        with self.database.writing() as connection:
-            row = self._held(connection, job, lease)
-            self._hold(connection, row["worker"], None)
-            return self._lose(connection, row, reason)
-
-    def overdue(self, worker: str) -> Job | None:
-        """The job of a worker that did not beat in time."""
+    def overdue_job(self, worker: str) -> Job | None:
+        """The job of a worker whose lease has ended without another heartbeat; None while all is well."""
         with self.database.reading() as connection:
             query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
             row = connection.execute(query, (worker, self.clock())).fetchone()
         return None if row is None else job_of(row)
 
-    def bury(self, worker: str, reason: str) -> list[Job]:
-        """Take from a worker that ended what it held. Returns what became of it: queued again, or failed."""
+    def expire_worker(self, worker: str, reason: str) -> list[Job]:
+        """Forget a worker that has ended, and take its jobs from it. Returns them: queued again, or failed."""
         with self.database.writing() as connection:
             held = connection.execute(
                 "SELECT * FROM jobs WHERE status = 'running' AND worker = ?", (worker,)
             ).fetchall()
             connection.execute("DELETE FROM workers WHERE name = ?", (worker,))
-            return [self._lose(connection, row, reason) for row in held]
+            return [self._requeue(connection, row, reason) for row in held]
 
-    def reap(self) -> list[Job]:
-        """Bury every worker that is gone, however it ended. Raises OSError."""
+    def expire_dead_workers(self) -> list[Job]:
+        """Expire every worker whose process is gone, also those of supervisors that are gone. Raises OSError."""
         with self.database.reading() as connection:
             query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
             names = [row["name"] for row in connection.execute(query)]
         gone = [name for name in names if presence.is_gone(self.folder, name)]
-        return [job for name in gone for job in self.bury(name, "its worker was killed")]
+        return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
 
-    def _held(self, connection: sqlite3.Connection, job: str, lease: int) -> sqlite3.Row:
+    # what workers offer -----------------------------------------------------------------------------------
+
+    def offered_engines(self) -> set[str]:
+        """The engines that trainings may ask for now, by the workers that were seen within ALIVE_S."""
+        with self.database.reading() as connection:
+            return offered(connection, self.clock())
+
+    def explain_waiting(self, engines: Collection[str]) -> None:
+        """Say of each training that waits whether it is for an engine that is none of these, which workers offer."""
+        marks = ", ".join("?" * len(engines))
+        query = (
+            f"SELECT id, engine, waits_for FROM jobs WHERE status = 'queued' AND {TRAINS} "
+            f"AND (engine NOT IN ({marks}) OR waits_for IS NOT NULL)"
+        )
+        with self.database.reading() as connection:
+            rows = connection.execute(query, tuple(engines)).fetchall()
+        changed = {row["id"]: words for row in rows if (words := missing(row["engine"], engines)) != row["waits_for"]}
+        if not changed:
+            return
+        with self.database.writing() as connection:
+            for job, words in changed.items():
+                # Since they were read above, a worker may have taken it, or someone cancelled it.
+                row = connection.execute("SELECT status FROM jobs WHERE id = ?", (job,)).fetchone()
+                if row is not None and row["status"] == "queued":
+                    change(connection, job, waits_for=words)
+
+    # helpers ------------------------------------------------------------------------------------------
+
+    def _leased(self, connection: sqlite3.Connection, job: str, lease: int) -> sqlite3.Row:
         query = "SELECT * FROM jobs WHERE id = ? AND lease = ? AND status = 'running'"
-        row = connection.execute(query, (job, lease)).fetchone()
+        row: sqlite3.Row | None = connection.execute(query, (job, lease)).fetchone()
         if row is None:
             raise LeaseLostError(f"The job {job} is no longer held under lease {lease}.")
-        assert isinstance(row, sqlite3.Row)
         return row
 
-    def _hold(self, connection: sqlite3.Connection, worker: str, job: str | None) -> None:
+    def _assign(self, connection: sqlite3.Connection, worker: str, job: str | None) -> None:
         connection.execute(
             "UPDATE workers SET job = ?, seen = ?, epochs_per_s = NULL WHERE name = ?", (job, self.clock(), worker)
         )
 
-    def _lose(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> Job:
-        """Queue a job again, with back-off, or give it up."""
+    def _requeue(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> Job:
+        """Queue a job again after its lease was lost, with back-off; after MAX_TRIES it has failed.
+
+        The lease number grows here too, and not only with the next claim: a worker that comes back late is refused even
+        while nobody else has the job.
+        """
+        # A checkpoint beyond the last loss is progress: the job may go on failing as long as it goes on.
         tries = 1 if row["saved_epoch"] > row["tried_epoch"] else row["tries"] + 1
         counted = {"attempts": row["attempts"] + 1, "tries": tries, "tried_epoch": row["saved_epoch"]}
-        status, ended, text = LOST[row["wanted"]], None, f"Try {tries} of {MAX_TRIES} ended: {reason}."
+        status, ended, text = STATUS_AFTER[row["wanted"]], None, f"Try {tries} of {MAX_TRIES} ended: {reason}."
         if status == "queued" and tries >= MAX_TRIES:
             status = "failed"
             text = f"Given up after {tries} tries without a new checkpoint, the last ended because {reason}."
@@ -247,7 +326,7 @@ class Leases(Records):
         return change(
             connection,
             row["id"],
-            **_FREE
+            **_UNLEASED
             | {"lease": row["lease"] + 1, "not_before": self.clock() + BACK_OFF_S[min(tries, len(BACK_OFF_S)) - 1]},
             **counted,
             status=status,
@@ -256,13 +335,24 @@ class Leases(Records):
         )
 
 
-_FREE = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "epochs_per_s": None}
-"""Of a job that nobody holds."""
+def _check_progress(progress: Collection[str]) -> None:
+    """Raises StoreError for a name that is not in PROGRESS: names of columns become SQL."""
+    others = sorted(set(progress) - PROGRESS)
+    if others:
+        raise StoreError(f"A worker tells of {', '.join(sorted(PROGRESS))}, not of {', '.join(others)}.")
+
+
+_UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "epochs_per_s": None}
+"""Columns of a job that no worker holds."""
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """Which job is a worker's next, at a moment."""
+class _NextJob:
+    """How a worker's next job is chosen, at one moment.
+
+    A training that ran on a device before stays there, so that a run does not change its engine in the middle; only
+    where that device has had no worker for ALIVE_S may another take it.
+    """
 
     worker: str
     device: str
@@ -287,3 +377,18 @@ class _Turn:
         query = "SELECT * FROM jobs WHERE status = 'running' AND lease_until < ? LIMIT 1"
         row: sqlite3.Row | None = connection.execute(query, (self.now - GRACE_S,)).fetchone()
         return row
+
+
+def offered(connection: sqlite3.Connection, now: float) -> set[str]:
+    """The engines that trainings may ask for at a moment, by the workers that were seen within ALIVE_S."""
+    rows = connection.execute("SELECT engines FROM workers WHERE seen > ?", (now - ALIVE_S,))
+    return {engine for row in rows for engine in engines_of(row)}
+
+
+def missing(engine: str, engines: Collection[str]) -> str | None:
+    """A sentence where the engine is not among those that workers offer."""
+    if engine in engines:
+        return None
+    if not engines:
+        return "No worker is there to train it."
+    return f"No worker offers {engine}: those that are there offer {', '.join(sorted(engines))}."

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import filelock
 
-from difflogic.serve.folders import WORKERS
+from difflogic.errors import StoreError
+from difflogic.serve.store.files import WORKERS
 
 NAME = re.compile(r"[a-z0-9-]{1,80}")
 
@@ -43,8 +44,9 @@ def is_gone(store: Path, name: str) -> bool:
 
 
 def path_of(store: Path, name: str) -> Path:
-    """The lock file of a worker."""
-    assert NAME.fullmatch(name), name
+    """The lock file of a worker. Raises StoreError where its name would be another path."""
+    if not NAME.fullmatch(name):
+        raise StoreError(f"A worker's name is at most 80 of a to z, 0 to 9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"
 
 

@@ -1,4 +1,4 @@
-"""What everything that reads and writes the store's tables shares."""
+"""Rows of the store's tables, read and changed: what jobs and leases share."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from difflogic.serve.database import Database
-from difflogic.serve.folders import JobFolder, job_folder
-from difflogic.serve.jobs import Job, UnknownJobError
+from difflogic.serve.store.database import Database
+from difflogic.serve.store.files import JobFolder, job_folder
+from difflogic.serve.store.jobs import Job, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(Job))
 JSON_COLUMNS = ("config", "options", "result")
@@ -29,9 +29,11 @@ class Records:
         self.database = database
         self.clock = clock
 
-    def place(self, job: str) -> JobFolder:
-        """Where a job's files are. Raises UnknownJobError where this is no id."""
-        return job_folder(self.folder, job)
+    def job_folder(self, job: Job | str) -> JobFolder:
+        """Where a job's files are, with restarts those of its attempt. Raises UnknownJobError where this is no id."""
+        if isinstance(job, str):
+            return job_folder(self.folder, job)
+        return job_folder(self.folder, job.id, job.attempt)
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -43,10 +45,9 @@ class Records:
 
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
     """The row of a job. Raises UnknownJobError where there is none, or it is not `owner`'s (None: anybody's)."""
-    row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+    row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
     if row is None or owner not in (None, row["owner"]):
         raise UnknownJobError(f"There is no job {job!r}.")
-    assert isinstance(row, sqlite3.Row)
     return row
 
 

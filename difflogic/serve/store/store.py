@@ -3,11 +3,11 @@
     store = Store.open(Path("difflogic-jobs"))
     job, created = store.submit("operator", Draft("train", "first", config.to_dict()))
     job, lease = store.claim("cpu-1", "cpu", {"auto", "cpu"}, lease_s=60)
-    store.beat(job.id, lease, 15, epoch=7)
+    store.heartbeat(job.id, lease, 15, epoch=7)
     store.finish(job.id, lease, "done")
 
-A worker's claim is a lease: it ends unless a beat prolongs it, and carries a number that grows, so that nobody who
-lost the job can write to it. What `submit` returned is on the disk.
+A worker's claim is a lease: it ends unless a heartbeat prolongs it, and carries a number that grows, so that nobody who
+lost the job can write to it (see `difflogic.serve.store.leases`). What `submit` returned is on the disk.
 """
 
 from __future__ import annotations
@@ -20,14 +20,22 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.errors import StoreError
-from difflogic.serve import database
-from difflogic.serve.database import Database
-from difflogic.serve.folders import JOBS, STORE
-from difflogic.serve.jobs import ENDED, PRIORITIES, ConflictError, Draft, Job, QueueFullError, Status, Wanted, new_id
-from difflogic.serve.leases import Leases
-from difflogic.serve.offers import Offers, missing, offered
-from difflogic.serve.records import SELECTED, change, find, job_of, text_of, tick
-from difflogic.serve.sessions import Sessions
+from difflogic.serve.store import database
+from difflogic.serve.store.database import Database
+from difflogic.serve.store.files import JOBS, STORE
+from difflogic.serve.store.jobs import (
+    ENDED,
+    PRIORITIES,
+    ConflictError,
+    Draft,
+    Job,
+    QueueFullError,
+    Status,
+    Wanted,
+    new_id,
+)
+from difflogic.serve.store.leases import Leases, missing, offered
+from difflogic.serve.store.records import SELECTED, change, find, job_of, text_of, tick
 
 KEPT_DELETIONS = 1000
 REMEMBER_S = 7 * 24 * 3600.0
@@ -36,7 +44,7 @@ AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 """What a job becomes that waits, by what is asked of it."""
 
 
-class Store(Leases, Offers, Sessions):
+class Store(Leases):
     """One object serves all threads of a process. Methods raise StoreError where the disk refuses.
 
     `owner`, where it is given, must be the job's: UnknownJobError for another's.
@@ -221,7 +229,7 @@ class Store(Leases, Offers, Sessions):
                 return change(connection, job, wanted=None)
             if row["status"] != "paused":
                 raise ConflictError(f"The job {job} is {row['status']}: only a paused job can be resumed.")
-            return change(connection, job, **_QUEUED)
+            return change(connection, job, **_REQUEUED)
 
     def retry(self, job: str, owner: str | None = None) -> Job:
         """Queue a failed or cancelled job; it goes on from its checkpoint. Raises ConflictError for any other."""
@@ -230,7 +238,7 @@ class Store(Leases, Offers, Sessions):
             if status not in ("failed", "cancelled"):
                 advice = " To train it once more, clone it." if status == "done" else ""
                 raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
-            return change(connection, job, **_QUEUED)
+            return change(connection, job, **_REQUEUED)
 
     def edit(self, job: str, owner: str | None = None, name: str | None = None, priority: int | None = None) -> Job:
         """Change what is not None. Raises StoreError for a priority out of range."""
@@ -254,7 +262,7 @@ class Store(Leases, Offers, Sessions):
             newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
             connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
         try:  # after the row: what a crash leaves here is nobody's, and `gc` finds it
-            self.place(job).remove()
+            self.job_folder(job).remove()
         except OSError as error:
             raise StoreError(f"The job {job} is deleted, but not all of its files: {error}.") from error
 
@@ -264,8 +272,29 @@ class Store(Leases, Offers, Sessions):
         with self.database.writing() as connection:
             connection.execute("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", (until, job))
 
+    # who is signed in on the page: hashes of cookies, never the cookies ---------------------------------
 
-_QUEUED: dict[str, Any] = {
+    def open_session(self, digest: str, owner: str, seconds: float) -> None:
+        """Keep a session under the hash of its cookie, for so long."""
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
+            connection.execute(
+                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (digest, owner, self.clock() + seconds)
+            )
+
+    def session_owner(self, digest: str) -> str | None:
+        """Whose session this is; None where there is none, or it has expired."""
+        with self.database.reading() as connection:
+            query = "SELECT owner FROM sessions WHERE hash = ? AND expires >= ?"
+            row = connection.execute(query, (digest, self.clock())).fetchone()
+        return None if row is None else str(row["owner"])
+
+    def close_session(self, digest: str) -> None:
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM sessions WHERE hash = ?", (digest,))
+
+
+_REQUEUED: dict[str, Any] = {
     "status": "queued",
     "reason": None,
     "ended": None,

@@ -1,6 +1,5 @@
 // The automaton as it learns: the newest hard rollout as a film, the target beside it, every channel as a tile.
 
-import { ApiError, get } from "./api.js";
 import { h, setText } from "./dom.js";
 import { Film } from "./film.js";
 import { count } from "./format.js";
@@ -38,7 +37,6 @@ export function automatonPanel() {
     }
 
     function show(frame) {
-        if (!frame) return;
         const { height, width, visible } = frame,
             area = height * width;
         const bits = unpacked(frame.film.bits, frame.film.steps.length * visible * area);
@@ -82,14 +80,5 @@ export function automatonPanel() {
         tiles.delete(channel);
     }
 
-    // The newest frame of a job that sends none now.
-    async function load(id) {
-        try {
-            show(await get(`/jobs/${id}/frame`));
-        } catch (error) {
-            if (!(error instanceof ApiError) || error.status !== 404) throw error;
-        }
-    }
-
-    return { element, aimAt, show, load };
+    return { element, aimAt, show };
 }

@@ -61,10 +61,8 @@ export function compareView(root, signal, ids) {
     const stop = new AbortController();
     async function load() {
         try {
-            const [jobs, { jobs: rows }] = await Promise.all([
-                Promise.all(chosen.map((id) => get(`/jobs/${id}`, { signal }))),
-                get(`/compare?ids=${chosen.join(",")}`, { signal }),
-            ]);
+            const jobs = await Promise.all(chosen.map((id) => get(`/jobs/${id}`, { signal })));
+            const { jobs: rows } = await get(`/compare?ids=${chosen.join(",")}`, { signal }); // all, where they are over
             place.clear();
             show(jobs, rows);
             if (jobs.every(isOver)) stop.abort();

@@ -14,6 +14,10 @@ const NEARER = 0.5;
 // The rows of one run, by epoch and seed, as they arrive: rows that were seen before change nothing.
 export class Rows {
     constructor() {
+        this.clear();
+    }
+
+    clear() {
         this.seeds = new Map();
         this.last = 0;
     }

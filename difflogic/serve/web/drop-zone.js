@@ -1,13 +1,15 @@
-// A place for a picture: drag it here, choose it, or paste it.
+// A place for a file: drag it here or choose it; a picture is shown, and can be pasted too.
 
 import { h, setText } from "./dom.js";
 
-const TYPES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm";
+const PICTURES = "image/png,image/gif,image/jpeg,image/bmp,image/webp,.ppm";
 
 // {element, file(): File or null, take(File or null)}; `changed()` is called when there is another picture.
-export function dropZone(title, changed) {
+export function dropZone(title, changed, types = PICTURES) {
+    const isPicture = types === PICTURES,
+        advice = isPicture ? "or choose a file; pasting works too" : "or choose a file";
     let file = null;
-    const input = h("input", { type: "file", accept: TYPES, onchange: () => take(input.files[0]) });
+    const input = h("input", { type: "file", accept: types, onchange: () => take(input.files[0]) });
     const words = h("span", { class: "quiet" });
     const away = h("button", { type: "button", hidden: true, onclick: () => take(null) }, "Take it away");
     const picture = h("img", { alt: "", hidden: true });
@@ -17,13 +19,14 @@ export function dropZone(title, changed) {
     function take(given) {
         if (picture.src) URL.revokeObjectURL(picture.src);
         file = given ?? null;
-        picture.hidden = away.hidden = !file;
+        away.hidden = !file;
+        picture.hidden = !file || !isPicture;
         if (file) picture.src = URL.createObjectURL(file);
         else {
             picture.removeAttribute("src");
             input.value = "";
         }
-        setText(words, file ? file.name : "or choose a file; pasting works too");
+        setText(words, file ? file.name : advice);
         changed();
     }
 
@@ -38,6 +41,6 @@ export function dropZone(title, changed) {
         if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
     });
 
-    setText(words, "or choose a file; pasting works too");
+    setText(words, advice);
     return { element, file: () => file, take };
 }

@@ -13,9 +13,11 @@ const SECTIONS = {
 };
 
 // `about`: [{path, kind, about, limits, names}]; `changed()` is called after each edit.
-// {element, reset(config), values(): {path: value} of the fields that differ, mark(message): true where a field is to blame}
+// {element, reset(config), rebase({path: value}): what the fields are that nobody edited, values(): those that somebody
+// did, mark(message): true where a field is to blame}
 export function fieldEditor(about, changed) {
-    const controls = new Map();
+    const controls = new Map(),
+        edited = new Set();
     const groups = Object.entries(SECTIONS).map(([section, title]) =>
         group(
             title,
@@ -50,6 +52,7 @@ export function fieldEditor(about, changed) {
             "undo",
         );
         control.addEventListener("input", () => {
+            edited.add(told.path);
             seen(told.path);
             changed();
         });
@@ -65,6 +68,7 @@ export function fieldEditor(about, changed) {
     }
 
     function put(path) {
+        edited.delete(path);
         write(controls.get(path), base[path]);
         seen(path);
         changed();
@@ -72,29 +76,28 @@ export function fieldEditor(about, changed) {
 
     function seen(path) {
         const { undo, control } = controls.get(path);
-        undo.hidden = !differs(path);
+        undo.hidden = !edited.has(path);
         control.removeAttribute("aria-invalid");
     }
 
-    const differs = (path) => JSON.stringify(read(controls.get(path))) !== JSON.stringify(base[path]);
+    function rebase(values) {
+        base = values;
+        for (const [path, each] of controls) if (!edited.has(path)) write(each, base[path]);
+    }
 
     return {
         element,
+        rebase,
         reset(config) {
-            base = flat(config);
-            for (const [path, each] of controls) {
-                write(each, base[path]);
-                seen(path);
-            }
+            edited.clear();
+            rebase(flat(config));
+            for (const path of controls.keys()) seen(path);
         },
-        values: () =>
-            Object.fromEntries(
-                [...controls].filter(([path]) => differs(path)).map(([path, each]) => [path, read(each)]),
-            ),
+        values: () => Object.fromEntries([...edited].map((path) => [path, read(controls.get(path))])),
         mark(message) {
             for (const [path, { control }] of controls) {
                 const blamed = message.startsWith(`${path} `) || message.startsWith(`${path.split(".").at(-1)} must`);
-                if (blamed && differs(path)) control.setAttribute("aria-invalid", "true");
+                if (blamed && edited.has(path)) control.setAttribute("aria-invalid", "true");
                 else control.removeAttribute("aria-invalid");
             }
         },

@@ -5,8 +5,8 @@ import { h, setText } from "./dom.js";
 import { count } from "./format.js";
 import { empty } from "./notices.js";
 
-// Ids are truth tables, as in difflogic/gates.py.
-const FAMILIES = [
+// Ids are truth tables, as in difflogic/core/gates.py.
+export const FAMILIES = [
     { name: "wires (A, B)", style: "wires", gates: [3, 5] },
     { name: "NOT", style: "nots", gates: [10, 12] },
     { name: "AND, NOR", style: "ands", gates: [1, 2, 4, 8] },

@@ -15,6 +15,7 @@ import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
 import { announce, errorPlace } from "./notices.js";
 import { standing } from "./progress.js";
+import { resultOf } from "./result.js";
 import { rowsTable } from "./rows-table.js";
 
 const EVERY = 3000;
@@ -49,10 +50,13 @@ function trainingView(root, signal, job) {
         log = logPanel(job, signal),
         files = filesPanel(job);
     const table = rowsTable();
+    const tries = h("section", { class: "card", hidden: true, "aria-label": "Attempts" });
+    let attempt = job.attempt;
 
     root.append(
         top.element,
         numbers.element,
+        tries,
         h(
             "div",
             { class: "columns" },
@@ -79,9 +83,19 @@ function trainingView(root, signal, job) {
     };
     const census = checkpoints(job, gates, files, place, signal);
     automaton.aimAt(job.config);
-    if (job.epoch > 0 && job.status !== "running") automaton.load(job.id).catch(place.show);
     draw();
-    const changed = follow(signal, job, place, [top, numbers, circuit, log, census], {
+    const attempts = {
+        update(now) {
+            if (now.attempt !== attempt) {
+                attempt = now.attempt;
+                rows.clear();
+            }
+            const told = now.restarts && resultOf(now);
+            tries.hidden = !told;
+            tries.replaceChildren(...(told ? [h("h2", {}, "Attempts"), told] : []));
+        },
+    };
+    const changed = follow(signal, job, place, [attempts, top, numbers, circuit, log, census], {
         rows: grown,
         frame: automaton.show,
     });
@@ -108,7 +122,7 @@ function checkpoints(job, gates, files, place, signal) {
     }
     return {
         update(now) {
-            const state = `${now.saved_epoch} ${now.status}`;
+            const state = `${now.attempt} ${now.saved_epoch} ${now.status}`;
             if (state === seen) return;
             seen = state;
             saved = now.saved_epoch;

@@ -10,7 +10,7 @@ import { STATUSES, standing } from "./progress.js";
 
 const PAGE = 30;
 const MOST_COMPARED = 8;
-const KINDS = {
+export const KINDS = {
     "": "Every kind",
     train: "Training",
     simplify: "Simplification",
@@ -46,7 +46,8 @@ export function jobsView(root, signal) {
     const compare = h("a", { class: "button primary", hidden: true });
     let next = null,
         timer = 0,
-        turn = 0;
+        turn = 0,
+        meanwhile = null; // while the list is asked for: what the stream says, of which the list may not know yet
 
     root.append(
         h(
@@ -82,6 +83,7 @@ export function jobsView(root, signal) {
     // The first page, what runs before everything else, or the one that goes on from `before`.
     async function load(before = null) {
         const mine = ++turn;
+        meanwhile = [];
         try {
             const [running, found] = await Promise.all([
                 before === null && !filters.status.value ? ask([["status", "running"]]) : { jobs: [] },
@@ -91,6 +93,8 @@ export function jobsView(root, signal) {
             place.clear();
             if (before === null) clear();
             for (const job of [...running.jobs, ...found.jobs]) if (!rows.has(job.id)) add(job, false);
+            meanwhile.forEach((again) => again());
+            meanwhile = null;
             next = found.next;
             more.hidden = next === null;
             tell();
@@ -167,5 +171,9 @@ export function jobsView(root, signal) {
         asked = true;
         load();
     }
-    listen("/events", { job: changed, deleted: ({ id }) => drop(id) }, heard, signal);
+    const told = (use) => (data) => {
+        meanwhile?.push(() => use(data));
+        use(data);
+    };
+    listen("/events", { job: told(changed), deleted: told(({ id }) => drop(id)) }, heard, signal);
 }

@@ -2,8 +2,7 @@
 
 import { h } from "./dom.js";
 
-const OFF = [0x15, 0x20, 0x2a];
-const ALPHABET = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/"; // as in difflogic/raster.py
+const ALPHABET = ".123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/"; // as in difflogic/core/text_picture.py
 
 // The bits of a base64 text, eight to a byte, the first the highest: a Uint8Array of 0 and 1, `count` long.
 export function unpacked(base64, count) {
@@ -37,16 +36,13 @@ export function targetOf(task) {
     return { height, width, channels: 1, bits };
 }
 
-// [red, green, blue] of a cell from its first channels.
+// [red, green, blue] of a cell from its first channels, as in difflogic/runs/plots.py.
 function colour(grid, place) {
     const { channels, bits } = grid,
         area = grid.height * grid.width;
-    const bit = (c) => bits[c * area + place];
-    if (channels === 3) return [255 * bit(0), 255 * bit(1), 255 * bit(2)];
-    if (channels === 6) return [0, 1, 2].map((c) => 85 * (2 * bit(c) + bit(c + 3)));
-    let sum = 0;
-    for (let c = 0; c < channels; c++) sum += bit(c);
-    return OFF.map((dark) => Math.round(dark + ((255 - dark) * sum) / channels));
+    const bit = (c) => (c < channels ? bits[c * area + place] : 0);
+    if (channels === 1) return Array(3).fill(255 * bit(0));
+    return [0, 1, 2].map((c) => (channels > 3 ? 85 * (2 * bit(c) + bit(c + 3)) : 255 * bit(c)));
 }
 
 // Draws a grid {height, width, channels, bits [channels, H, W]}, a pixel a cell; the style sheet scales it up.

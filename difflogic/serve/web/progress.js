@@ -47,8 +47,16 @@ export function progressBar(job) {
     return { element, update };
 }
 
+// Of restarts: which attempt this is, when all is over the best.
+function attempt(job) {
+    if (!job.attempt) return [];
+    const made = job.result?.attempts?.length,
+        among = made ? `, the best of ${made}` : ` of at most ${job.restarts + 1}`;
+    return [`attempt ${job.attempt}${among}`];
+}
+
 function progressWords(job) {
-    const parts = [`${count(job.epoch)} of ${count(job.epochs)} epochs`];
+    const parts = [...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} epochs`];
     if (job.status === "running" && job.epochs_per_s > 0) {
         parts.push(rate(job.epochs_per_s), `${duration((job.epochs - job.epoch) / job.epochs_per_s)} left`);
     }
@@ -58,7 +66,7 @@ function progressWords(job) {
 // One sentence without its full stop, for screen readers and titles.
 export function standing(job) {
     if (job.kind !== "train") return statusWord(job);
-    const parts = [statusWord(job), `${count(job.epoch)} of ${count(job.epochs)} epochs`];
+    const parts = [statusWord(job), ...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} epochs`];
     if (job.hard_loss !== null) parts.push(job.solved ? "solved" : `hard loss ${loss(job.hard_loss)}`);
     return parts.join(", ");
 }

@@ -1,15 +1,17 @@
-// What a follow-up job found, in words or as a table; null where there is nothing to say.
+// What a follow-up job found, in words or as a table, or what became of a training's attempts; null where there is
+// nothing to say.
 
 import { h } from "./dom.js";
 import { count } from "./format.js";
 
 export function resultOf({ result }) {
-    const { gates, equal, from_start: reached, measures, left_out: left } = result ?? {};
+    const { attempts, gates, equal, from_start: reached, measures, left_out: left } = result ?? {};
     if (gates) {
         const proved = (reached?.equal ?? true) && equal ? "proved equal" : "not proved equal";
         const since = reached ? " from its own start on" : "";
         return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`);
     }
+    if (attempts) return h("ul", {}, attempts.map((each) => h("li", {}, attemptWords(each))));
     if (measures)
         return h(
             "table",
@@ -24,4 +26,10 @@ export function resultOf({ result }) {
         );
     const words = Object.entries(left ?? {}).map(([format, reason]) => `${format} was left out: ${reason}`);
     return words.length ? h("p", {}, words.join(" ")) : null;
+}
+
+function attemptWords({ number, seed, status, epoch, wrong, given_up: why }) {
+    const parts = [`Attempt ${number} (seed ${seed}): ${status} at epoch ${count(epoch)}`];
+    if (wrong) parts.push(`${count(wrong)} wrong`);
+    return [...parts, ...(why ? [why] : [])].join(", ");
 }

@@ -1,6 +1,7 @@
 // A form for a new job, beside it what the circuit will see.
 
 import { get, post, postForm } from "./api.js";
+import { flat } from "./config-panel.js";
 import { freshId, h } from "./dom.js";
 import { fieldEditor } from "./fields.js";
 import { errorPlace, guarded } from "./notices.js";
@@ -17,27 +18,36 @@ export async function submitView(root, signal, _, query) {
     root.append(h("h1", {}, "New job"), place.element, loading);
     try {
         const from = query.get("from");
-        const [{ presets }, { fields }, source] = await Promise.all([
+        const [{ presets }, { fields }, { jobs }, source] = await Promise.all([
             get("/presets", { signal }),
             get("/fields", { signal }),
+            get("/jobs?kind=train&limit=100", { signal }),
             from && get(`/jobs/${from}`, { signal }),
         ]);
-        const copy = source && { name: source.name, about: "as the job that this is a copy of", config: source.config };
-        loading.replaceWith(form(copy ? [copy, ...presets] : presets, copy, fields, signal));
+        const trained = jobs.filter(({ saved_epoch: saved }) => saved > 0);
+        loading.replaceWith(form(presets, source && copyOf(source, presets), fields, trained, signal));
     } catch (error) {
         place.show(error);
         loading.remove();
     }
 }
 
-// `offers`: presets, before them the job to copy, if there is one; `about`: what the server says of the fields.
-function form(offers, copy, about, signal) {
+// A job to be copied as one of the offers; the recipes are those of the preset that it began with.
+function copyOf(source, presets) {
+    const { recipes } = presets.find(({ name }) => name === source.config.name) ?? { recipes: ["paper"] };
+    const values = { ...source, name: "", init_from: source.source };
+    return { name: source.name, about: "as the job that this is a copy of", config: source.config, recipes, values };
+}
+
+// `copy`: the offer that is not a preset, if there is one; `about`: what the server says of the fields.
+function form(presets, copy, about, trained, signal) {
+    const offers = copy ? [copy, ...presets] : presets;
     const id = freshId("form"),
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
     const target = targetFields(changed),
-        run = runFields(offers[0].name),
+        run = runFields(trained, copy?.values),
         editor = fieldEditor(about, changed);
     let base = offers[0],
         key = freshKey(),
@@ -56,7 +66,7 @@ function form(offers, copy, about, signal) {
     function choose(offer) {
         base = offer;
         editor.reset(base.config);
-        run.suggest(base.name);
+        run.suggest(base);
     }
 
     function send(path, options) {
@@ -81,7 +91,9 @@ function form(offers, copy, about, signal) {
         asking = new AbortController();
         const mine = AbortSignal.any([asking.signal, signal]);
         try {
-            preview.show(await send("/jobs/preview", { signal: mine }));
+            const found = await send("/jobs/preview", { signal: mine });
+            preview.show(found);
+            editor.rebase({ ...flat(base.config), ...found.changed });
             editor.mark("");
             place.clear();
         } catch (error) {
@@ -103,7 +115,7 @@ function form(offers, copy, about, signal) {
     }
 
     document.addEventListener("paste", paste, { signal });
-    editor.reset(base.config);
+    choose(base);
     look();
     return h("div", { class: "columns form" }, element, preview.element);
 }

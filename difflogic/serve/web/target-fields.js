@@ -5,13 +5,14 @@ import { dropZone } from "./drop-zone.js";
 import { numberField, numberOf, selectField, textField, textOf } from "./inputs.js";
 
 const AIMS = { preset: "The preset's", picture: "A picture", rule: "A rule" };
-const COLOURS = [
+const TABLES = ".txt,.npy";
+export const COLOURS = [
     ["", "as the preset's"],
     [2, "2"],
     [8, "8"],
     [64, "64"],
 ];
-const STARTS = [
+export const STARTS = [
     ["", "as the preset"],
     ["random", "random bits"],
     ["seed", "one cell"],
@@ -20,11 +21,13 @@ const STARTS = [
     ["picture", "a picture"],
 ];
 
-// {element, wishes(): fields of a request, files(): {target, start_picture}, take(file)}
+// {element, wishes(): fields of a request, files(): {target, start_picture, rule_table}, take(file)}
 export function targetFields(changed) {
     const target = dropZone("Drop the target here", changed),
-        start = dropZone("Drop the start here", changed);
-    const ofRule = h("div", { hidden: true }, textField("rule", "Rule", { placeholder: "B3/S23" }));
+        start = dropZone("Drop the start here", changed),
+        table = dropZone("Or drop a rule's table: 512 digits 0 and 1, 128 hexadecimal ones, or .npy", changed, TABLES);
+    const rule = textField("rule", "Rule", { placeholder: "B3/S23" });
+    const ofRule = h("div", { class: "stacked", hidden: true }, rule, table.element);
     const ofTarget = h("div", { hidden: true }, target.element);
     const ofStart = h("div", { hidden: true }, start.element);
     const ofPictures = h(
@@ -82,6 +85,7 @@ export function targetFields(changed) {
             const files = {
                 target: aim() === "picture" && target.file(),
                 start_picture: begins() === "picture" && start.file(),
+                rule_table: aim() === "rule" && table.file(),
             };
             return Object.entries(files).filter(([, file]) => file);
         },

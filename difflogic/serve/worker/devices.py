@@ -13,7 +13,7 @@ from difflogic.errors import DeviceError, UsageError
 DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}")
 AUTO = "auto"
 NONE = "none"
-"""A server whose jobs `difflogic worker` does."""
+"""No workers: those of `difflogic worker` do the jobs."""
 FOLLOW_UPS = "follow-ups"
 """What a worker without a device is for: simplify, export, evaluate."""
 PATIENCE_S = 20.0
@@ -37,7 +37,7 @@ def hardware_gpus() -> list[str]:
 
     Raises DeviceError where it finds no answer.
     """
-    command = [sys.executable, "-m", "difflogic.serve.devices"]
+    command = [sys.executable, "-m", "difflogic.serve.worker.devices"]
     try:
         found = subprocess.run(command, capture_output=True, timeout=PATIENCE_S, check=True, stdin=subprocess.DEVNULL)
         return [f"gpu:{int(index)}" for index in json.loads(found.stdout)]
@@ -46,15 +46,15 @@ def hardware_gpus() -> list[str]:
 
 
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
-    """What jobs that a worker takes may have asked for. `auto` is not for the processor where there is a GPU."""
+    """The engines that jobs of a device's worker may have asked for. Beside a GPU the processor takes no `auto`."""
     if device != "cpu":
         return ["auto", "gpu", device]
     return ["cpu", "reference"] if any(other != "cpu" for other in others) else ["auto", "cpu", "reference"]
 
 
 def main() -> None:
-    """The indices of the hardware GPUs, as JSON."""
-    from difflogic.train.placement import hardware_gpus as indices
+    """Print the indices of the hardware GPUs, as JSON."""
+    from difflogic.devices.open import hardware_gpus as indices
 
     json.dump(indices(), sys.stdout)
 

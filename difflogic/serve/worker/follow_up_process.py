@@ -1,6 +1,6 @@
 """A follow-up in a process of its own, which can be ended at any moment.
 
-    python -m difflogic.serve.errand STORE JOB
+    python -m difflogic.serve.worker.follow_up_process STORE JOB
 
 A solver holds Python's lock for minutes, in which a thread beside it could neither say that it is alive nor end it.
 Here the worker looks on, and what shows that the follow-up goes on is the time that it takes of a processor.
@@ -20,27 +20,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-from difflogic import files
 from difflogic.errors import DifflogicError
-from difflogic.serve.child import how_it_ended
-from difflogic.serve.faults import in_fields
-from difflogic.serve.follow_ups import follow
-from difflogic.serve.store import Store
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.follow_ups import follow
+from difflogic.serve.worker.log import how_it_ended
+from difflogic.system import files
 
-COMMAND = (sys.executable, "-m", "difflogic.serve.errand")
+COMMAND = (sys.executable, "-m", "difflogic.serve.worker.follow_up_process")
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a follow-up came to."""
+class FollowUpOutcome:
+    """How a follow-up ended: done with a result, or failed for a reason."""
 
     status: Literal["done", "failed"]
     reason: str | None = None
     result: dict[str, Any] | None = None
 
 
-class Errand:
-    """The process, as its worker sees it; leaving the context ends it. It speaks where its worker does."""
+class FollowUpProcess:
+    """The process of a follow-up, as its worker sees it; leaving the context kills it. Both write to one log."""
 
     def __init__(self, store: Path, job: str) -> None:
         """Raises OSError."""
@@ -49,7 +48,7 @@ class Errand:
         self._begun = self._moved = time.monotonic()
         self._took: float | None = None
 
-    def __enter__(self) -> Errand:
+    def __enter__(self) -> FollowUpProcess:
         return self
 
     def __exit__(
@@ -57,8 +56,8 @@ class Errand:
     ) -> None:
         self._process.kill()
         self._process.wait()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._answer.close()
 
     @property
@@ -66,7 +65,7 @@ class Errand:
         return self._process.pid
 
     def is_over(self, seconds: float) -> bool:
-        """Whether it ends in so many seconds."""
+        """Wait for so many seconds at most; returns whether the process has ended."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -78,21 +77,21 @@ class Errand:
 
     @property
     def seconds(self) -> float:
-        """Since it began."""
+        """Seconds since it began."""
         return time.monotonic() - self._begun
 
     @property
-    def still_s(self) -> float:
-        """For so long no processor has worked for it; 0 where the system does not tell."""
+    def stalled_s(self) -> float:
+        """Seconds for which no processor has worked for it; 0 where the system does not tell."""
         return time.monotonic() - self._moved
 
-    def outcome(self) -> Outcome | str:
-        """What it came to; where it broke off, how, in words to be continued."""
+    def outcome(self) -> FollowUpOutcome | str:
+        """How the follow-up ended; where its process broke off, the beginning of a sentence that says how."""
         status = self._process.returncode
         if status != 0:
             return how_it_ended(status, "its process")
         self._answer.seek(0)
-        return Outcome(**json.loads(self._answer.read()))
+        return FollowUpOutcome(**json.loads(self._answer.read()))
 
 
 def processor_time(process: int) -> float | None:
@@ -105,23 +104,26 @@ def processor_time(process: int) -> float | None:
 
 
 def _end_with_worker() -> None:
-    """Once that is gone and no solver holds Python's lock; what the next one writes meanwhile is the same."""
+    """End this process once its worker is gone, as soon as no solver holds Python's lock.
+
+    Until then the next try may have begun: both write the same bytes, each file at once, so that no harm is done.
+    """
     while os.read(0, 1):
         pass
     os._exit(1)
 
 
 def main() -> None:
-    """See the module's text."""
+    """Do the follow-up JOB of STORE, and write its outcome to standard output, as JSON."""
     folder, job = sys.argv[1:]
     threading.Thread(target=_end_with_worker, daemon=True).start()
     answer = os.dup(1)
     os.dup2(2, 1)
     store = Store.existing(Path(folder), durable=False)
     try:
-        outcome = Outcome("done", None, follow(store, store.job(job)))
+        outcome = FollowUpOutcome("done", None, follow(store, store.job(job)))
     except (DifflogicError, OSError, MemoryError) as error:
-        outcome = Outcome("failed", in_fields(str(error)) or "There was not enough memory.")
+        outcome = FollowUpOutcome("failed", str(error) or "There was not enough memory.")
     files.write_all(answer, json.dumps(asdict(outcome), allow_nan=False).encode())
 
 

@@ -16,12 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from difflogic import checkpoint, files
-from difflogic.errors import CheckpointError, CircuitError, UsageError
-from difflogic.serve.folders import JobFolder
-from difflogic.serve.job_log import say
-from difflogic.serve.jobs import Job
-from difflogic.serve.store import Store
+from difflogic.errors import CheckpointError, CircuitError, StoreError, UsageError
+from difflogic.runs import checkpoint
+from difflogic.serve.store.files import JobFolder
+from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.log import say
+from difflogic.system import files
 
 CIRCUIT = "circuit.json"
 MOST_DRAWN = 2000
@@ -32,10 +33,10 @@ Result = dict[str, Any]
 
 def follow(store: Store, job: Job) -> Result:
     """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
-    assert job.source is not None
-    store.job(job.source, job.owner)
-    given = _circuit_of(store.place(job.source))
-    out = store.place(job.id).files
+    if job.source is None:
+        raise StoreError(f"The job {job.id} does not say which job's circuit it works on: delete it.")
+    given = _circuit_of(store.job_folder(store.job(job.source, job.owner)))
+    out = store.job_folder(job.id).files
     out.mkdir(parents=True, exist_ok=True)
     return _KINDS[job.kind](job, given, out)
 
@@ -51,15 +52,16 @@ def _circuit_of(source: JobFolder) -> Path:
 
 
 def _simplify(job: Job, given: Path, out: Path) -> Result:
-    from difflogic import netlist_json
-    from difflogic.circuits import source
-    from difflogic.circuits.convert import gate_count
     from difflogic.circuits.export import formats
-    from difflogic.circuits.reduction import reduced
+    from difflogic.circuits.readers import source
+    from difflogic.circuits.synthesis.convert import gate_count
+    from difflogic.circuits.synthesis.pipeline import run_pipeline
+    from difflogic.model import netlist_json
 
     to_start, to_task = bool(job.options.get("from_start")), bool(job.options.get("task"))
-    found = reduced(source.load(given), to_start, to_task)
-    report = found.report()
+    circuit = source.load(given)
+    found = run_pipeline(circuit.netlist, to_start, circuit.task if to_task else None)
+    report = found.report(circuit.kind, circuit.paper_gates)
     _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
     _write(out / "simplify.json", json.dumps(report) + "\n")
     if gate_count(found.netlist) <= MOST_DRAWN:
@@ -69,8 +71,8 @@ def _simplify(job: Job, given: Path, out: Path) -> Result:
 
 
 def _export(job: Job, given: Path, out: Path) -> Result:
-    from difflogic.circuits import source
     from difflogic.circuits.export import formats
+    from difflogic.circuits.readers import source
 
     wanted = job.options.get("formats") or list(formats.FORMATS)
     unknown = sorted(set(wanted) - formats.FORMATS.keys())
@@ -95,9 +97,9 @@ def _export(job: Job, given: Path, out: Path) -> Result:
 
 
 def _evaluate(job: Job, given: Path, out: Path) -> Result:
-    from difflogic.train.evaluation.evaluate import NAME, evaluate
-    from difflogic.train.evaluation.report import to_html
-    from difflogic.train.placement import place
+    from difflogic.devices.open import place
+    from difflogic.evaluation.evaluate import NAME, evaluate
+    from difflogic.evaluation.report import to_html
 
     if not given.is_dir():
         raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")

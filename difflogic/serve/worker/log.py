@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from difflogic.files import write_all
+from difflogic.system.files import write_all
 
 MOST_BYTES = 1 << 20
 """A longer log loses its older half."""
@@ -17,7 +18,7 @@ STREAMS = (1, 2)
 
 
 def say(text: str) -> None:
-    """A line with the time."""
+    """Write a line with the time to the log."""
     sys.stderr.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} {text}\n")
     sys.stderr.flush()
 
@@ -67,8 +68,17 @@ def last_words(path: Path, length: int = 200) -> str:
     return lines[-1][:length] if lines else ""
 
 
+def how_it_ended(status: int, who: str = "its worker") -> str:
+    """The beginning of a sentence that says how a process ended, from its exit status."""
+    if status >= 0:
+        return f"{who} ended with exit status {status}"
+    name = signal.Signals(-status).name
+    known = {"SIGKILL": "was killed", "SIGABRT": "was aborted", "SIGSEGV": "crashed", "SIGBUS": "crashed"}
+    return f"{who} {known.get(name, 'was ended')} ({name})"
+
+
 def _redirect(descriptors: list[int]) -> None:
-    """Standard output and error to these, which are closed here."""
+    """Lead standard output and error to these descriptors, which are closed here."""
     sys.stdout.flush()
     sys.stderr.flush()
     for stream, descriptor in zip(STREAMS, descriptors, strict=True):

@@ -55,15 +55,15 @@ begin
         begin
             above : for dy in 0 to 2 generate
                 beside : for dx in 0 to 2 generate
-                    constant INSIDE : boolean := y + dy > 0 and y + dy <= HEIGHT and x + dx > 0 and x + dx <= WIDTH;
-                    constant PLACE  : natural :=
+                    constant IN_GRID : boolean := y + dy > 0 and y + dy <= HEIGHT and x + dx > 0 and x + dx <= WIDTH;
+                    constant PLACE   : natural :=
                         (y + dy + HEIGHT - 1) mod HEIGHT * WIDTH + (x + dx + WIDTH - 1) mod WIDTH;
                 begin
                     bits : for c in 0 to CHANNELS - 1 generate
-                        inner : if PERIODIC or INSIDE generate
+                        inner : if PERIODIC or IN_GRID generate
                             patch(9*c + 3*dy + dx) <= held(CHANNELS*PLACE + c);
                         end generate;
-                        outer : if not (PERIODIC or INSIDE) generate
+                        outer : if not (PERIODIC or IN_GRID) generate
                             patch(9*c + 3*dy + dx) <= '0';
                         end generate;
                     end generate;

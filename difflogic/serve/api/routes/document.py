@@ -19,7 +19,7 @@ def docs(request: Request) -> HTMLResponse:
     """Every address, with what it takes and answers."""
     from jinja2 import Environment
 
-    folder = resources.files("difflogic.serve.docs")
+    folder = resources.files("difflogic.serve.api.docs")
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(words=in_words, coded=_coded)
     template = environment.from_string((folder / "docs.html").read_text(encoding="utf-8"))
@@ -30,7 +30,7 @@ def docs(request: Request) -> HTMLResponse:
 @router.get("/docs.css")
 def style() -> Response:
     """The page's looks."""
-    text = (resources.files("difflogic.serve.docs") / "docs.css").read_text(encoding="utf-8")
+    text = (resources.files("difflogic.serve.api.docs") / "docs.css").read_text(encoding="utf-8")
     return Response(text, media_type="text/css")
 
 

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from difflogic.serve import streams
-from difflogic.serve.context import ALWAYS, Asks, Context, Here, Mine, errors
+from difflogic.serve.api import streams
+from difflogic.serve.api.context import ALWAYS, Context, CurrentCaller, OwnJob, ServiceContext, errors
 
 router = APIRouter(tags=["events"])
 
@@ -29,37 +29,37 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, here: Context, events: AsyncGenerator[str], status_code: int = 200) -> None:
+    def __init__(self, context: Context, events: AsyncGenerator[str], status_code: int = 200) -> None:
         super().__init__(events, status_code, {"X-Accel-Buffering": "no"})
-        self._events, self._here = events, here
+        self._events, self._context = events, context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """However the connection ends, its listener is forgotten at once."""
-        self._count(1)
+        self._count_listeners(1)
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._count(-1)
+            self._count_listeners(-1)
             with CancelScope(shield=True):
                 await self._events.aclose()
 
-    def _count(self, change: int) -> None:
-        self._here.telemetry.streams.inc(change)
-        self._here.pulse.listeners += change
+    def _count_listeners(self, change: int) -> None:
+        self._context.telemetry.streams.inc(change)
+        self._context.feed.listeners += change
 
 
 @router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
 async def of_job(
-    here: Here,
-    mine: Mine,
+    context: ServiceContext,
+    job: OwnJob,
     last: Last = None,
     after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
 ) -> EventStream:
-    """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION."""
-    return EventStream(here, streams.of_job(here.pulse, mine, streams.Place.of(last, after)))
+    """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION[.ATTEMPT]."""
+    return EventStream(context, streams.of_job(context.feed, job, streams.Position.of(last, after, job.attempt)))
 
 
 @router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})
-async def of_owner(here: Here, asks: Asks, last: Last = None) -> EventStream:
+async def of_owner(context: ServiceContext, caller: CurrentCaller, last: Last = None) -> EventStream:
     """What happens to all your jobs: `job`, `deleted`; ids are versions."""
-    return EventStream(here, streams.of_owner(here.pulse, here.store, asks.owner, last))
+    return EventStream(context, streams.of_owner(context.feed, context.store, caller.owner, last))

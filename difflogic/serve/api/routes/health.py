@@ -9,10 +9,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from difflogic.serve.context import Here, errors, reply
-from difflogic.serve.faults import ApiError
-from difflogic.serve.leases import ALIVE_S
-from difflogic.serve.schemas import Health, Readiness
+from difflogic.serve.api.context import ServiceContext, errors, reply
+from difflogic.serve.api.schemas import Health, Readiness
+from difflogic.serve.errors import ApiError
+from difflogic.serve.store.leases import ALIVE_S
 
 router = APIRouter(tags=["server"])
 
@@ -24,10 +24,10 @@ async def health() -> Any:
 
 
 @router.get("/api/v1/ready", response_model=Readiness, responses=errors(421, 503))
-def ready(here: Here) -> Any:
+def ready(context: ServiceContext) -> Any:
     """Whether jobs are taken: the store can be written, and a worker was seen of late; anybody may ask."""
-    here.store.check_writable()
-    alive = [each for each in here.store.workers() if each.engines and time.time() - each.seen < ALIVE_S]
+    context.store.check_writable()
+    alive = [each for each in context.store.workers() if each.engines and time.time() - each.seen < ALIVE_S]
     if not alive:
         raise ApiError(503, "no_worker", "No worker was seen of late: jobs would wait.")
     return reply({"status": "ready", "workers": len(alive)})
@@ -39,9 +39,9 @@ def ready(here: Here) -> Any:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Counters."},
                **errors(401, 421, 429, 503)},
 )  # fmt: skip
-def metrics(request: Request, here: Here) -> Response:
+def metrics(request: Request, context: ServiceContext) -> Response:
     """Counters for Prometheus; without a token on a server that only this machine can reach."""
     forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
-    if forwarded or not here.settings.is_local:
-        here.door.caller(request)
-    return Response(here.telemetry.text(), media_type=CONTENT_TYPE_LATEST)
+    if forwarded or not context.settings.is_local:
+        context.authenticator.caller(request)
+    return Response(context.telemetry.text(), media_type=CONTENT_TYPE_LATEST)

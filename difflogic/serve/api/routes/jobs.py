@@ -8,13 +8,19 @@ from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
-from difflogic.serve import bodies
-from difflogic.serve.context import ALWAYS, WRITES, Asks, Context, Here, Mine, errors, reply, reply_text
-from difflogic.serve.documented import job_body
-from difflogic.serve.drafting import Drawn, shown_target
-from difflogic.serve.faults import ApiError
-from difflogic.serve.jobs import ID, Draft, Job, Kind, Status
-from difflogic.serve.schemas import (
+from difflogic.serve.api import bodies
+from difflogic.serve.api.context import (
+    ALWAYS,
+    WRITES,
+    Context,
+    CurrentCaller,
+    OwnJob,
+    ServiceContext,
+    errors,
+    reply,
+    reply_text,
+)
+from difflogic.serve.api.schemas import (
     Edit,
     EvaluateRequest,
     ExportRequest,
@@ -22,7 +28,11 @@ from difflogic.serve.schemas import (
     JobRequest,
     Preview,
     SimplifyRequest,
+    job_body,
 )
+from difflogic.serve.api.submission import Submission, shown_target
+from difflogic.serve.errors import ApiError
+from difflogic.serve.store.jobs import ID, Draft, Job, Kind, Status
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -46,44 +56,48 @@ STEERING = errors(*ALWAYS, *WRITES, 404, 409)
 
 
 @router.post("", status_code=201, responses={**MADE, **errors(*ALWAYS, *WRITES, 409, 415)}, openapi_extra=job_body())
-async def submit(request: Request, here: Here, asks: Asks, key: Key = None) -> Response:
-    """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and pictures."""
-    job, created = await _drawn(request, here, lambda drawn: _submit(here, asks.owner, drawn.draft, key))
+async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
+    """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
+    job, created = await _with_submission(
+        request, context, lambda submission: _submit(context, caller.owner, submission.draft, key)
+    )
     return _made(job, created)
 
 
 @router.post("/preview", response_model=Preview, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
-async def preview(request: Request, here: Here, _asks: Asks) -> Response:
+async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
-    return reply(await _drawn(request, here, _previewed))
+    return reply(await _with_submission(request, context, _preview_of))
 
 
-async def _drawn(request: Request, here: Context, use: Any) -> Any:
+async def _with_submission(request: Request, context: Context, use: Any) -> Any:
     """What `use` makes of the request, in a thread of its own."""
     async with bodies.submission(request) as form:
         wanted = bodies.checked(JobRequest, form.job)
 
         def work() -> Any:
-            with bodies.on_disk(form.pictures) as paths:
-                return use(Drawn(wanted, paths, here.settings.caps))
+            with bodies.on_disk(form.uploads) as paths:
+                return use(Submission(wanted, paths, context.settings.caps))
 
         return await to_thread.run_sync(work)
 
 
-def _previewed(drawn: Drawn) -> dict[str, Any]:
-    cost = drawn.cost
+def _preview_of(submission: Submission) -> dict[str, Any]:
+    cost = submission.cost
     return {
-        "config": drawn.config.to_dict(),
-        "epochs": drawn.config.train.epochs,
-        "gates": drawn.config.model.gates,
-        "target": shown_target(drawn.config),
-        "changed": drawn.fields,
+        "config": submission.config.to_dict(),
+        "epochs": submission.config.train.epochs,
+        "gates": submission.config.model.gates,
+        "target": shown_target(submission.config),
+        "changed": submission.changed,
         "cost": cost.to_dict(),
     }
 
 
-def _submit(here: Context, owner: str, draft: Draft, key: str | None) -> tuple[Job, bool]:
-    return here.store.submit(owner, draft, key, most=here.settings.caps.jobs)
+def _submit(context: Context, owner: str, draft: Draft, key: str | None) -> tuple[Job, bool]:
+    if draft.source is not None:
+        _check_source(context.store.job(draft.source, owner), draft.kind)
+    return context.store.submit(owner, draft, key, most=context.settings.caps.jobs)
 
 
 def _made(job: Job, created: bool = True) -> Response:
@@ -92,8 +106,8 @@ def _made(job: Job, created: bool = True) -> Response:
 
 @router.get("", response_model=JobList, responses=errors(*ALWAYS))
 def jobs(
-    here: Here,
-    asks: Asks,
+    context: ServiceContext,
+    caller: CurrentCaller,
     status: Status | None = None,
     kind: Kind | None = None,
     source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Follow-ups of this job.")] = None,
@@ -102,96 +116,106 @@ def jobs(
     before: Annotated[int | None, Query(ge=0, le=2**53, description="`next` of the page before.")] = None,
 ) -> Any:
     """Your jobs, the newest first."""
-    found = here.store.texts(asks.owner, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
+    found = context.store.texts(caller.owner, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
     more, shown = len(found) > limit, found[:limit]
     follows = shown[-1][0] if more else "null"
     return reply_text(f'{{"jobs":[{",".join(text for _, text in shown)}],"next":{follows}}}')
 
 
 @router.get("/{job}", response_model=Job, responses=errors(*ALWAYS, 404))
-async def read(mine: Mine) -> Any:
+async def read(job: OwnJob) -> Any:
     """One job."""
-    return reply(mine.to_dict())
+    return reply(job.to_dict())
 
 
 @router.patch("/{job}", response_model=Job, responses=STEERING)
-def edit(here: Here, asks: Asks, mine: Mine, body: Edit) -> Any:
+def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
     """Give a job another name or priority."""
-    return reply(here.store.edit(mine.id, asks.owner, body.name, body.priority).to_dict())
+    return reply(context.store.edit(job.id, caller.owner, body.name, body.priority).to_dict())
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
-def delete(here: Here, asks: Asks, mine: Mine) -> Response:
+def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Forget a job that does not run, and delete its files."""
-    here.store.delete(mine.id, asks.owner)
+    context.store.delete(job.id, caller.owner)
     return Response(status_code=204)
 
 
 @router.post("/{job}/cancel", response_model=Job, responses=STEERING)
-def cancel(here: Here, asks: Asks, mine: Mine) -> Any:
+def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job: at once where it waits, else after the epochs under way, with a checkpoint."""
-    return reply(here.store.ask(mine.id, "cancel", asks.owner).to_dict())
+    return reply(context.store.ask(job.id, "cancel", caller.owner).to_dict())
 
 
 @router.post("/{job}/pause", response_model=Job, responses=STEERING)
-def pause(here: Here, asks: Asks, mine: Mine) -> Any:
+def pause(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job with a checkpoint, from which `resume` goes on."""
-    return reply(here.store.ask(mine.id, "pause", asks.owner).to_dict())
+    return reply(context.store.ask(job.id, "pause", caller.owner).to_dict())
 
 
 @router.post("/{job}/resume", response_model=Job, responses=STEERING)
-def resume(here: Here, asks: Asks, mine: Mine) -> Any:
+def resume(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a paused job again."""
-    return reply(here.store.resume(mine.id, asks.owner).to_dict())
+    return reply(context.store.resume(job.id, caller.owner).to_dict())
 
 
 @router.post("/{job}/retry", response_model=Job, responses=STEERING)
-def retry(here: Here, asks: Asks, mine: Mine) -> Any:
+def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a failed or cancelled job again; it goes on from its checkpoint."""
-    return reply(here.store.retry(mine.id, asks.owner).to_dict())
+    return reply(context.store.retry(job.id, caller.owner).to_dict())
 
 
 @router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **STEERING})
-def clone(here: Here, asks: Asks, mine: Mine) -> Response:
+def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Queue a new job that is to do the same."""
     draft = Draft(
-        kind=mine.kind, name=mine.name, config=mine.config, engine=mine.engine, population=mine.population,
-        stop_when_solved=mine.stop_when_solved, priority=mine.priority, source=mine.source, options=mine.options,
+        kind=job.kind, name=job.name, config=job.config, engine=job.engine, population=job.population,
+        stop_when_solved=job.stop_when_solved, restarts=job.restarts, priority=job.priority, source=job.source,
+        options=job.options,
     )  # fmt: skip
-    return _made(*_submit(here, asks.owner, draft, None))
+    return _made(*_submit(context, caller.owner, draft, None))
 
 
 @router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING})
-def simplify(here: Here, asks: Asks, mine: Mine, body: SimplifyRequest | None = None) -> Response:
+def simplify(
+    context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: SimplifyRequest | None = None
+) -> Response:
     """Queue a job that makes the circuit of this one smaller."""
-    return _follow(here, asks.owner, mine, "simplify", (body or SimplifyRequest()).model_dump())
+    return _follow(context, caller.owner, job, "simplify", (body or SimplifyRequest()).model_dump())
 
 
 @router.post("/{job}/export", status_code=201, responses={201: MADE[201], **STEERING})
-def export(here: Here, asks: Asks, mine: Mine, body: ExportRequest) -> Response:
+def export(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ExportRequest) -> Response:
     """Queue a job that writes the circuit of this one in other formats."""
-    return _follow(here, asks.owner, mine, "export", body.model_dump())
+    return _follow(context, caller.owner, job, "export", body.model_dump())
 
 
 @router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **STEERING})
-def evaluate(here: Here, asks: Asks, mine: Mine, body: EvaluateRequest | None = None) -> Response:
+def evaluate(
+    context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: EvaluateRequest | None = None
+) -> Response:
     """Queue a job that tests the circuit of this one far beyond its training."""
-    return _follow(here, asks.owner, mine, "evaluate", (body or EvaluateRequest()).model_dump())
+    return _follow(context, caller.owner, job, "evaluate", (body or EvaluateRequest()).model_dump())
 
 
 SOURCES: dict[Kind, tuple[Kind, ...]] = {
+    "train": ("train",),
     "simplify": ("train",),
     "export": ("train", "simplify"),
     "evaluate": ("train",),
 }
-"""Kinds of jobs whose circuit a follow-up takes."""
+"""Kinds of jobs whose circuit a job of each kind takes."""
 
 
-def _follow(here: Context, owner: str, source: Job, kind: Kind, options: dict[str, Any]) -> Response:
+def _check_source(source: Job, kind: Kind) -> None:
+    """Raises ApiError where a job of this kind cannot take its circuit."""
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
     if source.saved_epoch == 0 if source.kind == "train" else source.status != "done":
         raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
+
+
+def _follow(context: Context, owner: str, source: Job, kind: Kind, options: dict[str, Any]) -> Response:
     draft = Draft(kind=kind, name=source.name, source=source.id, options=options, priority=source.priority)
-    return _made(*_submit(here, owner, draft, None))
+    return _made(*_submit(context, owner, draft, None))

@@ -8,14 +8,24 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import FileResponse, Response, StreamingResponse
 
-from difflogic.gates import NAMES as GATES
-from difflogic.serve import artefacts, rows
-from difflogic.serve.context import ALWAYS, Asks, Context, Here, Mine, errors, reply, reply_text
-from difflogic.serve.faults import ApiError
-from difflogic.serve.jobs import ID, Job
-from difflogic.serve.sampled import NOTHING
-from difflogic.serve.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
-from difflogic.train.journal import JSONL
+from difflogic.core.gates import NAMES as GATES
+from difflogic.runs import jsonl
+from difflogic.runs.journal import JSONL
+from difflogic.runs.jsonl import NOTHING
+from difflogic.serve.api import artefacts
+from difflogic.serve.api.context import (
+    ALWAYS,
+    Context,
+    CurrentCaller,
+    OwnJob,
+    ServiceContext,
+    errors,
+    reply,
+    reply_text,
+)
+from difflogic.serve.api.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
+from difflogic.serve.errors import ApiError
+from difflogic.serve.store.jobs import ID, Job
 
 router = APIRouter(tags=["results"])
 
@@ -31,47 +41,49 @@ FOUND = errors(*ALWAYS, 404)
 
 @router.get("/jobs/{job}/metrics", response_model=MetricRows, responses=FOUND)
 def metrics(
-    here: Here,
-    mine: Mine,
+    context: ServiceContext,
+    job: OwnJob,
     after: Annotated[int, Query(ge=0, le=2**53, description="The last epoch that is known.")] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000, description="Epochs.")] = 1000,
 ) -> Any:
     """Rows of the metrics after an epoch."""
-    epochs = min(limit, rows.epochs_in(ROWS, mine.population))
-    found = rows.after(here.store.place(mine.id).run, after, epochs, mine.population)
+    epochs = min(limit, jsonl.epochs_in(ROWS, job.population))
+    found = jsonl.after(context.store.job_folder(job).run / JSONL, after, epochs, job.population)
     follows = found.until if found.epochs == epochs else "null"
     return reply_text(f'{{"rows":{found.text},"next":{follows}}}')
 
 
 @router.get("/compare", response_model=Comparison, responses=FOUND)
 def compare(
-    here: Here,
-    asks: Asks,
+    context: ServiceContext,
+    caller: CurrentCaller,
     ids: Annotated[
         str, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,15}}$", description="Ids, with commas between.")
     ],
 ) -> Any:
     """Rows of several jobs, few enough to be drawn over each other."""
-    jobs = [here.store.job(each, asks.owner) for each in dict.fromkeys(ids.split(","))]
-    texts = [f'"{job.id}":{_thinned(here, job)}' for job in jobs]
+    jobs = [context.store.job(each, caller.owner) for each in dict.fromkeys(ids.split(","))]
+    texts = [f'"{job.id}":{_thinned(context, job)}' for job in jobs]
     return reply_text(f'{{"jobs":{{{",".join(texts)}}}}}')
 
 
-def _thinned(here: Context, job: Job) -> str:
-    most = min(POINTS, rows.epochs_in(ROWS, job.population))
-    return here.samples.of(here.store.place(job.id).run / JSONL, most, job.population)
+def _thinned(context: Context, job: Job) -> str:
+    most = min(POINTS, jsonl.epochs_in(ROWS, job.population))
+    return context.samples.of(context.store.job_folder(job).run / JSONL, most, job.population)
 
 
 @router.get("/jobs/{job}/log", response_model=LogReply, responses=FOUND)
-def log(here: Here, mine: Mine, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16) -> Any:
+def log(
+    context: ServiceContext, job: OwnJob, tail: Annotated[int, Query(ge=1, le=1 << 20, description="Bytes.")] = 1 << 16
+) -> Any:
     """The end of what the job's workers wrote."""
-    return reply({"text": artefacts.end_of(here.store.place(mine.id).log, tail)})
+    return reply({"text": artefacts.end_of(context.store.job_folder(job.id).log, tail)})
 
 
 @router.get("/jobs/{job}/frame", response_model=Frame, responses=FOUND)
-def frame(here: Here, mine: Mine) -> Any:
+def frame(context: ServiceContext, job: OwnJob) -> Any:
     """The newest state frame; there is one while somebody listens to the job's events."""
-    found = artefacts.text_of(here.store.place(mine.id).frame)
+    found = artefacts.text_of(context.store.job_folder(job).frame)
     if found is None:
         raise ApiError(
             404, "no_frame", "There is no state frame yet: they are made while somebody listens to the events."
@@ -80,18 +92,18 @@ def frame(here: Here, mine: Mine) -> Any:
 
 
 @router.get("/jobs/{job}/gates", response_model=GateCounts, responses=FOUND)
-def gates(here: Here, mine: Mine) -> Any:
+def gates(context: ServiceContext, job: OwnJob) -> Any:
     """Which gates each layer was made of, evaluation by evaluation, of a population in the best model."""
-    found = here.samples.of(here.store.place(mine.id).gates, EVALUATIONS)
+    found = context.samples.of(context.store.job_folder(job).gates, EVALUATIONS)
     if found == NOTHING:
         raise ApiError(404, "no_evaluation", "There was no evaluation yet.")
     return reply_text(f'{{"names":{NAMES},"history":{found}}}')
 
 
 @router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
-def files(here: Here, mine: Mine) -> Any:
+def files(context: ServiceContext, job: OwnJob) -> Any:
     """The files that can be had."""
-    return reply({"files": [each.to_dict() for each in artefacts.listed(here.store.place(mine.id))]})
+    return reply({"files": [each.to_dict() for each in artefacts.listed(context.store.job_folder(job))]})
 
 
 @router.get(
@@ -100,15 +112,15 @@ def files(here: Here, mine: Mine) -> Any:
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file."}, **FOUND},
 )
 def file(
-    here: Here,
-    mine: Mine,
+    context: ServiceContext,
+    job: OwnJob,
     name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)],
 ) -> Response:
     """One of the files."""
-    found = artefacts.find(here.store.place(mine.id), name)
+    found = artefacts.find(context.store.job_folder(job), name)
     if found is None:
         raise ApiError(
-            404, "no_file", f"The job {mine.id} has no file of this name: GET /jobs/{mine.id}/files lists them."
+            404, "no_file", f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
         )
     return FileResponse(found, media_type=artefacts.media_type(name), filename=name)
 
@@ -118,9 +130,9 @@ def file(
     response_class=StreamingResponse,
     responses={200: {"content": {"application/zip": {}}, "description": "All files."}, **FOUND},
 )
-def archive(here: Here, mine: Mine) -> Response:
+def archive(context: ServiceContext, job: OwnJob) -> Response:
     """All files of a job, in one zip."""
-    headers = {"Content-Disposition": f'attachment; filename="{mine.id}.zip"'}
+    headers = {"Content-Disposition": f'attachment; filename="{job.id}.zip"'}
     return StreamingResponse(
-        artefacts.zipped(here.store.place(mine.id), mine.id), media_type="application/zip", headers=headers
+        artefacts.zipped(context.store.job_folder(job), job.id), media_type="application/zip", headers=headers
     )

@@ -1,0 +1,18 @@
+"""`python -m difflogic`, and the command of that name: it hears Ctrl-C while the command line is still being loaded."""
+
+import sys
+
+
+def main() -> int:
+    """Run the command line and return its exit code, as `difflogic.cli.main.main` does."""
+    try:
+        from difflogic.cli.main import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

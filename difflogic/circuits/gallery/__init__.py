@@ -1,1 +1,0 @@
-"""Static pages of runs: what each learned, alive, counted, drawn, and ready to take home."""

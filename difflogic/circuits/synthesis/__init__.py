@@ -1,0 +1,1 @@
+"""Circuits made smaller, and proofs that they are still the same."""

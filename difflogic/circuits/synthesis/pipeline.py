@@ -1,0 +1,80 @@
+"""The whole of `difflogic simplify`: a circuit simplified, then for its start and its task where that is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from difflogic.circuits.synthesis import invariant
+from difflogic.circuits.synthesis.behaviour import Pruned, pruned
+from difflogic.circuits.synthesis.convert import gate_count, gates_once
+from difflogic.circuits.synthesis.reachable import ReachableResult, on_reachable_states
+from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Simplified, silent, simplified
+from difflogic.config.schema import Config
+from difflogic.model.netlist import Netlist
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineResult:
+    """What `difflogic simplify` makes of a circuit; None is what was not asked for."""
+
+    given: Netlist
+    found: Simplified
+    reachable: ReachableResult | None
+    pruned: Pruned | None
+
+    @property
+    def netlist(self) -> Netlist:
+        """The smallest."""
+        return (self.pruned or self.reachable or self.found).netlist
+
+    @property
+    def steps(self) -> list[PassReport]:
+        return [step for part in (self.found, self.reachable, self.pruned) if part for step in part.steps]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-C ended the search or a proof."""
+        return any(step.stopped for step in self.steps)
+
+    @property
+    def proved(self) -> bool:
+        """Whether all that was to be proved is."""
+        return all(part.verdict.equal for part in (self.found, self.reachable) if part)
+
+    def report(self, kind: str, paper_gates: int | None) -> dict[str, Any]:
+        """As JSON holds it, beside what the circuit's source says: its kind, and its gates as the paper counts them.
+
+        `gates.once` counts the gates that see one channel alone once for all channels, as the paper does perception.
+        """
+        netlist, verdict = self.netlist, self.found.verdict
+        gates = {"before": gate_count(self.given), "after": gate_count(netlist), "once": gates_once(netlist)}
+        return {
+            "kind": kind,
+            "gates": gates | {"paper": paper_gates},
+            "channels": list(netlist.origin),
+            "steps": [asdict(step) for step in self.steps],
+            "stopped": self.stopped,
+            "equal": verdict.equal,
+            "how": verdict.how,
+            "from_start": self.reachable and {"equal": self.reachable.verdict.equal, "how": self.reachable.verdict.how},
+            "task_only": self.pruned and {"rollouts": self.pruned.rollouts},
+            "note": self.found.note,
+        }
+
+
+def run_pipeline(
+    netlist: Netlist, to_start: bool = False, task: Config | None = None, on_pass: OnPass = silent
+) -> PipelineResult:
+    """Simplify, so that nothing changes; `to_start`: from its own start on; `task`: in the trained behaviour alone.
+
+    `tell` hears of each pass; where one is stopped by Ctrl-C and `tell` bears it, nothing more is begun. Raises
+    UsageError where the start is not known.
+    """
+    if to_start:
+        invariant.start_of(netlist)
+    found = simplified(netlist, on_pass)
+    reached = on_reachable_states(found.netlist, on_pass) if to_start and not found.stopped else None
+    done = reached or found
+    smaller = None if task is None or done.steps[-1].stopped else pruned(done.netlist, task, on_pass)
+    return PipelineResult(netlist, found, reached, smaller)

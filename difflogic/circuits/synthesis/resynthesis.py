@@ -1,0 +1,135 @@
+"""Local resynthesis: a small graph as a whole, a large one window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+
+from difflogic.circuits.synthesis.dont_care import DontCares, ProvedPatterns
+from difflogic.circuits.synthesis.resubstitution import improved
+from difflogic.circuits.synthesis.sat import Clause
+from difflogic.circuits.synthesis.sweep import random_words, used_inputs
+from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
+from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, Samples, Tables, cofactor
+from difflogic.circuits.synthesis.windows import SIZES, by_windows
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped, rebuilt
+from difflogic.core.bits import Words
+
+WHOLE_GATES = 300
+"""A graph of few inputs is taken whole up to so many gates; what its truth tables suggest may be in its place."""
+WALKS, MOVES = 6, 1000
+"""Random walks on a whole graph."""
+WALKED_GATES = 40
+"""Walks on a larger graph make fewer moves, for each of them takes longer."""
+WINDOW_WALKS, WINDOW_MOVES = 1, 10
+"""And on a window."""
+MOST_GATES = 20_000
+"""A larger graph is left as it is: windows of it would take hours."""
+
+
+def resynthesised(graph: XAG) -> XAG:
+    """The same functions with as many gates or fewer."""
+    graph = rebuilt(graph)
+    if len(graph.gates) > MOST_GATES:
+        return graph
+    used = used_inputs(graph)
+    if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
+        return _renumbered(_walked(best), dict(enumerate(used)), graph.inputs)
+    return resynthesised_where(graph, random_words(graph.inputs))
+
+
+def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()) -> XAG:
+    """The same values on the inputs on which the clauses hold, by windows; `words` are samples of such inputs.
+
+    A graph of more than MOST_GATES is left as it is.
+    """
+    graph = rebuilt(graph)
+    if len(graph.gates) > MOST_GATES:
+        return graph
+    dont_cares = ProvedPatterns(words, clauses)
+    try:
+        return window_by_window(graph, dont_cares)
+    finally:
+        dont_cares.close()
+
+
+def by_channel(graph: XAG) -> XAG:
+    """Outputs of few inputs, in a graph of many, each as a whole function where that saves gates."""
+    graph = rebuilt(graph)
+    index = idle = 0
+    while idle < len(graph.outputs):
+        found = _with_whole(graph, index)
+        index, idle = (index + 1) % len(graph.outputs), idle + 1
+        if len(found.gates) < len(graph.gates):
+            graph, idle = found, 0
+    return graph
+
+
+def _with_whole(graph: XAG, index: int) -> XAG:
+    """The graph with one output made of gates of its own."""
+    alone = rebuilt(XAG(graph.inputs, graph.gates, [graph.outputs[index]]))
+    used = used_inputs(alone)
+    if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(_on_inputs(alone, used))):
+        return graph
+    builder = Builder(graph.inputs)
+    literals = graph.on_same_inputs()
+    builder.copy(graph, graph.nodes, literals)
+    inner = [FALSE, *(2 * (1 + bit) for bit in used), *[FALSE] * len(best.gates)]
+    builder.copy(best, best.nodes, inner)
+    outputs = [mapped(output, literals) for output in graph.outputs]
+    outputs[index] = mapped(best.outputs[0], inner)
+    return rebuilt(builder.finish(outputs))
+
+
+def window_by_window(graph: XAG, dont_cares: DontCares) -> XAG:
+    """The same values wherever they matter, with as many gates or fewer: windows of each size until none helps."""
+
+    def improve(part: XAG, samples: Samples | None) -> XAG:
+        return improved(part, WINDOW_WALKS, WINDOW_MOVES, samples)
+
+    sizes, idle = cycle(SIZES), 0
+    while idle < len(SIZES):
+        size, idle = next(sizes), idle + 1
+        while len((found := by_windows(graph, improve, dont_cares, size)).gates) < len(graph.gates):
+            graph, idle = found, 1
+    return graph
+
+
+def _whole(graph: XAG) -> XAG | None:
+    """The best of what descends from the graph, and from what its truth tables suggest; None where both are large."""
+    starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
+    found = (improved(start, walks=0, moves=0) for start in starts)
+    return min(found, key=lambda each: len(each.gates), default=None)
+
+
+def _walked(graph: XAG) -> XAG:
+    """What random walks lead to, unless there cannot be less."""
+    if len(graph.gates) < max(1, _widest(graph)):
+        return graph
+    return improved(graph, WALKS, min(MOVES, MOVES * WALKED_GATES // len(graph.gates)))
+
+
+def _widest(graph: XAG) -> int:
+    """The most inputs that an output truly depends on: it needs as many gates but one."""
+    tables = Tables(graph)
+    outputs = {tables.literal(output) for output in graph.outputs}
+    return max(
+        sum(
+            cofactor(table, index, 0, graph.inputs) != cofactor(table, index, 1, graph.inputs)
+            for index in range(graph.inputs)
+        )
+        for table in outputs
+    )
+
+
+def _on_inputs(graph: XAG, used: list[int]) -> XAG:
+    """The graph with these inputs alone, which are all that it reads."""
+    return _renumbered(graph, {old: new for new, old in enumerate(used)}, len(used))
+
+
+def _renumbered(graph: XAG, places: dict[int, int], inputs: int) -> XAG:
+    """The same gates, reading input `places[i]` of `inputs` where they read input `i`."""
+    builder = Builder(inputs)
+    literals = [FALSE, *(2 * (1 + places.get(index, 0)) for index in range(graph.inputs)), *[FALSE] * len(graph.gates)]
+    builder.copy(graph, graph.nodes, literals)
+    return builder.finish(mapped(output, literals) for output in graph.outputs)

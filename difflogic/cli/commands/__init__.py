@@ -1,0 +1,1 @@
+"""One file per subcommand, loaded when it is called."""

@@ -1,0 +1,117 @@
+"""What somebody who is to mend a fault has to know of a machine, with nothing in it that says whose it is."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import platform
+import re
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import difflogic
+from difflogic.system.cache import user_cache
+
+PACKAGES = (
+    *("numpy", "numba", "llvmlite", "wgpu", "click", "rich", "pillow", "matplotlib", "safetensors", "python-sat"),
+    *("fastapi", "uvicorn", "pydantic", "jax", "torch"),
+)
+SHOWN = ("DIFFLOGIC_", "NUMBA_")
+SECRET = ("DIFFLOGIC_TOKEN", "DIFFLOGIC_SERVER")
+_FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\])+")
+"""Of an absolute path, all but its last name."""
+
+
+def lines() -> Iterator[str]:
+    """Versions, system, processor, environment and caches."""
+    from difflogic.bench.machine import cores, processor
+    from difflogic.runs.manifest import git_commit
+    from difflogic.system.memory import free_memory, physical_memory
+
+    memory = [_megabytes(found) if found else "unknown" for found in (physical_memory(), free_memory())]
+    yield f"difflogic    {difflogic.__version__}, commit {(git_commit() or 'unknown')[:12]}"
+    yield f"Python       {platform.python_version()}, {platform.python_implementation()} {platform.architecture()[0]}"
+    yield f"Packages     {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}"
+    yield f"System       {', '.join(part for part in _system() if part)}"
+    yield f"Processor    {processor()}, {cores()} of {os.cpu_count()} cores"
+    yield f"Memory       {memory[0]}, free {memory[1]}"
+    yield f"Environment  {', '.join(_environment()) or 'no variable of difflogic or Numba is set'}"
+    yield from _caches()
+
+
+def private() -> Callable[[str], str]:
+    """What takes the names of the user, of the machine and of folders out of a text."""
+    names = {"<host>": [platform.node(), platform.node().partition(".")[0]], "<user>": [], "~": []}
+    with contextlib.suppress(OSError, KeyError, ImportError):  # a process whose user has no name
+        names["<user>"].append(getpass.getuser())
+    with contextlib.suppress(RuntimeError):  # or no home
+        home = Path.home()
+        names["~"].append(str(home))
+        names["<user>"].append(home.name)
+    words = [(word, name) for name, found in names.items() for word in found if len(word) > 1]
+    words.sort(key=lambda pair: -len(pair[0]))
+
+    def told(text: str) -> str:
+        for word, name in words:
+            text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", name, text)
+        return _FOLDERS.sub(".../", text)
+
+    return told
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "absent"
+
+
+def _system() -> Iterator[str]:
+    yield f"{platform.system()} {platform.release()} on {platform.machine()}"
+    with contextlib.suppress(OSError, KeyError):
+        yield platform.freedesktop_os_release()["PRETTY_NAME"]
+    yield " ".join(filter(None, (*platform.win32_ver()[:2], platform.mac_ver()[0], *platform.libc_ver())))
+
+
+def _environment() -> Iterator[str]:
+    for name, value in sorted(os.environ.items()):
+        if name.startswith(SHOWN):
+            hidden = "set" if name in SECRET else "a path" if re.search(r"[/\\~]", value) else ""
+            yield f"{name} is {hidden}" if hidden else f"{name}={value}"
+
+
+def _caches() -> Iterator[str]:
+    for what, variable, find in (
+        ("answers", "DIFFLOGIC_CACHE_DIR", user_cache),
+        ("code", "NUMBA_CACHE_DIR", _compiled),
+    ):
+        where = f"where {variable} says" if os.environ.get(variable) else "in the usual place"
+        try:
+            state = _state(find())
+        except (ImportError, OSError, RuntimeError) as error:
+            state = f"cannot be looked at ({type(error).__name__}: {error})"
+        yield f"Cache        of {what}, {where}: {state}"
+
+
+def _compiled() -> Path:
+    from difflogic.cpu.codegen.compiled import users_folder
+
+    return users_folder()
+
+
+def _state(folder: Path) -> str:
+    """What lies in it, and whether more can."""
+    if not folder.is_dir():
+        return "not there yet"
+    sizes: dict[str, list[int]] = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            sizes.setdefault(path.suffix or "other", []).append(path.stat().st_size)
+    held = ", ".join(f"{len(found)} {kind} of {_megabytes(sum(found))}" for kind, found in sorted(sizes.items()))
+    return f"{held or 'empty'}{'' if os.access(folder, os.W_OK) else ', and cannot be written'}"
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB"

@@ -1,0 +1,35 @@
+"""`difflogic init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from difflogic.cli.options import force_option, forced, output_option, set_option, target_options
+from difflogic.cli.request import changes, train_request
+from difflogic.system.files import Output
+
+
+@click.command("init")
+@click.argument("name", metavar="PRESET")
+@output_option(help="Where to write it [PRESET.toml].")
+@force_option
+@set_option
+@target_options
+def command(name: str, out: Output | None, **options: Any) -> None:
+    """Write a preset's configuration as a TOML file in which every field is explained, to change and train.
+
+    Example: difflogic init lizard -o mine.toml
+    """
+    from difflogic.config.customise import configure
+    from difflogic.config.text import commented
+
+    made = configure(train_request(options, preset=name))
+    out = out or Output(Path(f"{name}.toml"), forced())
+    opening = f"The preset {name} of difflogic, to be changed at will. Train it with: difflogic train --config {out}"
+    out.write(commented(made.config, opening).encode())
+    if told := changes(made):
+        click.echo(told)
+    click.echo(f"Wrote {out}: train it with difflogic train --config {out}")

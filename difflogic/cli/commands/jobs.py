@@ -1,0 +1,198 @@
+"""`difflogic submit`, `jobs`, `watch`, `logs`, `cancel` and `fetch`: what a client asks of a server."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from difflogic.cli import options as shared
+from difflogic.cli import request
+from difflogic.cli.options import json_option, service
+from difflogic.serve.store.jobs import KINDS, PRIORITIES, STATUSES
+
+HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted")
+
+
+@click.command("submit")
+@click.argument("preset", required=False)
+@shared.config_option
+@shared.set_option
+@shared.target_options
+@shared.field_options
+@click.option("--engine", default="auto", metavar="auto|gpu[:INDEX]|cpu|reference", help="What is to compute [auto].")
+@shared.model_options
+@click.option("--init-from", metavar="JOB", help="Start from the logits and wiring of another job.")
+@click.option("--name", help="What the job is called [the configuration's name].")
+@click.option(
+    "--priority", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]), default=0, help="Higher ones are taken first [0]."
+)
+@click.option("--watch", is_flag=True, help="Follow it at once, as `difflogic watch` does.")
+@json_option
+def submit(**options: Any) -> int:
+    """Give a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN; prints the job's id.
+
+    What to train is said as to `difflogic train`: a preset, a file, your own picture or rule. Pictures and files are
+    read here, and the server gets the whole configuration.
+
+    Example: difflogic submit lizard --target cat.png --size 24x24 --watch
+    """
+    with service("submit"):
+        from difflogic.serve.client import Client
+    from difflogic.config.customise import configure
+
+    request.check_source(options)
+    asked = request.train_request(options)
+    made = configure(asked)
+    if (told := request.changes(made)) and not options["as_json"]:
+        click.echo(told, err=True)
+    with Client.from_environment() as client:
+        job = client.submit(
+            {
+                "name": options["name"],
+                "config": made.config.to_dict(),
+                "engine": asked.engine,
+                "population": asked.population,
+                "stop_when_solved": asked.solved_models,
+                "restarts": asked.restarts or 0,
+                "init_from": asked.init_from,
+                "priority": options["priority"],
+            }
+        )
+        if not options["watch"]:
+            click.echo(json.dumps(job) if options["as_json"] else job["id"])
+            return 0
+        from difflogic.cli.screen.following import follow
+
+        return follow(client, job["id"], options["as_json"])
+
+
+@click.command("jobs")
+@click.option("--status", type=click.Choice(STATUSES), help="Only jobs that are so.")
+@click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
+@click.option("--search", metavar="TEXT", help="Only jobs with this in their name or id.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest first.")
+@json_option
+def list_jobs(status: str | None, kind: str | None, search: str | None, limit: int, as_json: bool) -> None:
+    """List your jobs on the server of DIFFLOGIC_SERVER, the newest first.
+
+    Example: difflogic jobs --status running
+    """
+    with service("jobs"):
+        from difflogic.serve.client import Client
+
+    with Client.from_environment() as client:
+        found = client.jobs(status=status, kind=kind, q=search, limit=min(limit, 200))
+        jobs = list(itertools.islice(found, limit))
+    if as_json:
+        for job in jobs:
+            click.echo(json.dumps(job))
+        return
+    if not jobs:
+        click.echo("There are no such jobs." if status or kind or search else "There are no jobs yet.")
+        return
+    from difflogic.cli.screen import table
+
+    table.show(HEADERS, [_row(job) for job in jobs])
+    for job in jobs:
+        if job["waits_for"]:
+            click.echo(f"{job['id']} waits: {job['waits_for']}")
+
+
+def _row(job: dict[str, Any]) -> tuple[str, ...]:
+    hard = job["hard_loss"]
+    solved = ("yes" if job["solved"] else "no") if job["population"] == 1 else f"{job['solved']} of {job['population']}"
+    return (
+        job["id"],
+        job["name"],
+        job["kind"],
+        job["status"] + (f", {job['wanted']} asked" if job["wanted"] else ""),
+        _epochs(job),
+        "" if job["soft_loss"] is None else f"{job['soft_loss']:.4g}",
+        "" if hard is None else str(hard),
+        "" if hard is None else solved,
+        job["device"] or "",
+        job["created"][:16].replace("T", " "),
+    )
+
+
+def _epochs(job: dict[str, Any]) -> str:
+    """With restarts, those of the attempt that it is in."""
+    attempt = f", attempt {job['attempt']}" if job["attempt"] else ""
+    return f"{job['epoch']}/{job['epochs']}{attempt}" if job["kind"] == "train" else ""
+
+
+@click.command("watch")
+@click.argument("job")
+@click.option("--log-interval", type=click.IntRange(1), default=10, show_default=True, help="Epochs between log lines.")
+@json_option
+def watch(job: str, log_interval: int, as_json: bool) -> int:
+    """Follow JOB until it ends, as if it ran here; Ctrl-C ends the watching, not the job.
+
+    Where the server is away for a while, watching goes on when it is back. The exit code is 0 where the job is done,
+    1 where it failed or was cancelled.
+
+    Example: difflogic watch abcdefghijklmnop
+    """
+    with service("watch"):
+        from difflogic.cli.screen.following import follow
+        from difflogic.serve.client import Client
+
+    with Client.from_environment() as client:
+        return follow(client, job, as_json, log_interval)
+
+
+@click.command("logs")
+@click.argument("job")
+@click.option("--tail", type=click.IntRange(1, 1 << 20), default=1 << 16, show_default=True, help="Bytes at most.")
+def logs(job: str, tail: int) -> None:
+    """Print the end of what the workers of JOB wrote.
+
+    Example: difflogic logs abcdefghijklmnop
+    """
+    with service("logs"):
+        from difflogic.serve.client import Client
+
+    with Client.from_environment() as client:
+        click.echo(client.log(job, tail), nl=False)
+
+
+@click.command("cancel")
+@click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+def cancel(jobs: tuple[str, ...]) -> None:
+    """Stop JOB: at once where it waits, else after the epochs under way, with a checkpoint.
+
+    Example: difflogic cancel abcdefghijklmnop
+    """
+    with service("cancel"):
+        from difflogic.serve.client import Client
+
+    with Client.from_environment() as client:
+        for job in jobs:
+            found = client.cancel(job)
+            is_over = found["status"] == "cancelled"
+            click.echo(f"{job} is cancelled." if is_over else f"{job} is asked to stop, and will save first.")
+
+
+@click.command("fetch")
+@click.argument("job")
+@click.argument("folder", type=click.Path(path_type=Path))
+def fetch(job: str, folder: Path) -> None:
+    """Take the files of JOB into FOLDER, which must be new or empty.
+
+    A training's files are a run folder, that `difflogic show`, `evaluate`, `export` and `train --resume` take.
+
+    Example: difflogic fetch abcdefghijklmnop runs/mine
+    """
+    with service("fetch"):
+        from difflogic.serve.client import Client, check_new, unpack
+
+    check_new(folder)
+    with Client.from_environment() as client, tempfile.TemporaryFile() as file:
+        client.archive(job, file)
+        names = unpack(file, job, folder)
+    click.echo(f"{len(names)} files are in {folder}" if names else f"The job has no files yet: {folder} is empty.")

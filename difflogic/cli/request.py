@@ -1,0 +1,129 @@
+"""What a command's options and arguments ask to be trained."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from difflogic.config.request import TrainRequest
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.config.customise import Configured
+    from difflogic.config.schema import Config
+
+TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
+"""Options that are fields of `train`; `seed` is one of the whole."""
+
+DEPTH = 3
+"""Names of a field's path at most: model.update.widths."""
+
+
+def train_request(options: Mapping[str, Any], config: Config | None = None, **others: Any) -> TrainRequest:
+    """What the options of a command ask for; `config` instead of PRESET or `--config`, and `others` instead of options.
+
+    Raises ConfigError, UsageError.
+    """
+    names = {each.name for each in fields(TrainRequest)}
+    given = {name: value for name, value in options.items() if name in names and value is not None}
+    if given.get("colors") is not None:
+        given["colors"] = int(given["colors"])
+    if options.get("config_file") is not None:
+        from difflogic.config.schema import Config
+
+        config = Config.load(options["config_file"])
+    return TrainRequest(**given | {"config": config, "fields": _fields(options)} | others)
+
+
+def check_source(options: Mapping[str, Any]) -> None:
+    """Raises UsageError unless there is one thing to train: PRESET or `--config`."""
+    if [options["preset"], options["config_file"]].count(None) != 1:
+        raise UsageError(
+            "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
+        )
+
+
+def work(options: Mapping[str, Any]) -> Config:
+    """What `work_options` name: a preset, the paper's checkerboard where none is named, or a file; with fields changed.
+
+    Raises UsageError where they are named twice, ConfigError.
+    """
+    from difflogic.config import presets
+    from difflogic.config.customise import configure
+
+    named = options["preset"] is not None, options["config_file"] is not None, options["small"]
+    if sum(named) > 1:
+        raise UsageError("There is one thing to train: give a PRESET, --config FILE or --small, not several.")
+    board = None if any(named[:2]) else presets.checkerboard(options["small"])
+    return configure(train_request(options, board)).config
+
+
+def changes(made: Configured) -> str:
+    """A sentence on what another target or start changed in the configuration; empty where nothing."""
+    found = list(_differences(made))
+    return f"Changed for it: {', '.join(found)}" if found else ""
+
+
+def _differences(made: Configured) -> Iterator[str]:
+    for section, changed in made.changes.items():
+        for name in changed:
+            before, after = (getattr(getattr(each, section), name) for each in (made.base, made.config))
+            if before != after:
+                yield f"{name} {_short(before)} -> {_short(after)}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, tuple) and value and isinstance(value[0], str):
+        return f"of {len(value[0])}x{len(value)} cells"
+    if isinstance(value, tuple | str):
+        return "(none)" if not value else value if isinstance(value, str) else str(list(value))
+    return str(value).lower()
+
+
+def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields that options ask for, at once, since some go only together: one by its own option counts.
+
+    Raises UsageError.
+    """
+    asked = parse(options.get("assignments", ()))
+    if options.get("seed") is not None:
+        asked["seed"] = options["seed"]
+    if isinstance(asked.setdefault("train", {}), dict):  # else it is refused where the configuration is built
+        asked["train"] |= {name: options[name] for name in TRAIN_FIELDS if options.get(name) is not None}
+    return asked
+
+
+def parse(assignments: Sequence[str]) -> dict[str, Any]:
+    """The values of `--set`, nested as fields are; of two for one field the last counts. Raises UsageError."""
+    from difflogic.config.customise import merged
+    from difflogic.config.fields import shown
+
+    data: dict[str, Any] = {}
+    for each in assignments:
+        path, equals, text = each.partition("=")
+        names = path.strip().split(".")
+        if not equals or not all(names) or len(names) > DEPTH:
+            raise UsageError(f"--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got {shown(each)}.")
+        value = _value(text)
+        for name in reversed(names):
+            value = {name: value}
+        data = merged(data, value)
+    return data
+
+
+def _value(text: str) -> Any:
+    """A value as TOML writes it; what is not TOML is text, since shells strip quotes. Raises UsageError."""
+    try:
+        data = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+    except RecursionError as error:
+        raise UsageError("--set takes a value, got lists or tables inside each other without end.") from error
+    if len(data) > 1:
+        more = ", ".join(name for name in data if name != "value")
+        raise UsageError(
+            f"--set takes one value, but after it comes another field or table, {more}: give each its own."
+        )
+    return data["value"]

@@ -1,0 +1,1 @@
+"""What commands show: lines, bars, tables and previews."""

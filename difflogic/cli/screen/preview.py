@@ -1,0 +1,86 @@
+"""What the circuit sees as its target, on the screen before training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.schema import Config
+from difflogic.core import text_picture
+from difflogic.engine import job
+from difflogic.runs import plots
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
+
+OFF = (48, 48, 48)
+"""Instead of black, so that the grid is seen on a black terminal."""
+HALF_BLOCKS = " ▄▀█"
+"""By upper and lower cell, as bits."""
+
+
+class Preview:
+    """The target of a configuration in a sentence, and below it, unless it is a rule, in a picture.
+
+    As text the picture is in the characters of `core.text_picture`. On a terminal it is in half blocks, coloured where
+    the terminal has colours: rich draws it so.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._is_rule = config.task.target == "rule"
+
+    def __str__(self) -> str:
+        return self._headline() if self._is_rule else "\n".join([self._headline(), *text_picture.encode(self._bits())])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        from rich.text import Text
+
+        yield Text(self._headline())
+        if self._is_rule:
+            return
+        if self._config.task.width > console.width:
+            yield Text("(wider than this terminal: see target.png in the run folder)")
+        elif console.options.ascii_only:
+            yield Text("\n".join(text_picture.encode(self._bits())))
+        else:
+            yield _blocks(self._bits(), colored=console.color_system is not None and not console.no_color)
+
+    def _headline(self) -> str:
+        task = self._config.task
+        if self._is_rule:
+            return f"Target: one generation of {task.rule if '/' in task.rule else 'a rule given as a table'}"
+        bits = self._bits()
+        used = len(np.unique(bits.reshape(-1, bits.shape[-1]), axis=0))
+        size = f"{task.width} cells wide, {task.height} high"
+        return f"Target: {task.target}, {size}, {bits.any(axis=-1).sum()} on, {used} colours"
+
+    def _bits(self) -> npt.NDArray[np.uint8]:
+        """`[H, W, n]`: the channels of a fixed target that a picture can show."""
+        return job.fixed_target(self._config.task)[..., : text_picture.MAX_BITS]
+
+
+def _blocks(bits: npt.NDArray[np.uint8], colored: bool) -> Text:
+    """Two rows of cells in each line."""
+    from rich.text import Text
+
+    even = np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0)))
+    upper, lower = even[::2], even[1::2]
+    if not colored:
+        shapes = np.array(list(HALF_BLOCKS))[2 * upper.any(axis=-1) + lower.any(axis=-1)]
+        return Text("\n".join(map("".join, shapes)))
+    text = Text()
+    for row, (above, below) in enumerate(zip(plots.colors(upper), plots.colors(lower), strict=True)):
+        for one, two in zip(above, below, strict=True):
+            text.append("▀", style=f"{_shade(one)} on {_shade(two)}")
+        text.append("" if row == len(upper) - 1 else "\n")
+    return text
+
+
+def _shade(color: npt.NDArray[np.uint8]) -> str:
+    red, green, blue = map(int, color) if color.any() else OFF
+    return f"rgb({red},{green},{blue})"

@@ -1,0 +1,122 @@
+"""Where what happens is shown: as lines, as lines above a progress bar, or as JSON.
+
+A command that works for long describes each event once, in fields for a program and in text for a person, and gives it
+to the sink that was chosen:
+
+    with choose(as_json, "epoch") as sink:
+        sink.show(Event("saved", {"epoch": 50}, ["Saved after epoch 50"]))
+        sink.advance(50, 1000)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import click
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, for programs and for people."""
+
+    name: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """What JSON says beside the name."""
+    text: Sequence[object] = ()
+    """What people read, each on lines of its own: text, or what is drawn on a terminal and is text elsewhere."""
+    is_warning: bool = False
+    """Whether the text goes to standard error."""
+
+
+class Lines:
+    """Plain lines on standard output, warnings on standard error."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    def show(self, event: Event) -> None:
+        """Tell an event; what has no text is nothing to people."""
+        for each in event.text:
+            if event.is_warning:
+                click.echo(f"Warning: {each}", err=True)
+            else:
+                self.write(each)
+
+    def write(self, text: object) -> None:
+        """Put text on the screen."""
+        click.echo(str(text))
+
+    def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
+        """So much of all is done, at this speed, in words; lines do not tell it."""
+
+    def finish(self) -> None:
+        """Nothing advances any more: give the screen back."""
+
+
+class Bar(Lines):
+    """The lines, and below them how many units are done, how fast, and the time left."""
+
+    def __init__(self, unit: str) -> None:
+        from rich import progress
+
+        self._unit = unit
+        self._bar = progress.Progress(
+            progress.TextColumn(unit),
+            progress.MofNCompleteColumn(),
+            progress.BarColumn(),
+            progress.TextColumn("{task.fields[speed]}"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("left"),
+            transient=True,
+        )
+        self._task: progress.TaskID | None = None
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def write(self, text: object) -> None:
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
+        """What goes back to fewer units, as another attempt does, begins anew."""
+        if self._task is None or done < self._bar.tasks[0].completed:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(self._unit, total=total, completed=done, speed=speed or "")
+            return
+        if speed is None and (measured := self._bar.tasks[0].speed) is not None:
+            speed = f"{measured:.1f} {self._unit}s/s"
+        self._bar.update(self._task, completed=done, total=total, speed=speed or "")
+
+    def finish(self) -> None:
+        self._bar.stop()
+
+
+class JsonLines(Lines):
+    """Events as JSON objects, one per line."""
+
+    def show(self, event: Event) -> None:
+        click.echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
+
+
+def choose(as_json: bool, unit: str) -> Lines:
+    """JSON where asked for, on a terminal a bar that counts units, say epochs, else lines."""
+    if as_json:
+        return JsonLines()
+    return Bar(unit) if sys.stdout.isatty() else Lines()
+
+
+def working(text: str) -> None:
+    """Say on standard error what a command does, or has just done, on its way to its result."""
+    click.echo(f"... {text}", err=True)

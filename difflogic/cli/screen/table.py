@@ -1,0 +1,102 @@
+"""Tables: drawn on a terminal, line by line where it is too narrow for that, plain columns where the output is piped.
+
+Nothing is ever cut, and no word is broken: only prose is wrapped, between words.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import click
+
+Row = Sequence[str]
+
+NARROWEST = 24
+"""Characters that a column of prose keeps; a terminal with less room gets lines."""
+
+
+def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False) -> None:
+    """Print a table; the first column is left-aligned, as is every column without a digit, or with `texts` all."""
+    columns = list(zip(headers, *rows, strict=True))
+    left = [
+        texts or not index or not any(any(map(str.isdigit, cell)) for cell in column[1:])
+        for index, column in enumerate(columns)
+    ]
+    if sys.stdout.isatty():
+        _fitted(headers, rows, left, title)
+    else:
+        click.echo("\n".join(_plain(headers, rows, left, title)))
+
+
+def _plain(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> list[str]:
+    lines = [headers, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    cells = [
+        [
+            text.ljust(width) if is_left else text.rjust(width)
+            for text, width, is_left in zip(line, widths, left, strict=True)
+        ]
+        for line in lines
+    ]
+    return ([title] if title else []) + ["  ".join(line).rstrip() for line in cells]
+
+
+def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(title=title or None, title_justify="left")
+    frame = 3 * len(headers) + 1
+    widths = _widths(list(zip(headers, *rows, strict=True)), left, console.width - frame)
+    if widths is None:
+        click.echo("\n".join(_lines(headers, rows, title, console.width)))
+        return
+    for header, is_left, width in zip(headers, left, widths, strict=True):
+        table.add_column(Text(header), justify="left" if is_left else "right", width=width)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
+
+
+def _widths(columns: Sequence[Row], left: Sequence[bool], room: int) -> list[int] | None:
+    """What each column gets of `room`: all it needs, prose what is left; None where even that is too much."""
+    from rich.cells import cell_len
+
+    needed = [max(map(cell_len, column)) for column in columns]
+    widths = [
+        min(most, max(NARROWEST, *(cell_len(word) for cell in column for word in cell.split())))
+        if is_left and any(map(_is_prose, column))
+        else most
+        for column, most, is_left in zip(columns, needed, left, strict=True)
+    ]
+    if sum(widths) > room:
+        return None
+    for _ in range(min(room, sum(needed)) - sum(widths)):
+        shortest = max(range(len(widths)), key=lambda index: needed[index] - widths[index])
+        widths[shortest] += 1
+    return widths
+
+
+def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator[str]:
+    """For each row its first cell, and below it the others with their headers."""
+    if title:
+        yield title
+    for first, *rest in rows:
+        yield click.style(first, bold=True)
+        facts = [
+            f"{header}: {text}" if header else text for header, text in zip(headers[1:], rest, strict=True) if text
+        ]
+        for is_prose, some in groupby(facts, _is_prose):  # which has lines of its own; other facts share them, unbroken
+            for text in some if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in some)]:
+                wrapped = textwrap.wrap(text, max(1, room - 4), break_long_words=False, break_on_hyphens=False)
+                yield from (f"  {line}".replace("\0", " ") for line in wrapped)
+
+
+def _is_prose(text: str) -> bool:
+    """A sentence, or a part of one, that may be wrapped between words."""
+    return text.count(" ") > 3

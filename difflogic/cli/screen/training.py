@@ -1,0 +1,203 @@
+"""What a training tells: each event once, in fields and in words, for whatever sink shows it."""
+
+from __future__ import annotations
+
+import math
+import signal
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from difflogic.cli.screen.preview import Preview
+from difflogic.cli.screen.sinks import Event, Lines
+from difflogic.engine.api import EngineInfo, describe_engine
+from difflogic.runs.attempts import Attempt
+from difflogic.runs.journal import Row
+from difflogic.system.files import quoted
+from difflogic.train.advice import next_steps
+from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.run_request import Trained
+from difflogic.train.trainer import Run
+
+
+class Reporter(Observer):
+    """Describes to a sink what a run tells its observer, and how it ended.
+
+    The events are attempt, begin, placed, epoch, notice, checkpoint and end.
+    """
+
+    def __init__(self, sink: Lines) -> None:
+        self._sink = sink
+        self._epochs = 0
+
+    def began(self, beginning: Beginning) -> None:
+        config, train, task = beginning.config, beginning.config.train, beginning.config.task
+        fields: dict[str, Any] = {
+            "path": str(beginning.path),
+            "epoch": beginning.epoch,
+            "why": beginning.reason,
+            "engine": asdict(beginning.engine),
+            "config": config.to_dict(),
+        }
+        text: list[object] = [
+            f"{config.name}: {config.model.gates} gates, {task.height}x{task.width} grid, "
+            f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, {seeds(beginning)}",
+            *self._place(beginning),
+            Preview(config),
+        ]
+        if beginning.population > 1:
+            fields["population"] = beginning.population
+        if beginning.lender is not None:
+            fields["lender"] = beginning.lender
+            text.append(f"Begins with {beginning.lender}")
+        if beginning.epoch:
+            text.append(f"Going on after epoch {beginning.epoch} of {train.epochs}")
+        self._sink.show(Event("begin", fields, text))
+        if warning := software_warning(beginning):
+            self.noticed(warning)
+        self._epochs = train.epochs
+        self._sink.advance(beginning.epoch, self._epochs)
+
+    def _place(self, beginning: Beginning) -> list[str]:
+        """What it runs on, and where it is kept."""
+        return [
+            f"Engine {describe_engine(beginning.engine)}; {beginning.reason}",
+            f"Run folder {beginning.path}",
+        ]
+
+    def advanced(self, epoch: int) -> None:
+        self._sink.advance(epoch, self._epochs)
+
+    def attempted(self, attempt: Attempt) -> None:
+        if attempt.status == "running":
+            text = f"Attempt {attempt.number} of at most {attempt.of}, {attempt.epochs} epochs are left to it."
+        else:
+            text = f"{str(attempt).capitalize()}{'' if attempt.given_up is None else f': {attempt.given_up}'}"
+        self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
+
+    def logged(self, row: Row, judged: Row | None) -> None:
+        soft = "no soft loss" if math.isnan(row.soft_loss) else f"soft_loss={row.soft_loss:.4f}"
+        text = f"Epoch {row.epoch:4}: {soft}{_accuracy(row, judged)}"
+        self._sink.show(Event("epoch", row.to_dict() | _measured(judged), [text]))
+
+    def compared(self, standing: Standing) -> None:
+        best, median = standing.soft_losses
+        members = [
+            {"seed": seed, **row.to_dict(), **_measured(judged)}
+            for seed, row, judged in zip(standing.seeds, standing.rows, standing.judged, strict=True)
+        ]
+        fields = {
+            "epoch": standing.epoch,
+            "soft_loss_best": _number(best),
+            "soft_loss_median": _number(median),
+            "solved": standing.solved,
+            "members": members,
+        }
+        text = (
+            f"Epoch {standing.epoch:4}: soft_loss={best:.4f} at best, {median:.4f} in the median, "
+            f"solved {standing.solved} of {len(standing.seeds)}{_when(standing.epoch, standing.judged[0])}"
+        )
+        self._sink.show(Event("epoch", fields, [text]))
+
+    def placed(self, engine: EngineInfo, reason: str) -> None:
+        text = f"Engine {describe_engine(engine)}; {reason}"
+        self._sink.show(Event("placed", {"why": reason, "engine": asdict(engine)}, [text]))
+
+    def noticed(self, text: str) -> None:
+        self._sink.show(Event("notice", {"text": text}, [text], is_warning=True))
+
+    def saved(self, epoch: int) -> None:
+        self._sink.show(Event("checkpoint", {"epoch": epoch}))
+
+    def ended(self, trained: Trained) -> None:
+        """Training is over and its folder complete."""
+        run, last, attempts = trained.run, trained.last, trained.attempts
+        advice = next_steps(run, attempts is not None)
+        text = [f"\n{trained.summary.rstrip()}", *advice, f"Run folder:      {trained.path}"]
+        if last.interrupted is not None and trained.path is not None:
+            text.append(interruption(last, trained.path))
+        fields = {
+            "path": str(run.path),
+            "epoch": run.state.epoch,
+            "solved": run.solved,
+            "best": _best(run),
+            "skipped": run.state.skipped,
+            "interrupted": None if last.interrupted is None else interrupter(last),
+            **ends(run),
+            **({} if attempts is None else {"attempts": [asdict(each) for each in attempts.record.attempts]}),
+            "next_steps": advice,
+            "summary": trained.summary,
+        }
+        self._sink.finish()
+        self._sink.show(Event("end", fields, text))
+
+
+def seeds(beginning: Beginning) -> str:
+    """`seed 23`, or of a population `seeds 23 to 86`."""
+    first = beginning.config.seed
+    last = first + beginning.population - 1
+    return f"seed {first}" if first == last else f"seeds {first} to {last}"
+
+
+def _accuracy(row: Row, judged: Row | None) -> str:
+    """The last that was measured."""
+    if judged is None or judged.accuracy is None:
+        return ""
+    return f", hard_acc={100 * judged.accuracy:.2f}%{_when(row.epoch, judged)}"
+
+
+def _when(epoch: int, judged: Row | None) -> str:
+    """Of which epoch an evaluation is, where it is not of this one."""
+    return "" if judged is None or judged.epoch == epoch else f" at epoch {judged.epoch}"
+
+
+def _measured(judged: Row | None) -> dict[str, float | None]:
+    """In percent; None before the first evaluation."""
+    if judged is None or judged.accuracy is None:
+        return {"hard_acc": None, "hard_acc_epoch": None}
+    return {"hard_acc": round(100 * judged.accuracy, 4), "hard_acc_epoch": judged.epoch}
+
+
+def _number(value: float) -> float | None:
+    """JSON has no NaN."""
+    return None if math.isnan(value) else value
+
+
+def _best(run: Run) -> dict[str, int | None] | None:
+    """Epoch and wrong values of the circuit that is kept as the best."""
+    return None if run.kept is None else {"epoch": run.kept.state.epoch, "hard_loss": run.kept.best}
+
+
+def ends(run: Run) -> dict[str, Any]:
+    """How each member of a population ended."""
+    if len(run.members) == 1:
+        return {}
+    members = [
+        {"seed": each.seed, "solved": each.solved, "first_solved": each.first_solved, "best": each.best}
+        for each in run.members
+    ]
+    return {"best_seed": run.best.seed, "members": members}
+
+
+def software_warning(beginning: Beginning) -> str | None:
+    """A warning where a GPU engine runs on the CPU."""
+    info = beginning.engine
+    if info.engine != "gpu" or not info.software:
+        return None
+    return f"{info.adapter} is a software adapter, a GPU imitated by the CPU: results are right, but slow to come."
+
+
+def interrupter(run: Run) -> str:
+    """The name of the signal that interrupted a run, or the reason that its program gave."""
+    return run.interrupted.name if isinstance(run.interrupted, signal.Signals) else str(run.interrupted)
+
+
+def interruption(run: Run, path: Path) -> str:
+    """What to do after a signal, or where its program ended a run, in the folder `path`."""
+    done, total = run.state.epoch, run.config.train.epochs
+    if done >= total:
+        return f"{interrupter(run)} came when the last epoch was done: the run is complete."
+    return (
+        f"Interrupted by {interrupter(run)} after epoch {done} of {total}; the checkpoint is written. "
+        f"Continue with: difflogic train --resume {quoted(path)}"
+    )

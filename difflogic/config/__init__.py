@@ -1,0 +1,1 @@
+"""What is asked for: the configuration, its fields, presets and recipes."""

@@ -1,0 +1,19 @@
+"""Names that users choose from, in one place. It imports no other module, so that `--help` can show them at once."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+Policy = Literal["auto", "gpu", "cpu", "sticky"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+"""How the engine is chosen where none is asked for: `devices.choose`."""
+RECIPES = ("paper", "robust")
+CLIPS = ("element", "norm")
+PRECISIONS = ("float32", "f16-storage")
+"""How the GPU keeps gate values for the backward pass."""
+COLORS = (2, 8, 64)
+"""How many colours a picture may have: see `config.picture_file`."""
+DRAWINGS = ("rollout", "gates", "loss")
+"""What can be drawn of a run: `evaluation.render`."""
+BOUNDARIES = ("zero", "periodic")
+"""What lies outside a grid."""

@@ -1,0 +1,257 @@
+"""The configuration that a request asks for: another target or start and what must change with it, and fields.
+
+A picture comes from `picture_file`, the table of a rule from `load_rule`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflogic.config import picture_file, presets, recipes
+from difflogic.config.fields import hint, plain
+from difflogic.config.picture_file import CHANNELS
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.config.task import MAX_BOARD_CELLS, MIN_SIDE, STARTS
+from difflogic.core import rules, text_picture
+from difflogic.core.bits import Bits
+from difflogic.core.rules import ENTRIES
+from difflogic.errors import ConfigError, UsageError
+
+Changes = dict[str, dict[str, Any]]
+"""Fields by section, as `Config.from_dict` takes them."""
+RULE_DIGITS = ENTRIES // 4
+MAX_RULE_BYTES = 1 << 16
+EXPECTED_RULE = (
+    f"expected {ENTRIES} digits 0 and 1, or {RULE_DIGITS} hexadecimal digits, as text in which white space does not "
+    f"count, or {ENTRIES} numbers 0 and 1 in an .npy file; entry n is the next state of the cell whose patch, row by "
+    "row, is the bits of n, most significant first"
+)
+
+
+class Configured(NamedTuple):
+    """The configuration that a request asks for, and what it was made from."""
+
+    config: Config
+    base: Config
+    """The preset or configuration before anything was changed."""
+    changes: Changes
+    """What another target or start set; `config` has it unless a field of the request goes before."""
+
+
+def configure(request: TrainRequest) -> Configured:
+    """Make the configuration of a request: another target or start, then its recipe, and its fields before both.
+
+    The grid keeps its size where a whole configuration is given, or a field sets one of its sides. Raises ConfigError,
+    DataError, UsageError.
+    """
+    base, fields = base_of(request), request.fields
+    cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
+    is_fixed = request.config is not None or cells != (None, None)
+    grid = (cells[0] or base.task.height, cells[1] or base.task.width) if is_fixed else None
+    changed = changes(base, request, grid, _asked(fields, "model", "channels") or base.model.channels)
+    config = applied(base, merged(changed, fields))
+    if request.recipe is not None:
+        config = applied(recipes.applied(request.recipe, config), fields)
+    return Configured(config, base, changed)
+
+
+def base_of(request: TrainRequest) -> Config:
+    """The preset or configuration that a request begins with. Raises ConfigError, UsageError."""
+    if request.config is not None and request.preset is None:
+        return request.config
+    if request.preset is not None and request.config is None:
+        return presets.get(request.preset)
+    raise UsageError("Say what to train: either preset or config.")
+
+
+def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` with these fields replaced, tables inside tables field by field."""
+    result = dict(data)
+    for name, value in fields.items():
+        inside = isinstance(value, dict) and isinstance(result.get(name), dict)
+        result[name] = merged(result[name], value) if inside else value
+    return result
+
+
+def applied(config: Config, fields: Mapping[str, Any]) -> Config:
+    """A copy of a configuration with these fields. Raises ConfigError as `Config.from_dict` does."""
+    return Config.from_dict(merged(config.to_dict(), fields))
+
+
+def _check(request: TrainRequest) -> None:
+    """Raises UsageError where what is said of targets and starts contradicts itself, or comes to nothing."""
+    given = [name for name, value in (("--target", request.target), ("--rule", request.rule),
+                                      ("--rule-table", request.rule_table)) if value is not None]  # fmt: skip
+    if len(given) > 1:
+        raise UsageError(f"There is one target: give {' or '.join(given)}, not both.")
+    pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
+    for name, value in (("--colors", request.colors), ("--size", request.size), ("--threshold", request.threshold)):
+        if value is not None and not pictures:
+            raise UsageError(f"{name} is for pictures: give --target FILE or --start FILE with it.")
+    if request.padding and request.target is None:
+        raise UsageError("--padding surrounds a picture: give --target FILE with it.")
+
+
+def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None, channels: int) -> Changes:
+    """What to change in `config`. `fixed`: height and width of a grid that must stay; `channels`: of a cell.
+
+    Raises ConfigError, DataError or UsageError where that cannot be.
+    """
+    _check(request)
+    changed: Changes = {"task": {}, "model": {}, "train": {}}
+    grid = fixed or (config.task.height, config.task.width)
+    loss_channels = config.task.loss_channels
+    if request.target is not None:
+        bits = _picture(request.target, request, channels, loss_channels)
+        grid = _room(request, bits, fixed)
+        loss_channels = bits.shape[-1]
+        changed["task"] |= _picture_target(config, _centred(request.target, bits, grid))
+    elif request.rule is not None or request.rule_table is not None:
+        rule = load_rule(request.rule_table) if request.rule_table is not None else rules.canonical(str(request.rule))
+        _aim_at_rule(changed, config, rule, fixed)
+    if request.start is not None:
+        grid = tuple(changed["task"].get(name, side) for name, side in zip(("height", "width"), grid, strict=True))
+        _begin_with(changed, request, grid, channels, loss_channels)
+    return changed
+
+
+def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
+    height, width, loss_channels = bits.shape
+    task = {
+        "target": "picture",
+        "picture": plain(text_picture.encode(bits)),
+        "rule": "",
+        "height": height,
+        "width": width,
+        "loss_channels": loss_channels,
+    }
+    return task | ({"start": "seed"} if config.task.start == "boards" else {})
+
+
+def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, int] | None) -> None:
+    """One synchronous step on a torus; where a cell is one bit, from all boards of 3x3, which hold every patch."""
+    changed["task"]["rule"] = rule
+    if config.task.target == "rule":
+        return
+    height, width = fixed or ((MIN_SIDE, MIN_SIDE) if config.model.channels == 1 else _grid(config))
+    boards = config.model.channels == 1 and height * width <= MAX_BOARD_CELLS
+    changed["task"] |= {
+        "target": "rule",
+        "picture": [],
+        "start": "boards" if boards else "random",
+        "start_picture": [],
+        "height": height,
+        "width": width,
+        "steps": 1,
+        "loss_channels": 1,
+        "loss_steps": [],
+        "damage_side": 0,
+        "damage_steps": [],
+    }
+    changed["model"]["periodic"] = True
+    changed["train"] |= {"fire_rate": 1.0, "pool": 0}
+
+
+def _begin_with(
+    changed: Changes, request: TrainRequest, grid: tuple[int, ...], channels: int, loss_channels: int
+) -> None:
+    start = str(request.start)
+    if start in STARTS and start != "picture":
+        changed["task"] |= {"start": start, "start_picture": []}
+        if start == "zeros":  # an empty torus looks the same from every cell, for ever
+            changed["model"]["periodic"] = False
+        return
+    path = Path(start)
+    if not path.suffix and not path.exists():
+        words = [word for word in STARTS if word != "picture"]
+        raise ConfigError(
+            f"--start must be one of {', '.join(words)}, or a picture file, got {start!r}{hint(start, words)}."
+        )
+    bits = _centred(path, _picture(path, request, channels, loss_channels), (grid[0], grid[1]))
+    changed["task"] |= {"start": "picture", "start_picture": plain(text_picture.encode(bits))}
+
+
+def _picture(path: Path, request: TrainRequest, channels: int, loss_channels: int) -> Bits:
+    """By default in as many colours as the loss channels carry, else in black and white."""
+    usual = {needed: colors for colors, needed in CHANNELS.items()}.get(loss_channels, 2)
+    colors = request.colors or usual
+    if CHANNELS[colors] > channels:
+        fitting = max(number for number, needed in CHANNELS.items() if needed <= channels)
+        raise ConfigError(
+            f"{colors} colours take {CHANNELS[colors]} channels, but a cell has {channels}: give --colors {fitting}, "
+            "or a preset with more channels."
+        )
+    return picture_file.load(path, colors, request.size, request.threshold)
+
+
+def _room(request: TrainRequest, bits: Bits, fixed: tuple[int, int] | None) -> tuple[int, int]:
+    """Height and width of the grid for a target: what was asked for, or the picture's, and the padding around it."""
+    if fixed is not None:
+        if request.padding:
+            raise UsageError("--padding makes the grid of the target's size, but the grid's size is given: drop one.")
+        return fixed
+    width, height = request.size or (bits.shape[1], bits.shape[0])
+    sides = height + 2 * request.padding, width + 2 * request.padding
+    if min(sides) < MIN_SIDE:
+        raise ConfigError(
+            f"A grid has at least {MIN_SIDE}x{MIN_SIDE} cells: put some around {request.target} with --padding 1."
+        )
+    return sides
+
+
+def _centred(path: Path, bits: Bits, grid: tuple[int, int]) -> Bits:
+    """With cells that are off around it. Raises ConfigError where it is larger than the grid."""
+    (height, width), (rows, columns) = bits.shape[:2], grid
+    if height > rows or width > columns:
+        raise ConfigError(
+            f"{path} is {width} cells wide and {height} high, but the grid is {columns} wide and {rows} high: "
+            f"scale it down with --size {columns}x{rows}, or give a larger grid."
+        )
+    above, left = (rows - height) // 2, (columns - width) // 2
+    return np.pad(bits, ((above, rows - height - above), (left, columns - width - left), (0, 0)))
+
+
+def _grid(config: Config) -> tuple[int, int]:
+    return config.task.height, config.task.width
+
+
+def _asked(fields: Mapping[str, Any], section: str, field: str) -> int | None:
+    """A whole number among the fields; anything else is refused where the configuration is built."""
+    inside = fields.get(section)
+    value = inside.get(field) if isinstance(inside, dict) else None
+    return value if type(value) is int else None
+
+
+def load_rule(path: Path) -> str:
+    """The rule as `TaskConfig.rule` holds it: its entries in hexadecimal digits. Raises ConfigError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_RULE_BYTES)
+    except OSError as error:
+        raise ConfigError(f"Cannot read the rule table {path}: {error.strerror or error}.") from error
+    try:
+        return _rule_from_npy(data) if data.startswith(b"\x93NUMPY") else _rule_from_text(data.decode("utf-8-sig"))
+    except (ValueError, EOFError) as error:  # UnicodeDecodeError is a ValueError
+        raise ConfigError(f"{path} is no rule table: {EXPECTED_RULE}.") from error
+
+
+def _rule_from_npy(data: bytes) -> str:
+    entries = np.load(io.BytesIO(data), allow_pickle=False)
+    if entries.size != ENTRIES or entries.dtype.kind not in "biuf" or not np.isin(entries, (0, 1)).all():
+        raise ValueError("not a table")
+    return np.packbits(entries.ravel().astype(bool)).tobytes().hex()
+
+
+def _rule_from_text(text: str) -> str:
+    digits = "".join(text.split()).lower()
+    if len(digits) == ENTRIES and set(digits) <= set("01"):
+        return f"{int(digits, 2):0{RULE_DIGITS}x}"
+    if len(digits) == RULE_DIGITS and set(digits) <= set("0123456789abcdef"):
+        return digits
+    raise ValueError("not a table")

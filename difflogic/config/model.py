@@ -1,0 +1,102 @@
+"""`[model]`: the shape of the circuit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from difflogic.config.fields import WIDTH, check, require, shown, spec
+from difflogic.core import wiring
+from difflogic.system.brief import brief
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """A stack of gate layers: `widths[0]` inputs, then one layer per further width."""
+
+    widths: tuple[int, ...] = field(metadata=spec("Number of inputs, then of the gates of each layer"))
+    connections: tuple[str, ...] = field(
+        metadata=spec(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
+        for width in self.widths:
+            require(WIDTH.holds(width), f"each of widths must be {WIDTH.words}, got {shown(width)}.")
+        require(
+            len(self.connections) == len(self.widths) - 1,
+            f"connections needs one scheme per layer: {len(self.widths) - 1} expected, {len(self.connections)} given.",
+        )
+        for scheme in self.connections:
+            require(
+                scheme in wiring.SCHEMES,
+                f"Unknown connections {scheme!r}: expected one of {', '.join(wiring.SCHEMES)}.",
+            )
+
+    @property
+    def gates(self) -> int:
+        return sum(self.widths[1:])
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The circuit's shape: C channels, K perception kernels, perception and update networks."""
+
+    channels: int = field(metadata=spec("Bits of a cell, C", WIDTH))
+    kernels: int = field(metadata=spec("Perception kernels, K: each reads the 3x3 patch of every channel", WIDTH))
+    perceive: NetworkConfig = field(metadata=spec("A perception kernel: from the 9 cells of a patch to its outputs"))
+    update: NetworkConfig = field(
+        metadata=spec("From the cell and all perception outputs, C + C * outputs * K, to the cell's new C bits")
+    )
+    periodic: bool = field(default=False, metadata=spec("Whether the grid is a torus; else there is 0 outside it"))
+    wiring_per_kernel: bool = field(
+        default=False,
+        metadata=spec("Whether each perception kernel has its own wiring; in the paper they share one"),
+    )
+    all_round: bool = field(
+        default=False,
+        metadata=spec(
+            "Whether the first outputs of the first four kernels begin with a diagonal neighbour each, the second one "
+            "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel"
+        ),
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self)
+        first, last = self.perceive.widths[0], self.perceive.widths[-1]
+        require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
+        inputs = self.channels + self.channels * last * self.kernels
+        require(
+            self.update.widths[0] == inputs,
+            f"the update network reads the cell and every perception output: its widths must begin with {inputs}, "
+            f"got {self.update.widths[0]}.",
+        )
+        require(
+            self.update.widths[-1] == self.channels,
+            f"the update network's output is the new cell: its widths must end with {self.channels}, "
+            f"got {self.update.widths[-1]}.",
+        )
+        if self.all_round:
+            require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")
+            require(
+                self.kernels >= wiring.MOORE_START_KERNELS,
+                f"all_round needs {wiring.MOORE_START_KERNELS} kernels or more, got {self.kernels}.",
+            )
+            schemes = self.perceive.connections
+            require(
+                schemes[0] == "first_kernel" and len(schemes) > 1,
+                "all_round needs first_kernel and a further layer as the connections of perception, "
+                f"got {list(schemes)}.",
+            )
+
+    @property
+    def gates(self) -> int:
+        return self.kernels * self.perceive.gates + self.update.gates
+
+    @property
+    def instances(self) -> int:
+        """Gate evaluations for one cell and step: a perception gate counts once per channel."""
+        return self.channels * self.kernels * self.perceive.gates + self.update.gates

@@ -1,0 +1,65 @@
+"""What somebody asks to be trained, in one form, whoever asks: the command line, a client, or the service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from difflogic.config.schema import Config
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    """What to train, how, and until when; `config.customise.configure` makes its configuration.
+
+        TrainRequest("lizard", target=Path("cat.png"), size=(24, 24), fields={"train": {"epochs": 1000}}, restarts=2)
+
+    None stands for what the preset or configuration says.
+    """
+
+    preset: str | None = None
+    config: Config | None = None
+    """Instead of a preset: a whole configuration, whose grid keeps its size whatever the target."""
+
+    target: Path | None = None
+    """A picture file to grow."""
+    rule: str | None = None
+    """A life-like rule to learn, such as `B3/S23`."""
+    rule_table: Path | None = None
+    """A file with a rule to learn, as `customise.load_rule` reads it."""
+    start: str | None = None
+    """What each sample starts from: one of STARTS but `picture`, or the name of a picture file."""
+    colors: int | None = None
+    """Colours that pictures are read in."""
+    size: tuple[int, int] | None = None
+    """Width and height that pictures are made to fit into."""
+    threshold: float | None = None
+    """A bit of a picture is 1 above this share of full light."""
+    padding: int = 0
+    """Cells that are off, on each side of the target."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the configuration, nested as `Config.from_dict` takes them. They go before all else."""
+    recipe: str | None = None
+    """The name of a recipe of `config.recipes`."""
+
+    engine: str | None = None
+    """A selector of `devices.open`, say `gpu:1`."""
+    population: int = 1
+    """Models that are trained at once, with seeds counted up from the configuration's."""
+    stop_when_solved: int | None = None
+    """Training ends at the first evaluation that finds so many models solved; 0: never."""
+    restarts: int | None = None
+    """How often training may begin again with other wiring, where it stalls; None: it is one run, no attempts."""
+    init_from: Path | str | None = None
+    """The run whose logits and wiring it starts from; of a request to a server, a job."""
+    decide: bool = False
+    """Whether undecided gates of a model that is solved become what they most probably are."""
+
+    @property
+    def solved_models(self) -> int:
+        """So many solved models end it: 0 is never, and attempts are over with the first, unless more are asked for."""
+        return self.stop_when_solved or (0 if self.restarts is None else 1)

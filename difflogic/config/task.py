@@ -1,0 +1,146 @@
+"""`[task]`: what the automaton should do, on which grid, from which start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from difflogic.config.fields import COUNT, WIDTH, between, check, one_of, require, require_ascending, spec
+from difflogic.core import rules, text_picture
+from difflogic.errors import ConfigError, DataError
+from difflogic.system.brief import brief
+
+MIN_SIDE = 3
+"""A grid is at least 3x3: below that a neighbourhood would meet the same cell twice."""
+MAX_SIDE = 2**16
+"""Cells of a grid a side, at most."""
+SIDE = between(MIN_SIDE, MAX_SIDE)
+TARGETS = ("checkerboard", "picture", "rule")
+STARTS = ("random", "boards", "seed", "zeros", "picture")
+MAX_BOARD_CELLS = 16
+"""`boards` draws from all boards of so many cells at most."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """What the automaton should do: start state, grid, what happens on the way, and the target after T steps."""
+
+    target: str = field(
+        metadata=spec(
+            "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
+            "rule below from the start, in channel 0",
+            one_of(TARGETS),
+        )
+    )
+    height: int = field(metadata=spec("Rows of the grid, H", SIDE))
+    width: int = field(metadata=spec("Columns of the grid, W", SIDE))
+    steps: int = field(metadata=spec("CA steps, T", COUNT))
+    start: str = field(
+        default="random",
+        metadata=spec(
+            "random: fair bits in every channel, fresh each epoch; boards: drawn from all boards of the grid's size, "
+            "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below",
+            one_of(STARTS),
+        ),
+    )
+    loss_channels: int = field(default=1, metadata=spec("The first so many channels should show the target", WIDTH))
+    picture: tuple[str, ...] = field(
+        default=(),
+        metadata=spec(
+            "The target picture, H rows of W characters: . is 0 in all channels, 1 red (channel 0), 2 green "
+            "(channel 1), 4 blue (channel 2), and so on as sums: 3 yellow, 5 magenta, 6 cyan, 7 white"
+        ),
+    )
+    """Rows of text, one character a cell, as in `difflogic.core.text_picture`."""
+    start_picture: tuple[str, ...] = field(
+        default=(), metadata=spec("The picture to start from, in the first channels, written in the same way")
+    )
+    rule: str = field(
+        default="",
+        metadata=spec(
+            "B3/S23 (born with 3 neighbours, survives with 2 or 3), or a table of 512 entries in 128 hexadecimal digits"
+        ),
+    )
+    """The rule, as `difflogic.core.rules.table` reads it."""
+    loss_steps: tuple[int, ...] = field(
+        default=(),
+        metadata=spec(
+            "CA steps after which the loss is taken, ascending, the last one T; their sum counts; empty: T alone"
+        ),
+    )
+    damage_side: int = field(
+        default=0,
+        metadata=spec(
+            "Damage: a square of so many cells a side is zeroed in all channels, at a corner drawn uniformly from the "
+            "grid's cells for each sample and clipped at the border; 0: none",
+            between(0, MAX_SIDE),
+        ),
+    )
+    damage_steps: tuple[int, ...] = field(
+        default=(),
+        metadata=spec("CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1"),
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self)
+        for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
+            given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
+            require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")
+            require(needed or not given, f"{name} is given, but only {_user_of(name)} uses it.")
+        self._check_pictures()
+        self._check_rule()
+        self._check_steps()
+
+    def _check_pictures(self) -> None:
+        for name, bits in (("picture", self.loss_channels), ("start_picture", text_picture.MAX_BITS)):
+            rows = getattr(self, name)
+            if not rows:
+                continue
+            try:
+                height, width, _ = text_picture.decode(rows, bits).shape
+            except DataError as error:
+                raise ConfigError(f"{name}: {error}") from error
+            require(
+                (height, width) == (self.height, self.width),
+                f"{name} has {height}x{width} cells, but the grid has {self.height}x{self.width}.",
+            )
+
+    def _check_rule(self) -> None:
+        if self.target == "rule":
+            rules.table(self.rule)
+            require(
+                self.loss_channels == 1, f"A rule speaks of channel 0 alone, but loss_channels is {self.loss_channels}."
+            )
+        if self.start == "boards":
+            cells = self.height * self.width
+            require(
+                cells <= MAX_BOARD_CELLS,
+                f'start "boards" draws from all boards of at most {MAX_BOARD_CELLS} cells, the grid has {cells}.',
+            )
+
+    def _check_steps(self) -> None:
+        require_ascending("loss_steps", self.loss_steps, 1, self.steps)
+        require(
+            not self.loss_steps or self.loss_steps[-1] == self.steps,
+            f"The last of loss_steps must be steps, {self.steps}, got {list(self.loss_steps)}.",
+        )
+        require_ascending("damage_steps", self.damage_steps, 0, self.steps - 1)
+        require(
+            bool(self.damage_side) == bool(self.damage_steps),
+            f"Damage needs both damage_side and damage_steps, got {self.damage_side} and {list(self.damage_steps)}.",
+        )
+
+    @property
+    def judged_steps(self) -> tuple[int, ...]:
+        """CA steps after which the loss is taken."""
+        return self.loss_steps or (self.steps,)
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
+        return self.start == "random" and self.target != "picture" and not self.loss_steps and not self.damage_steps
+
+
+def _user_of(name: str) -> str:
+    return {"picture": 'target "picture"', "rule": 'target "rule"', "start_picture": 'start "picture"'}[name]

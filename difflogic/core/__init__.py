@@ -1,0 +1,1 @@
+"""Tables and numbers, on NumPy alone: gates, random numbers, bits, wiring, rules."""

@@ -1,0 +1,1 @@
+"""Hard circuits in compiled code: rollouts, search and simulation."""

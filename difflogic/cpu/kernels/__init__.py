@@ -1,0 +1,1 @@
+"""The kernels in Numba, one file per twin in `reference/kernels/`."""

@@ -1,0 +1,1 @@
+"""Engines: opened, chosen, raced against each other, tested and tuned."""

@@ -1,0 +1,83 @@
+"""What a training would take, predicted from its configuration alone, before anything is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from difflogic.config.model import ModelConfig
+from difflogic.config.schema import Config
+from difflogic.engine.memory import FLOAT, training_bytes
+from difflogic.errors import LimitError
+from difflogic.system.memory import physical_memory
+
+EVALUATIONS_PER_S = 10**9
+"""Gate evaluations of training in a second: about what two cores do. A GPU is faster, so its jobs end earlier."""
+THREADS = 16
+"""Where it is not known how many there will be."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one job, all models of a population together."""
+
+    gates: int
+    evaluations: int
+    """Gate evaluations of all epochs, forward."""
+    memory: int
+    """Bytes of arrays, on the engine that takes most where it saves none."""
+
+    @property
+    def seconds(self) -> int:
+        """At `EVALUATIONS_PER_S`, rounded up."""
+        return -(-self.evaluations // EVALUATIONS_PER_S)
+
+    def to_dict(self) -> dict[str, int]:
+        """As JSON holds it."""
+        return {"evaluations": self.evaluations, "memory": self.memory, "seconds": self.seconds}
+
+
+def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
+    """See Cost; nothing is made for it, however large the job."""
+    model, task, train = config.model, config.task, config.train
+    cells = task.height * task.width * train.batch
+    evaluations = model.instances * cells * task.steps * train.epochs * population
+    return Cost(model.gates * population, evaluations, training_bytes(config, threads) * population)
+
+
+LONG_S, LONG_EPOCH_S = 12 * 3600, 60
+"""Seconds of a training, and of an epoch, that are announced."""
+
+
+def notice(config: Config, population: int) -> str | None:
+    """A sentence where a training on the processor would take long."""
+    seconds = cost_of(config, population).evaluations / EVALUATIONS_PER_S
+    epoch = seconds / config.train.epochs
+    if seconds < LONG_S and epoch < LONG_EPOCH_S:
+        return None
+    return (
+        f"This may take {_duration(seconds)} on a processor like most, and {_duration(epoch)} an epoch; Ctrl-C ends it "
+        "after the epoch under way, saved."
+    )
+
+
+def check_rollout(model: ModelConfig, cells: int, steps: int, shown: int) -> str | None:
+    """A sentence where a hard rollout of one grid on the processor would take long; `shown`: bytes kept of each cell.
+
+    Raises LimitError where this machine's memory does not hold it.
+    """
+    needed, memory = cells * (4 * FLOAT * model.channels + shown), physical_memory()
+    if memory is not None and needed > memory:
+        raise LimitError(
+            f"A grid of {cells} cells needs about {needed / 1e9:.1f} GB to be shown, but this machine has "
+            f"{memory / 1e9:.1f} GB of memory: show a smaller one, or fewer steps of it."
+        )
+    seconds = model.instances * cells * steps / EVALUATIONS_PER_S
+    return f"This may take {_duration(seconds)}; Ctrl-C ends it." if seconds >= LONG_EPOCH_S else None
+
+
+def _duration(seconds: float) -> str:
+    """`about 3 minutes`, `about 11 days`."""
+    for name, size in (("days", 86400), ("hours", 3600), ("minutes", 60), ("s", 1)):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.0f} {name}"
+    return "less than 2 s"

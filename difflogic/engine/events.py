@@ -1,0 +1,118 @@
+"""What is drawn for an epoch beside the fire masks: start grids, places in a sample pool, damage and hardened gates.
+
+**Damage**: squares of cells that are zeroed in all channels on the way, as the paper damages its automata. A square's
+corner is uniform over the grid's cells, drawn for each sample and step, and the square is clipped at the border, on a
+torus too.
+
+**Stochastic hardening**: in each epoch a random share of the gates is evaluated as its most probable gate alone. The
+gradient stays that of the softmax, at what the hard gate computes. So training feels, ever more as the share grows,
+what the circuit loses when every gate is decided. The share is 0 until an epoch, then grows evenly up to another, and
+stays: a function of the epoch alone, in whole numbers, the same on every engine and after a resume.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.train import TrainConfig
+from difflogic.core import prng
+from difflogic.system.brief import brief
+
+POOL_STREAM = 0x706F6F6C
+"""`fold_in` data ("pool"): of a run's first data key for the grids that fill the pool, and of an epoch's data subkey
+for the places that it takes grids from."""
+DAMAGE_STREAM = 0x64616D61
+"""`fold_in` data of damage ("dama"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
+HARDENING_STREAM = 0x68617264
+"""`fold_in` data of hardening ("hard"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
+UNITS = 1 << 16
+"""Shares are counted in units of 2^-16."""
+
+Grids = npt.NDArray[np.uint8]
+
+
+def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
+    """`[N, H, W, 1]`: board `i` is the bits of `i`, row by row, most significant first."""
+    bits = numbers[:, None] >> np.arange(height * width, dtype=numbers.dtype)[::-1] & 1
+    return bits.reshape(-1, height, width, 1).astype(np.uint8)
+
+
+def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same: Grids | None) -> Grids:
+    """`shape = [N, H, W, C]` of 0 and 1: fair bits (`random`), boards drawn from all (`boards`), or all `same`."""
+    count, height, width, _ = shape
+    if same is not None:
+        return np.repeat(same[None], count, axis=0)
+    if kind == "boards":
+        return boards(prng.randint_power_of_two(key, (count,), 1 << height * width), height, width)
+    return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
+
+
+def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
+    """`[batch]`: sample `b` takes its grid from the pool's `b`-th part; `key` is the epoch's data subkey."""
+    part = pool // batch
+    within = prng.randint_power_of_two(prng.fold_in(key, POOL_STREAM), (batch,), part)
+    found: npt.NDArray[np.int64] = part * np.arange(batch) + within
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Damage:
+    """Squares of `side` cells, zeroed before the CA steps `steps`: 0 is the start itself."""
+
+    side: int
+    steps: tuple[int, ...]
+    corners: npt.NDArray[np.int64]
+    """`[len(steps), B, 2]`: row and column of each sample's square."""
+
+    __repr__ = brief
+
+    def kept(self, index: int, height: int, width: int) -> npt.NDArray[np.bool_]:
+        """`[B, H, W]`: False in the squares of `steps[index]`."""
+        rows, columns = np.indices((height, width))
+        row, column = self.corners[index, :, :, None, None].swapaxes(0, 1)
+        below, beyond = rows - row, columns - column
+        inside: npt.NDArray[np.bool_] = (below >= 0) & (below < self.side) & (beyond >= 0) & (beyond < self.side)
+        return ~inside
+
+
+def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int) -> npt.NDArray[np.int64]:
+    """`[steps, batch, 2]` of row and column: the high words of 32-bit words times the grid's sides."""
+    words = prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 2 * steps * batch).reshape(steps, batch, 2)
+    corners: npt.NDArray[np.int64] = (
+        words.astype(np.uint64) * np.array([height, width], dtype=np.uint64) >> 32
+    ).astype(np.int64)
+    return corners
+
+
+class Hardening(NamedTuple):
+    """`harden_from`, `harden_to` and `hardening` of TrainConfig."""
+
+    first: int = 0
+    """Epochs before the share begins to grow."""
+    length: int = 1
+    """Epochs in which it grows, fewer than UNITS: products stay below 2^32."""
+    peak: int = 0
+    """The last share, in UNITS; 0: no gate is ever hardened."""
+
+    @classmethod
+    def of(cls, train: TrainConfig) -> Hardening:
+        return cls(train.harden_from, max(1, train.harden_to - train.harden_from), round(train.hardening * UNITS))
+
+    def share(self, epochs: int) -> int:
+        """The share, in UNITS, in the epoch that comes after so many."""
+        grown = min(max(epochs - self.first, 0), self.length)
+        return self.peak * grown // self.length
+
+    def draw(self, key: prng.Key, epochs: int, gates: int) -> npt.NDArray[np.bool_]:
+        """`[G]`: which gates are hard in that epoch, `key` being its training subkey."""
+        words = prng.random_bits(prng.fold_in(key, HARDENING_STREAM), gates)
+        hard: npt.NDArray[np.bool_] = words >> np.uint32(16) < self.share(epochs)
+        return hard
+
+
+NO_HARDENING = Hardening()
+"""No gate is ever hard."""

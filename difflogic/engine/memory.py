@@ -1,0 +1,80 @@
+"""What a training takes of this machine's memory, predicted before anything is made."""
+
+from __future__ import annotations
+
+from difflogic.config.schema import Config
+from difflogic.core.wiring import PATCH
+from difflogic.errors import LimitError, UsageError
+from difflogic.system.memory import physical_memory
+
+FLOAT = 4
+TILE = 32
+"""Cells whose gradients are summed before they leave a core."""
+BLOCKS = 64
+"""Partial sums per gate at most."""
+SAVED = 6
+"""Copies of logits and moments that a checkpoint holds at once: arrays, their bytes, the previous state."""
+LEAST = 8
+"""Arrays `[G, 16]` that a model takes on any engine: logits and moments in the engine and out of it."""
+
+
+def training_bytes(config: Config, threads: int) -> int:
+    """Bytes of one model in training on the processor, by the CPU engine's buffers."""
+    model, task, train = config.model, config.task, config.train
+    grid = task.height * task.width
+    cells = grid * train.batch
+    width = -(-cells // TILE) * TILE + 2 * (task.width + TILE)
+    nodes = model.instances + PATCH * model.channels
+    floats = (
+        (16 * 5 + 4 * 2 + 16 * SAVED) * model.gates
+        + (task.steps + 1) * model.channels * width
+        + (task.steps * width if train.asynchronous else 0)
+        + len(task.judged_steps) * task.loss_channels * width
+        + 2 * PATCH * model.channels * width
+        + min(-(-cells // TILE), BLOCKS) * 4 * model.gates
+        + threads * (3 * nodes + model.channels) * TILE
+        + 16 * nodes
+    )
+    grids = (train.pool + 3 * train.probes) * grid * model.channels
+    return FLOAT * floats + grids
+
+
+def rollout_bytes(grid: tuple[int, ...], steps: int) -> int:
+    """Bytes of the states `[T+1, B, H, W, C]` that a rollout gives."""
+    batch, height, width, channels = grid
+    return FLOAT * (steps + 1) * batch * height * width * channels
+
+
+def check_any(config: Config, population: int) -> None:
+    """Raises LimitError for a population that no engine could hold; a bound that is quick to see."""
+    task, train = config.task, config.train
+    grid = task.height * task.width * config.model.channels
+    each = LEAST * config.model.gates * 16 * FLOAT + (train.probes + train.pool + FLOAT * train.batch) * grid
+    _check(each, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
+
+
+def check_processor(config: Config, population: int, threads: int) -> None:
+    """Raises LimitError where a training on the processor would take more memory than this machine has."""
+    each = training_bytes(config, threads)
+    _check(each, population, "about {:.1f} GB on the processor", "a smaller grid, batch or circuit, or fewer steps")
+
+
+def _check(each: int, population: int, amount: str, smaller: str) -> None:
+    needed, memory = each * population, physical_memory()
+    if memory is None or needed <= memory:
+        return
+    here = f"but this machine has {memory / 1e9:.1f} GB of memory"
+    if each > memory:
+        raise LimitError(f"One model needs {amount.format(each / 1e9)}, {here}: use {smaller}.")
+    raise LimitError(
+        f"A population of {population} needs {amount.format(needed / 1e9)}, {here}: at most {memory // each} such "
+        "models fit."
+    )
+
+
+def refuse_limit(engine: str, max_memory: int | None) -> None:
+    """Raises UsageError for a limit of an engine that plans no memory."""
+    if max_memory is not None:
+        raise UsageError(
+            f"--max-memory limits what the GPU engine takes, but the {engine} engine runs: drop it, or ask for --gpu."
+        )

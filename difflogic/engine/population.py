@@ -1,0 +1,64 @@
+"""Many seeds trained at once: together where the engine can, else one after another within each stretch of epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from difflogic.config.schema import Config
+from difflogic.engine import memory
+from difflogic.engine.api import EpochMetrics, Evaluation, Model
+from difflogic.engine.job import TrainState
+from difflogic.errors import ConfigError
+
+
+def configs(config: Config, population: int) -> list[Config]:
+    """One configuration per member: seed, seed + 1, ...
+
+    Raises ConfigError for a population below 1 or with seeds past the last, LimitError for one that this
+    machine's memory cannot hold.
+    """
+    if type(population) is not int or population < 1:
+        raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
+    config.with_(seed=config.seed + population - 1)
+    memory.check_any(config, population)
+    return [config.with_(seed=config.seed + index) for index in range(population)]
+
+
+def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
+    """What they open, as one model; where one raises, those before it are closed again."""
+    with ExitStack() as opened:
+        models = []
+        for opener in openers:
+            models.append(opener())
+            opened.callback(models[-1].close)
+        opened.pop_all()
+    return models[0] if len(models) == 1 else SequentialModels(models)
+
+
+class SequentialModels:
+    """Implements `difflogic.engine.api.Model`: each model in its turn has the whole machine."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.info = models[0].info
+        self.models = models
+
+    def train(self, epochs: int) -> None:
+        for model in self.models:
+            model.train(epochs)
+
+    def drain(self) -> list[list[EpochMetrics]]:
+        return [metrics for model in self.models for metrics in model.drain()]
+
+    def evaluate(self) -> list[Evaluation]:
+        return [evaluation for model in self.models for evaluation in model.evaluate()]
+
+    def states(self) -> list[TrainState]:
+        return [state for model in self.models for state in model.states()]
+
+    def epochs_per_call(self) -> int:
+        return max(1, min(model.epochs_per_call() for model in self.models) // len(self.models))
+
+    def close(self) -> None:
+        for model in self.models:
+            model.close()

@@ -1,0 +1,95 @@
+"""How the fused kernels are run on a device: workgroup sizes, chunks to a workgroup, what the forward pass keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+FUSED = ("gate_forward", "gate_backward", "hard_forward")
+"""The kernels that do a whole CA step: all levels in one dispatch."""
+LINEAR_WG = 64
+"""Workgroup size of the kernels over plain lists, where it matters little."""
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """How the fused steps are run. Nothing here changes any result."""
+
+    workgroup_size: int
+    """Invocations per workgroup of gate_backward, and of the others where they have no number of their own."""
+    chunks_per_workgroup: int
+    """`LANES` in the shaders: as many invocations for each of them as fit."""
+    store_activations: bool = True
+    """Whether the forward pass keeps every node's value for the backward pass, or that computes them again."""
+    forward_workgroup_size: int = 0
+    hard_workgroup_size: int = 0
+    checkpoint_every: int = 1
+    """Without stored activations, every so-manieth state is kept; the forward steps between are run again.
+
+    With 20 steps and 5 here, the states of steps 0, 5, 10 and 15 stay, and so does each state of the stretch that the
+    backward pass is in: before it needs step 14, it runs the steps from 10 on again.
+    """
+
+    @property
+    def memory(self) -> tuple[bool, int]:
+        """What of the forward pass is kept."""
+        return self.store_activations, self.checkpoint_every
+
+    def with_memory(self, store_activations: bool, checkpoint_every: int = 1) -> LaunchConfig:
+        """The same with nodes kept, or computed again from states so many steps apart."""
+        return replace(self, store_activations=store_activations, checkpoint_every=checkpoint_every)
+
+    def workgroup_size_of(self, kernel: str) -> int:
+        """Invocations per workgroup of a fused step."""
+        own = {"gate_forward": self.forward_workgroup_size, "hard_forward": self.hard_workgroup_size}
+        return own.get(kernel, 0) or self.workgroup_size
+
+    def workers(self, kernel: str) -> int:
+        """Invocations that share a chunk."""
+        return self.workgroup_size_of(kernel) // self.chunks_per_workgroup
+
+    def runs_as(self, other: LaunchConfig) -> bool:
+        """Whether every kernel runs the same under both."""
+        alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)
+        return alike and (self.chunks_per_workgroup, self.memory) == (other.chunks_per_workgroup, other.memory)
+
+    def written(self) -> dict[str, int]:
+        """By the names that files have: manifests, measurements, tuning caches."""
+        return {WRITTEN[name]: value for name, value in asdict(self).items()}
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> LaunchConfig:
+        """The inverse of `written`. Raises ValueError or TypeError where it is none."""
+        launch = cls(**{_READ.get(name, name): value for name, value in fields.items()})
+        for name, number in asdict(launch).items():
+            flag = name == "store_activations"
+            if isinstance(number, bool) != flag or not isinstance(number, int) or not 0 <= number <= 1024:
+                raise ValueError(f"{WRITTEN[name]} is {number!r}")
+        if not launch.is_sound():
+            raise ValueError(f"no launch configuration: {launch}")
+        return launch
+
+    def is_sound(self) -> bool:
+        """Whether every workgroup divides evenly among its chunks."""
+        divides = self.chunks_per_workgroup > 0 and all(
+            wg > 0 and wg % self.chunks_per_workgroup == 0 for wg in map(self.workgroup_size_of, FUSED)
+        )
+        return divides and self.checkpoint_every > 0
+
+
+WRITTEN = {
+    "workgroup_size": "wg",
+    "chunks_per_workgroup": "lanes",
+    "store_activations": "keep",
+    "forward_workgroup_size": "forward_wg",
+    "hard_workgroup_size": "hard_wg",
+    "checkpoint_every": "spacing",
+}
+"""The fields' names in files."""
+_READ = {written: name for name, written in WRITTEN.items()}
+
+HARDWARE = (LaunchConfig(256, 1), LaunchConfig(128, 1), LaunchConfig(64, 1))
+"""Many invocations on each chunk: enough workgroups to fill the chip, short dependency chains."""
+SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
+"""One invocation per chunk needs no barrier; the others divide long loops."""

@@ -1,0 +1,134 @@
+"""Launch configurations that were measured to be faster than the default, kept in the user's cache.
+
+One holds for one adapter, driver, set of shaders and shape of work. An entry of `tuning.json`:
+
+    {"adapter": NAME, "schedule": {"wg": 8, ...}, "default_ms": 190.1, "tuned_ms": 171.0}
+
+What a sweep has measured so far is kept until it is complete: one that was cut off goes on from there. An entry of
+`tuning-measured.json`, of the same key:
+
+    {"adapter": NAME, "variants": [{"schedule": {"wg": 8, ...}, "seconds": {"gate_forward": 0.01, ...}}]}
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from difflogic.errors import LimitError
+from difflogic.gpu.adapter import Adapter
+from difflogic.gpu.kernels import TILED
+from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import check
+from difflogic.gpu.shaders import shader_hash
+from difflogic.system.cache import Entry, JsonCache, warn
+from difflogic.system.cache import key_of as kept_key
+
+TUNING = JsonCache("tuning")
+MEASURED = JsonCache("tuning-measured")
+
+Seconds = dict[str, float]
+"""Of each fused step."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A stored result. Times are medians of a train step in milliseconds, measured in turns."""
+
+    adapter: str
+    launch: LaunchConfig
+    default_ms: float
+    tuned_ms: float
+
+
+def key_of(adapter: Adapter, plan: Plan) -> str:
+    """What a launch configuration holds for: adapter, backend, driver, shaders, and everything that sizes the work."""
+    levels = [dataclasses.astuple(level) for level in plan.layout.levels]
+    work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
+    return kept_key(adapter.name, adapter.backend, adapter.driver, shader_hash(), work)
+
+
+def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | None:
+    """The stored result for this work; None, with a sentence, where it is none, or none for these limits."""
+    entry = TUNING.read().get(key_of(adapter, plan))
+    try:
+        if entry is None:
+            return None
+        found = _tuned(entry)
+        check(dataclasses.replace(plan, launch=found.launch), limits)
+        return found
+    except (LimitError, ValueError, TypeError, KeyError) as error:
+        warn(f"The entry of {adapter.name} in {TUNING.path} cannot be used ({error}) and is ignored.")
+        return None
+
+
+def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
+    """Keep a result; a cache that cannot be written is told."""
+    times = {"default_ms": result.default_ms, "tuned_ms": result.tuned_ms}
+    TUNING.write(key_of(adapter, plan), {"adapter": result.adapter, "schedule": result.launch.written(), **times})
+
+
+def reset(adapter: Adapter) -> int:
+    """Forget every result of this adapter; returns how many there were."""
+    return TUNING.forget(lambda entry: entry.get("adapter") == adapter.name)
+
+
+def _tuned(entry: Entry) -> Tuned:
+    return Tuned(
+        str(entry["adapter"]),
+        LaunchConfig.read(entry["schedule"]),
+        float(entry["default_ms"]),
+        float(entry["tuned_ms"]),
+    )
+
+
+class Measured:
+    """The variants that were measured for one piece of work on one adapter."""
+
+    def __init__(self, adapter: Adapter, plan: Plan) -> None:
+        self._adapter, self._key = adapter.name, key_of(adapter, plan)
+        self._seconds = self._read()
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    def __iter__(self) -> Iterator[LaunchConfig]:
+        return iter(self._seconds)
+
+    def get(self, launch: LaunchConfig) -> Seconds | None:
+        return self._seconds.get(launch)
+
+    def add(self, launch: LaunchConfig, seconds: Seconds) -> None:
+        """Keep it at once: the next variant may take long, or not end well."""
+        self._seconds[launch] = seconds
+        variants = [{"schedule": each.written(), "seconds": found} for each, found in self._seconds.items()]
+        MEASURED.write(self._key, {"adapter": self._adapter, "variants": variants})
+
+    def forget(self) -> None:
+        """The sweep is complete, or not to be gone on with."""
+        self._seconds = {}
+        MEASURED.drop(self._key)
+
+    def _read(self) -> dict[LaunchConfig, Seconds]:
+        entry = MEASURED.read().get(self._key)
+        try:
+            return {} if entry is None else dict(map(_variant, entry["variants"]))
+        except (ValueError, TypeError, KeyError) as error:
+            warn(f"The entry of {self._adapter} in {MEASURED.path} cannot be used ({error}) and is ignored.")
+            return {}
+
+
+def reset_measured(adapter: Adapter) -> int:
+    """Forget every sweep of this adapter that was cut off; returns how many there were."""
+    return MEASURED.forget(lambda entry: entry.get("adapter") == adapter.name)
+
+
+def _variant(entry: Entry) -> tuple[LaunchConfig, Seconds]:
+    seconds = {kernel: float(entry["seconds"][kernel]) for kernel in sorted(TILED)}
+    for kernel, each in seconds.items():
+        if not (each > 0 and math.isfinite(each)):
+            raise ValueError(f"{kernel} took {each} seconds")
+    return LaunchConfig.read(entry["schedule"]), seconds

@@ -1,0 +1,1 @@
+"""Circuits as data: soft and hard, in memory and as files."""

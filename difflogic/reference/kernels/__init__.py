@@ -1,0 +1,1 @@
+"""The kernels in NumPy, one file per shader, of the same stem."""

@@ -1,0 +1,1 @@
+"""The run on disk: folder, journal, manifest, checkpoints and pictures. Read by rooms that never train."""

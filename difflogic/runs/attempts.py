@@ -1,0 +1,120 @@
+"""`restarts.json`: the attempts of a run that begins again where training stalls, each in a run folder of its own.
+
+    {"format": 2, "config": {...}, "restarts": 2, "population": 1, "stop_when_solved": 1, "attempts": [
+        {"number": 1, "of": 3, "seed": 23, "epochs": 500, "reason": "it is the first", "status": "given up",
+         "epoch": 100, "wrong": 31, "given_up": "its soft loss is flat"}, ...]}
+
+It is written before an attempt begins and when it has ended, so that a run that was cut short goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from difflogic.config.schema import Config
+from difflogic.errors import ConfigError, RunFolderError
+from difflogic.system import files
+
+NAME = "restarts.json"
+FORMAT = 2
+
+Status = Literal["running", "interrupted", "given up", "solved", "complete"]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt: what is known before it begins, and what came of it."""
+
+    number: int
+    """Counted from 1."""
+    of: int
+    """So many attempts there are at most."""
+    seed: int
+    epochs: int
+    """The epochs that were left to it when it began."""
+    reason: str
+    """Why it is made, in words that continue a sentence."""
+    status: Status = "running"
+    epoch: int = 0
+    """How far it came."""
+    wrong: int | None = None
+    """Wrong values of its best circuit; None before its first evaluation."""
+    given_up: str | None = None
+    """Why it was of no promise, in words that continue a sentence."""
+
+    @property
+    def folder(self) -> str:
+        """Its run folder, in that of the run."""
+        return f"attempt-{self.number}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still go on."""
+        return self.status in ("running", "interrupted")
+
+    def __str__(self) -> str:
+        wrong = "" if self.wrong is None else f" with {self.wrong} wrong values"
+        return f"attempt {self.number}: {self.status} at epoch {self.epoch}{wrong if self.status != 'solved' else ''}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What restarts.json holds."""
+
+    config: Config
+    """The run's own: its epochs are those of all attempts and models together."""
+    restarts: int
+    population: int
+    stop_when_solved: int
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def epochs(self) -> int:
+        """The epochs that were used, summed over attempts and their models."""
+        return self.population * sum(attempt.epoch for attempt in self.attempts)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no attempt is left: one was solved, or took all epochs."""
+        return bool(self.attempts) and self.attempts[-1].status in ("solved", "complete")
+
+    def with_attempt(self, attempt: Attempt) -> Record:
+        """A record with this attempt in its place."""
+        return replace(self, attempts=(*self.attempts[: attempt.number - 1], attempt))
+
+    def write(self, folder: Path) -> None:
+        """Keep it. Raises OSError."""
+        data = asdict(self) | {"format": FORMAT, "config": self.config.to_dict()}
+        files.write_atomically(folder / NAME, json.dumps(data, indent=2).encode() + b"\n")
+
+
+def fewest(wrong: Sequence[int | None]) -> int:
+    """The index of the least number, the first of equals; what is unknown counts as more than any."""
+    return min(range(len(wrong)), key=lambda index: math.inf if (each := wrong[index]) is None else each)
+
+
+def is_in(folder: Path) -> bool:
+    """Whether a folder holds a run with restarts."""
+    return (folder / NAME).is_file()
+
+
+def read(folder: Path) -> Record:
+    """The record of a run with restarts. Raises RunFolderError where it cannot be used."""
+    path = folder / NAME
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data.pop("format", None) != FORMAT:
+            raise RunFolderError(
+                f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
+            )
+        data["attempts"] = tuple(Attempt(**each) for each in data["attempts"])
+        return Record(**data | {"config": Config.from_dict(data["config"])})
+    except OSError as error:
+        raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
+        raise RunFolderError(f"{path} cannot be used: {error}. Name one of its attempts.") from error

@@ -1,0 +1,118 @@
+"""Which circuit of a run a command takes: the best one, and of several attempts that of the best attempt.
+
+A run folder keeps its last state, which training goes on from, and the best one so far. Every command that takes a
+run comes here, and says by `told` what it took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from difflogic.config.schema import Config
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.model.circuit import Circuit
+from difflogic.runs import attempts, checkpoint
+from difflogic.runs.checkpoint import ModelState
+from difflogic.runs.journal import last_evaluated, read_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """One model of a run."""
+
+    path: Path
+    """The run folder, of attempts that of one of them; or the checkpoint file that was named."""
+    model: ModelState
+    last: int
+    """The epoch of the run's last state."""
+    seeds: Sequence[int]
+    """The seeds of all models of the run."""
+    told: str
+    """Which it is, in one sentence."""
+
+    kept: bool
+    """Whether it is the best one that the run kept; `model.best` are then its wrong values."""
+
+    @property
+    def best(self) -> ModelState | None:
+        """The model, where it is the best that the run kept."""
+        return self.model if self.kept else None
+
+    @property
+    def circuit(self) -> Circuit:
+        """The circuit with the trained logits."""
+        return self.model.circuit
+
+    @property
+    def config(self) -> Config:
+        """The configuration with the model's own seed."""
+        return self.model.config
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the model is of, at most `last`."""
+        return self.model.state.epoch
+
+    @property
+    def index(self) -> int:
+        """Which model of the run it is."""
+        return self.seeds.index(self.config.seed)
+
+
+def run_folder(path: Path) -> Path:
+    """The run folder or checkpoint file that `path` stands for: of several attempts the one of the fewest wrong values.
+
+    Raises RunFolderError where there is no attempt yet.
+    """
+    if not attempts.is_in(path):
+        return path
+    folders = [folder for folder in path.glob("attempt-*") if folder.name[8:].isdigit() and checkpoint.is_in(folder)]
+    if not folders:
+        raise RunFolderError(f"The run in {path} has no attempt that was saved yet: go on with it first.")
+    folders.sort(key=lambda folder: int(folder.name[8:]))
+    wrong = [_wrong(folder) for folder in folders]
+    return folders[attempts.fewest(wrong)]
+
+
+def load(path: Path, member: int | None = None) -> Chosen:
+    """The best model of a run, or of a population the last state of the one counted `member` from 1.
+
+    `path` is a run folder, one that holds attempts, or a checkpoint file, which is taken as it is. Raises
+    CheckpointError where there is no usable checkpoint, UsageError for a member that is not there, RunFolderError.
+    """
+    folder = run_folder(Path(path))
+    snapshot = checkpoint.read(folder)
+    best = folder / checkpoint.BEST
+    kept = member is None and folder.is_dir() and best.exists()
+    if kept:
+        model, what = checkpoint.load(best), "the best circuit"
+    else:
+        index = snapshot.leader if member is None else _index(folder, member, snapshot.seeds)
+        model, what = snapshot.members[index], "the last circuit" if folder.is_dir() else "the circuit"
+    if len(snapshot.seeds) > 1:
+        what += f" of seed {model.config.seed}"
+    told = f"{folder}: {what}, of epoch {model.state.epoch}"
+    if kept:
+        told += (
+            ", exactly right on its probes" if model.best == 0 else f", with {model.best} wrong values on its probes"
+        )
+    if model.state.epoch < snapshot.epoch:
+        told += f"; the last is of epoch {snapshot.epoch}"
+    return Chosen(folder, model, snapshot.epoch, snapshot.seeds, told + ".", kept)
+
+
+def _index(path: Path, member: int, seeds: Sequence[int]) -> int:
+    if not 1 <= member <= len(seeds):
+        range_ = f"1 to {len(seeds)}, of seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else "1 alone"
+        raise UsageError(f"There is no member {member} in {path}: it has {range_}.")
+    return member - 1
+
+
+def _wrong(folder: Path) -> int | None:
+    """Wrong values of the circuit that is taken from a run folder."""
+    if (folder / checkpoint.BEST).exists():
+        return checkpoint.load(folder / checkpoint.BEST).best
+    judged = [last_evaluated(rows) for rows in read_rows(folder, checkpoint.read(folder).seeds)]
+    return min((row.hard_loss for row in judged if row is not None and row.hard_loss is not None), default=None)

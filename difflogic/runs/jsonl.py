@@ -1,0 +1,283 @@
+"""The one reader of files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
+
+Each line is an object with an `epoch`; epochs ascend, and of a population each has a line for every member. A file
+grows while it is read, and may be cut back to a checkpoint and grow again, with the same lines. Only whole lines
+count, up to the first that is damaged, and of a population only whole epochs.
+
+* `objects` reads all of it, `after` the lines after an epoch, `until` those before them: both find their place by
+  looking at few lines, since epochs ascend. `last_epoch` reads the end alone.
+* `Sample` thins a file to as many lines as can be drawn, and reads again only what is new.
+
+Lines are handed on as they are, since they are JSON; what is asked of one is read by a JSON parser, so that nothing
+depends on how it is spelled. For example, a run of two members that was killed in epoch 3 may leave
+
+    {"seed": 1, "epoch": 1, ...}
+    {"seed": 2, "epoch": 1, ...}
+    {"seed": 1, "epoch": 2, ...}
+    {"seed": 2, "epoch": 2, ...}
+    {"seed": 1, "epoch": 3, ...}
+    {"seed": 2, "epo
+
+of which `after(path, 1, limit=10, members=2)` gives the lines 3 and 4, one epoch, and `last_epoch` is 3.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+BLOCK = 1 << 16
+LINE_END = b"\n"
+FILES = 16
+"""Files whose samples are remembered."""
+SAMPLE_BLOCK = 1 << 20
+NOTHING = "[]"
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The lines of some epochs, one after another; false where there are none."""
+
+    text: str
+    """A JSON list."""
+    epochs: int
+    until: int
+    """The last epoch."""
+
+    def __bool__(self) -> bool:
+        return self.epochs > 0
+
+
+def epochs_in(rows: int, members: int) -> int:
+    """Whole epochs in so many rows, at least one."""
+    return max(1, rows // members)
+
+
+def parse(line: bytes) -> dict[str, Any] | None:
+    """The object on a line; None for a line that is not whole, or damaged."""
+    return _object(line) if is_whole(line) else None
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        values: dict[str, Any] = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return values
+
+
+def objects(path: Path) -> Iterator[dict[str, Any]]:
+    """All lines, up to the first that is damaged; none where there is no file. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            while (values := parse(file.readline())) is not None:
+                yield values
+    except FileNotFoundError:
+        return
+
+
+def until(path: Path, epoch: int) -> bytes:
+    """The lines up to an epoch and with it; empty where there is no file. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            _seek(file, epoch)
+            end = file.tell()
+            file.seek(0)
+            return file.read(end)
+    except FileNotFoundError:
+        return b""
+
+
+def after(path: Path, epoch: int, limit: int, members: int = 1) -> Excerpt:
+    """The lines of at most `limit` epochs after `epoch`; none where there is no file. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            _seek(file, epoch)
+            lines = list(itertools.islice(_whole_lines(file), limit * members))
+    except FileNotFoundError:
+        lines = []
+    epochs = len(lines) // members
+    del lines[epochs * members :]
+    until = _epoch(lines[-1]) if lines else None
+    if until is None:
+        return Excerpt("[]", 0, epoch)
+    return Excerpt(f"[{b''.join(lines).rstrip().replace(LINE_END, b',').decode()}]", epochs, until)
+
+
+def last_epoch(path: Path) -> int:
+    """The epoch of the last whole line; 0 where there is none. Raises OSError."""
+    try:
+        with path.open("rb") as file:
+            return _last_epoch(file)
+    except FileNotFoundError:
+        return 0
+
+
+def _last_epoch(file: BinaryIO) -> int:
+    """The epoch of the last whole line; 0 where there is none."""
+    size = os.fstat(file.fileno()).st_size
+    start = size
+    while start > 0:
+        start = _line_start(file, start - 1, 0)
+        file.seek(start)
+        line = file.readline()
+        if (found := _epoch(line)) is not None:
+            return found
+    return 0
+
+
+def _seek(file: BinaryIO, epoch: int) -> None:
+    """To the first line of a later epoch: epochs ascend, so half of the file is left out at each look."""
+    low, high = 0, os.fstat(file.fileno()).st_size
+    while low < high:  # `low` begins a line, and what begins at `high` or later is of a later epoch
+        middle = (low + high) // 2
+        start = _line_start(file, middle, low)
+        file.seek(start)
+        line = file.readline()
+        found = _epoch(line)
+        if found is not None and found <= epoch:
+            low = start + len(line)
+        else:
+            high = start
+    file.seek(low)
+
+
+def _line_start(file: BinaryIO, position: int, least: int) -> int:
+    """Where the line begins that `position` is in; not before `least`, which begins one."""
+    while position > least:
+        begin = max(least, position - BLOCK)
+        file.seek(begin)
+        found = file.read(position - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        position = begin
+    return least
+
+
+def _epoch(line: bytes) -> int | None:
+    """The epoch of a line; None where it is not whole, or names none."""
+    values = parse(line)
+    return None if values is None else values.get("epoch")
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether a line is an object to its end; a machine that lost its power may have left zeros."""
+    return line.startswith(b"{") and line.endswith(b"}\n") and line.isascii() and b"\0" not in line
+
+
+def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    while is_whole(line := file.readline()):
+        yield line
+
+
+class Every:
+    """At most `most` of what it is given, evenly chosen, by number."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._step, self._seen = most, 1, 0
+        self.kept: dict[int, bytes] = {}
+
+    def add(self, number: int, text: bytes) -> None:
+        if self._seen % self._step == 0:
+            self.kept[number] = text
+        self._seen += 1
+        if len(self.kept) > self._most:
+            self._step *= 2
+            self.kept = dict(list(self.kept.items())[::2])
+
+
+class Sample:
+    """The lines of one file that grows, thinned to a number that can be drawn; what was read is not read again.
+
+    Every 2^k-th line is kept, and the last. What is kept stays while the file grows, until k does. `members` lines at a
+    time belong together: those of one epoch of a population. Methods raise OSError.
+    """
+
+    def __init__(self, path: Path, most: int, members: int) -> None:
+        self._path, self._most, self._members = path, most, members
+        self._lock = threading.Lock()
+        self._begin(0)
+
+    def _begin(self, file: int) -> None:
+        self._file, self._offset, self._number = file, 0, 0
+        self._last = b""
+        self._every, self._judged = Every(self._most // 2), Every(self._most // 2)
+
+    def lines(self) -> list[bytes]:
+        """As JSON, with commas between such as belong together; half of them have an evaluation, where so many do."""
+        with self._lock:
+            try:
+                with self._path.open("rb") as file:
+                    self._read_on(file)
+            except FileNotFoundError:
+                return []
+            chosen = self._every.kept | self._judged.kept
+            if self._number:
+                chosen[self._number] = self._last
+            return [chosen[number] for number in sorted(chosen)]
+
+    def _read_on(self, file: BinaryIO) -> None:
+        status = os.fstat(file.fileno())
+        if status.st_ino != self._file or status.st_size < self._offset:  # written anew: by a try that follows a crash
+            self._begin(status.st_ino)
+        file.seek(self._offset)
+        together: list[bytes] = []
+        for line in _lines(file):
+            if not is_whole(line):  # damaged, or not where a line begins: next time from the beginning
+                self._file = 0
+                return
+            together.append(line)
+            if len(together) == self._members:
+                self._add(b"".join(together), _is_judged(together[0]))
+                together.clear()
+
+    def _add(self, lines: bytes, is_judged: bool) -> None:
+        self._offset += len(lines)
+        self._number += 1
+        self._last = lines[:-1].replace(b"\n", b",")
+        self._every.add(self._number, self._last)
+        if is_judged:
+            self._judged.add(self._number, self._last)
+
+
+def _is_judged(line: bytes) -> bool:
+    """Whether the line of an epoch has an evaluation; all members of a population have theirs at once."""
+    return (_object(line) or {}).get("hard_loss") is not None
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines that are ended."""
+    rest = b""
+    while block := file.read(SAMPLE_BLOCK):
+        *lines, rest = (rest + block).splitlines(keepends=True)
+        if rest.endswith(b"\n"):
+            lines.append(rest)
+            rest = b""
+        yield from lines
+
+
+class Samples:
+    """The samples of the files that were last asked for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[Path, int], Sample] = OrderedDict()
+
+    def of(self, path: Path, most: int, members: int = 1) -> str:
+        """About `most` lines, of a population of epochs, as a JSON list; NOTHING where there is none.
+
+        Raises OSError.
+        """
+        with self._lock:
+            found = self._known.setdefault((path, most), Sample(path, most, members))
+            self._known.move_to_end((path, most))
+            if len(self._known) > FILES:
+                self._known.popitem(last=False)
+        return f"[{b','.join(found.lines()).decode()}]"

@@ -1,0 +1,1 @@
+"""The server: HTTP, events, and who may ask."""

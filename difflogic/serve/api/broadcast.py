@@ -1,0 +1,310 @@
+"""What changes in the store, passed on to every stream of events: one poll for all of them, one feed for each job.
+
+The feed never pushes data to a listener. It says only that there is more, and the listener, which knows its own
+position (the epoch and the version that it saw last), takes what it lacks when it can. So a slow listener holds nobody
+up: it gets larger batches of rows and fewer frames. An example with one job and two listeners:
+
+    the store          epoch 10, version 4            epoch 20, version 5            epoch 30, version 6
+    the job's feed     RowBatch(after=0, 1..10)       RowBatch(after=10, 11..20)     RowBatch(after=20, 21..30)
+    a quick listener   at 0: sends 1..10, now at 10   sends 11..20, now at 20        sends 21..30, now at 30
+    a slow listener    at 0: still sends 1..10        (misses a notification)        sends 11..20 and 21..30 as one text
+    one that comes     -                              at 0: its rows are batches     -
+      back later                                        no more: it reads the file
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from anyio import to_thread
+
+from difflogic.errors import StoreError
+from difflogic.runs import jsonl
+from difflogic.runs.journal import JSONL
+from difflogic.runs.jsonl import Excerpt
+from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.log import LOGGER, log_event
+from difflogic.serve.store.jobs import Job, UnknownJobError
+from difflogic.serve.store.store import Store
+
+POLL_S = 0.4
+"""Seconds between two polls of the store, and of the state frames, while few listen."""
+FEW_LISTENERS = 20
+"""With more listeners than these the polls get rarer and the batches larger: serving takes no time from training."""
+MAX_POLL_S = 3.0
+"""Seconds between two polls, however many listen."""
+FRAMES_FOR_S = 15.0
+"""Seconds for which a worker makes frames after it was asked for them; longer than ASK_AGAIN_S."""
+ASK_AGAIN_S = 4.0
+"""Seconds between two requests for state frames, while somebody listens to a job that runs."""
+BATCHES_KEPT = 20
+"""Batches that a job's feed keeps for listeners that are close behind; whoever is further behind reads the file."""
+BATCH_ROWS = 500
+"""The most rows in one batch, unless one epoch of a large population has more."""
+CHANGES_PER_POLL = 1000
+"""The most changes that one poll reads."""
+
+
+class Broadcast:
+    """Wakes everybody who waits, each of whom then looks for what is new.
+
+    A listener takes `next()` before it looks, and waits for that event after it looked: a change that comes between the
+    two has set the event already, so that nothing is missed.
+    """
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    def notify(self) -> None:
+        """Set the event that everybody waits for, and begin another."""
+        event, self._event = self._event, asyncio.Event()
+        event.set()
+
+    def next(self) -> asyncio.Event:
+        """The event that the next `notify` sets."""
+        return self._event
+
+
+async def arrived(event: asyncio.Event, seconds: float) -> bool:
+    """Wait for an event; False where it did not come in so many seconds."""
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Change:
+    """One line of the history of all jobs: a job as it is since a version, or that it was deleted."""
+
+    version: int
+    owner: str
+    event: str
+    """`job`, or `deleted`."""
+    text: str
+    """The data of the event, as JSON."""
+
+
+@dataclass(frozen=True)
+class RowBatch:
+    """The rows of metrics that follow an epoch."""
+
+    after: int
+    rows: Excerpt
+
+
+@dataclass
+class JobFeed:
+    """What is newest of one job, shared by all who listen to it: its state, its last rows, its state frame."""
+
+    job: Job
+    text: str
+    """The job as JSON."""
+    epoch: int
+    """The epoch of the newest row."""
+    listeners: int = 0
+    batches: deque[RowBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))
+    frame: str | None = None
+    frame_mark: tuple[int, int] | None = None
+    """Time and inode of the frame's file: a new frame is a new file."""
+    frames: int = 0
+    """How many frames were read so far; a listener that saw fewer has a new one to send."""
+    is_gone: bool = False
+    """Whether the job was deleted."""
+    changed: Broadcast = field(default_factory=Broadcast)
+
+    def following(self, epoch: int) -> Excerpt | None:
+        """The rows that follow an epoch; None where their batch is no longer kept."""
+        return next((batch.rows for batch in self.batches if batch.after == epoch), None)
+
+
+class ChangeFeed:
+    """The task that polls the store while the server runs, and passes changes on to the feeds of jobs."""
+
+    def __init__(self, store: Store, telemetry: Telemetry) -> None:
+        self._store, self._telemetry = store, telemetry
+        self._job_feeds: dict[str, JobFeed] = {}
+        self._epochs: dict[str, tuple[int, int]] = {}
+        """The attempt and epoch of each job up to which its epochs are counted in the telemetry."""
+        self._frames_asked = -ASK_AGAIN_S
+        self.listeners = 0
+        """How many streams there are; they count themselves."""
+        self.changes: deque[Change] = deque(maxlen=CHANGES_PER_POLL)
+        self.known_from = 0
+        """`changes` has every change after this version."""
+        self.version = 0
+        self.changed = Broadcast()
+        """Notifies of every change of any job."""
+        self.closing = False
+
+    async def start(self) -> None:
+        """Begin with the store as it is now: what happened before is no news."""
+        self.version = self.known_from = await to_thread.run_sync(self._store.version)
+
+    def close(self) -> None:
+        """End every stream."""
+        self.closing = True
+        self.changed.notify()
+        for feed in self._job_feeds.values():
+            feed.changed.notify()
+
+    @property
+    def poll_s(self) -> float:
+        """Seconds until the next poll: they grow with the number of listeners."""
+        return min(MAX_POLL_S, POLL_S * max(1.0, self.listeners / FEW_LISTENERS))
+
+    async def run(self) -> None:
+        """Poll until it is cancelled."""
+        while True:
+            await asyncio.sleep(self.poll_s)
+            try:
+                await self._poll()
+            except (StoreError, OSError) as error:
+                log_event("change feed", logging.ERROR, why=str(error))
+            except Exception:  # noqa: BLE001  it is told, and whoever listens is not left alone
+                LOGGER.exception("change feed")
+
+    async def _poll(self) -> None:
+        (jobs, deleted, version), with_frames = await to_thread.run_sync(self._read_store)
+        if version != self.version:
+            await self._publish(jobs, deleted)
+            self.version = version
+            self.changed.notify()
+        for feed in with_frames:  # whoever arrived of a change above has the frame already
+            feed.changed.notify()
+
+    async def _publish(self, jobs: list[Job], deleted: list[tuple[int, str, str]]) -> None:
+        news = []
+        for job in jobs:
+            self._count_epochs(job)
+            text = encoded(job)
+            if (found := self._job_feeds.get(job.id)) is not None:
+                await self._advance(found, job, text)
+            news.append(Change(job.version, job.owner, "job", text))
+        for number, identity, owner in deleted:
+            self._epochs.pop(identity, None)
+            if (found := self._job_feeds.get(identity)) is not None:
+                found.is_gone = True
+                found.changed.notify()
+            news.append(Change(number, owner, "deleted", json.dumps({"id": identity})))
+        for change in sorted(news, key=lambda each: each.version):
+            self._remember(change)
+
+    def _read_store(self) -> tuple[tuple[list[Job], list[tuple[int, str, str]], int], list[JobFeed]]:
+        """What changed in the store, and the feeds that have a new frame; it also asks workers for more frames."""
+        running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
+        now = time.monotonic()
+        # One request for all listeners of a job, renewed long before the worker would stop making frames.
+        if now - self._frames_asked >= ASK_AGAIN_S:
+            self._frames_asked = now
+            for feed in running:
+                self._store.watch(feed.job.id, FRAMES_FOR_S)
+        return self._changed(), [feed for feed in running if self._read_frame(feed)]
+
+    def _changed(self) -> tuple[list[Job], list[tuple[int, str, str]], int]:
+        """Jobs changed and deleted since the last look, and the version up to which that is all."""
+        version = self._store.version()
+        if version == self.version:
+            return [], [], version
+        jobs = self._store.changes(self.version, limit=CHANGES_PER_POLL)
+        # There may be more: only what was read so far is published, and the next poll goes on after it.
+        if len(jobs) == CHANGES_PER_POLL:
+            version = jobs[-1].version
+        deleted = [each for each in self._store.deletions(self.version) if each[0] <= version]
+        return jobs, deleted, max([version, *(job.version for job in jobs)])
+
+    def _remember(self, change: Change) -> None:
+        # The oldest change is about to fall out: whoever has not seen it must ask the store.
+        if len(self.changes) == self.changes.maxlen:
+            self.known_from = self.changes[0].version
+        self.changes.append(change)
+
+    def _count_epochs(self, job: Job) -> None:
+        """Add to the telemetry the epochs that a job trained since it was last counted."""
+        attempt, before = self._epochs.get(job.id, (job.attempt, job.epoch))
+        if attempt == job.attempt:
+            self._telemetry.epochs.inc(max(0, job.epoch - before) * job.population)
+        if job.is_over:
+            self._epochs.pop(job.id, None)
+        else:
+            self._epochs[job.id] = job.attempt, job.epoch
+
+    async def _advance(self, feed: JobFeed, job: Job, text: str) -> None:
+        # A listener that came since this change was read has opened the feed with what is newer.
+        if job.version < feed.job.version:
+            return
+        just_began = feed.job.status != "running" and job.status == "running"
+        if job.attempt != feed.job.attempt:  # another run folder: its rows begin at epoch 1 again, its frames too
+            feed.job, feed.text, feed.epoch = job, text, 0
+            feed.batches.clear()
+            await to_thread.run_sync(self._read_frame, feed)
+        while new := await to_thread.run_sync(self.rows, job, feed.epoch):
+            feed.batches.append(RowBatch(feed.epoch, new))
+            feed.epoch = new.until
+        feed.job, feed.text = job, text
+        if just_began:
+            await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
+        feed.changed.notify()
+
+    def rows(self, job: Job, epoch: int) -> Excerpt:
+        """Rows of a job after an epoch, a batch at most. Raises OSError."""
+        epochs = jsonl.epochs_in(BATCH_ROWS, job.population)
+        return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.population)
+
+    def _read_frame(self, feed: JobFeed) -> bool:
+        """Read the newest state frame of a job; returns whether it is a new one."""
+        path = self._store.job_folder(feed.job).frame
+        try:
+            status = path.stat()
+            mark = (status.st_mtime_ns, status.st_ino)
+            if mark == feed.frame_mark:
+                return False
+            feed.frame = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return False
+        feed.frame_mark = mark
+        feed.frames += 1
+        return True
+
+    @asynccontextmanager
+    async def follow(self, job: Job) -> AsyncIterator[JobFeed]:
+        """The feed of a job, shared by all who listen to it at the same time; the last to leave closes it."""
+        feed = self._job_feeds.get(job.id) or self._open(job)
+        feed.listeners += 1
+        try:
+            if feed.job.status == "running":
+                await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
+            if feed.frame is None:
+                await to_thread.run_sync(self._read_frame, feed)
+            yield feed
+        finally:
+            feed.listeners -= 1
+            if feed.listeners == 0:
+                del self._job_feeds[job.id]
+
+    def _open(self, known: Job) -> JobFeed:
+        """A new feed, from the job as it is now.
+
+        The job is read before its rows, and nothing is awaited between: whatever changes after that has a later version
+        than the job, so that `_publish` passes it on.
+        """
+        try:
+            job = self._store.job(known.id)
+            feed = JobFeed(job, encoded(job), jsonl.last_epoch(self._store.job_folder(job).run / JSONL))
+        except UnknownJobError:
+            feed = JobFeed(known, encoded(known), 0, is_gone=True)
+        self._job_feeds[known.id] = feed
+        return feed
+
+
+def encoded(job: Job) -> str:
+    """A job as JSON."""
+    return json.dumps(job.to_dict(), allow_nan=False)

@@ -1,0 +1,101 @@
+"""What the server is and has: devices, presets, limits."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import APIRouter
+
+from difflogic.circuits.export.formats import FORMATS
+from difflogic.config import presets as known
+from difflogic.config import recipes
+from difflogic.config.choices import RECIPES
+from difflogic.config.schema import Config
+from difflogic.devices.cost import cost_of
+from difflogic.errors import ConfigError
+from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
+from difflogic.serve.api.schemas import DeviceList, FieldList, FormatList, LimitsReply, PresetList
+from difflogic.system.memory import free_memory, physical_memory
+
+router = APIRouter(tags=["server"])
+
+KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
+"""Of a field that is no list."""
+
+
+@router.get("/devices", response_model=DeviceList, responses=errors(*ALWAYS))
+def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
+    """The workers: what they compute on, and what they do."""
+    running = context.store.running(caller.owner)
+    workers = [vars(each) | {"job": each.job if each.job in running else None} for each in context.store.workers()]
+    return reply(
+        {"devices": workers, "now": context.store.clock(), "memory": physical_memory(), "free_memory": free_memory()}
+    )
+
+
+@router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))
+def presets(_caller: CurrentCaller) -> Any:
+    """What can be trained by name."""
+    return reply({"presets": _presets()})
+
+
+@functools.cache
+def _presets() -> list[dict[str, Any]]:
+    found = []
+    for name, preset in known.PRESETS.items():
+        config = preset.make()
+        found.append({"name": name, "about": preset.about, "config": config.to_dict(), "gates": config.model.gates,
+                      "recipes": _recipes(config), "cost": cost_of(config, 1).to_dict()})  # fmt: skip
+    return found
+
+
+def _recipes(config: Config) -> list[str]:
+    """The names of those that can be applied to a configuration."""
+    found = []
+    for name in RECIPES:
+        with contextlib.suppress(ConfigError):
+            recipes.applied(name, config)
+            found.append(name)
+    return found
+
+
+@router.get("/fields", response_model=FieldList, responses=errors(*ALWAYS))
+def fields(_caller: CurrentCaller) -> Any:
+    """The fields of a configuration: what each is for, and which values it takes."""
+    return reply({"fields": list(_fields(Config, ""))})
+
+
+def _fields(section: type, path: str) -> Iterator[dict[str, Any]]:
+    kinds = typing.get_type_hints(section)
+    for field in dataclasses.fields(section):
+        kind = kinds[field.name]
+        if dataclasses.is_dataclass(kind):
+            yield from _fields(typing.cast(type, kind), f"{path}{field.name}.")
+            continue
+        limits = field.metadata["limits"]
+        names = list(limits.names) if limits else []
+        yield {
+            "path": path + field.name,
+            "kind": KINDS.get(kind, "list"),
+            "about": field.metadata["about"],
+            "limits": limits.words if limits and not names else None,
+            "names": names,
+        }
+
+
+@router.get("/formats", response_model=FormatList, responses=errors(*ALWAYS))
+def formats(_caller: CurrentCaller) -> Any:
+    """What a circuit can be exported to."""
+    return reply({"formats": [{"name": name, "about": form.summary} for name, form in FORMATS.items()]})
+
+
+@router.get("/limits", response_model=LimitsReply, responses=errors(*ALWAYS))
+def limits(context: ServiceContext, _caller: CurrentCaller) -> Any:
+    """The most that a job or an upload may ask for."""
+    caps = dataclasses.asdict(context.settings.caps)
+    return reply({name: caps[name] for name in LimitsReply.model_fields})

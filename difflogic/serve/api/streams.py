@@ -1,0 +1,131 @@
+"""Server-sent events: one job's, or those of all jobs of an owner. Every stream can be taken up again where it ended.
+
+The id of a job's events is `EPOCH.VERSION`, what the listener has seen, with restarts `EPOCH.VERSION.ATTEMPT`: of
+another attempt all rows come. That of all jobs' is a version of the store. For example `120.57.2`: the rows up to epoch
+120 of attempt 2 and version 57 of the job have been sent; a browser that lost the connection gives it back as
+Last-Event-ID, and the stream goes on with epoch 121.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from anyio import to_thread
+
+from difflogic.serve.api.broadcast import Change, ChangeFeed, JobFeed, arrived, encoded
+from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.store import Store
+
+HEARTBEAT_S = 15.0
+BEGIN = "retry: 1000\n\n"
+"""Where the connection is lost, a browser comes back after so many milliseconds."""
+HEARTBEAT = ": still here\n\n"
+POSITION = re.compile(r"([0-9]{1,15})\.([0-9]{1,15})(?:\.([0-9]{1,3}))?")
+
+
+@dataclass
+class Position:
+    """What a listener has seen of a job: its epoch, its version, its attempt, and how many frames."""
+
+    epoch: int = 0
+    version: int = -1
+    attempt: int = 0
+    frames: int = 0
+
+    @classmethod
+    def of(cls, last: str | None, after: int, attempt: int = 0) -> Position:
+        """The position that a Last-Event-ID names; without one, after an epoch of an attempt."""
+        found = POSITION.fullmatch(last or "")
+        return cls(after, attempt=attempt) if found is None else cls(int(found[1]), int(found[2]), int(found[3] or 0))
+
+    def __str__(self) -> str:
+        return f"{self.epoch}.{self.version}" + (f".{self.attempt}" if self.attempt else "")
+
+
+def event(name: str, text: str, position: object) -> str:
+    """The text of one event; its data are JSON without line breaks."""
+    return f"event: {name}\nid: {position}\ndata: {text}\n\n"
+
+
+async def of_job(feed: ChangeFeed, job: Job, position: Position) -> AsyncGenerator[str]:
+    """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more."""
+    yield BEGIN
+    async with feed.follow(job) as job_feed:
+        while not feed.closing:
+            news = job_feed.changed.next()
+            if job_feed.is_gone:
+                yield event("end", json.dumps({"status": "deleted"}), position)
+                return
+            now = job_feed.job
+            async for text in _unseen(feed, job_feed, now, position):
+                yield text
+            if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
+                yield event("end", json.dumps({"status": now.status}), position)
+                return
+            while not await arrived(news, HEARTBEAT_S):
+                yield HEARTBEAT
+
+
+async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: Job, position: Position) -> AsyncGenerator[str]:
+    """What the listener has not seen; as one text where that is little, which costs least to send."""
+    texts = []
+    if now.attempt != position.attempt:
+        position.attempt, position.epoch = now.attempt, 0
+    if now.version != position.version:
+        position.version = now.version
+        texts.append(event("job", job_feed.text, position))
+    while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
+        new = job_feed.following(position.epoch)
+        if new is None:
+            new = await to_thread.run_sync(feed.rows, now, position.epoch)
+        if not new:
+            break
+        position.epoch = new.until
+        texts.append(event("rows", new.text, position))
+        if len(texts) > 1:
+            yield "".join(texts)
+            texts.clear()
+    if job_feed.frame is not None and job_feed.frames != position.frames:
+        position.frames = job_feed.frames
+        texts.append(event("frame", job_feed.frame, position))
+    if texts:
+        yield "".join(texts)
+
+
+def of_owner(feed: ChangeFeed, store: Store, owner: str, last: str | None) -> AsyncGenerator[str]:
+    """Events `job` and `deleted` of every job of an owner, from now on or after the version that was seen last."""
+    # "Now" is taken before the answer begins: the listener lists the jobs after that, so that no change falls between.
+    return _since(feed, store, owner, int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version)
+
+
+async def _since(feed: ChangeFeed, store: Store, owner: str, seen: int) -> AsyncGenerator[str]:
+    yield f"{BEGIN}id: {seen}\n\n"
+    while not feed.closing:
+        news = feed.changed.next()
+        version = feed.version
+        if seen < feed.known_from:
+            new = await to_thread.run_sync(_older, store, owner, seen)
+            seen = max([seen, *(each.version for each in new)]) if new else version
+        else:
+            new = [each for each in feed.changes if each.version > seen and each.owner == owner]
+            seen = version
+        if new:
+            yield "".join(event(each.event, each.text, each.version) for each in new)
+            continue
+        while not await arrived(news, HEARTBEAT_S):
+            yield HEARTBEAT
+
+
+def _older(store: Store, owner: str, since: int) -> list[Change]:
+    """Changes that are no longer kept in memory, from the store."""
+    changed = [Change(job.version, owner, "job", encoded(job)) for job in store.changes(since, owner)]
+    most = changed[-1].version if len(changed) == 1000 else None
+    gone = [
+        Change(version, owner, "deleted", json.dumps({"id": job}))
+        for version, job, _ in store.deletions(since, owner)
+        if most is None or version <= most
+    ]
+    return sorted([*changed, *gone], key=lambda each: each.version)

@@ -1,0 +1,1 @@
+"""The store: jobs, leases, files and backups in SQLite."""

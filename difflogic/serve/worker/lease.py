@@ -1,0 +1,137 @@
+"""A worker's hold on one job: heartbeats that prolong it, for as long as the present phase may be silent.
+
+A process that compiles cannot say that it is alive, and a process that hangs cannot either. So each phase has `first`
+seconds when it is gone through for the first time; after that what was usual decides: 20 times the slowest of the last
+20 signs of life, and at least 12 s. An example: epochs of 0.3 s are due within 12 s, and epochs of 3 s within 60 s.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from difflogic.errors import StoreError
+from difflogic.serve.store.jobs import Job, LeaseLostError, Wanted
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.log import say, trim
+from difflogic.system.memory import resident_memory
+
+Phase = Literal["starting", "compiling", "training", "evaluating", "drawing", "finishing", "working"]
+"""starting: loading what an engine needs; compiling: until the first epochs are done; evaluating: and saving; drawing:
+the first state frame; finishing: the results' pictures; working: a follow-up."""
+HEARTBEAT_S = 0.2
+"""Seconds between two heartbeats, where nothing but the epoch is new: a write for every epoch would be too many."""
+RECENT = 20
+"""How many signs of life say what is usual."""
+COLD_FACTOR = 1.5
+"""Until so many have come, this many times the longest wait so far is allowed too; compiling was a part of that."""
+EXIT_LEASE_LOST = 3
+"""Exit status of a worker that lost its lease."""
+
+
+@dataclass(frozen=True)
+class WorkerLimits:
+    """Seconds. A process that compiles cannot say that it is alive, so what comes first has time."""
+
+    first: float = 300.0
+    """For starting, compiling, the first evaluation and frame, and the results' pictures."""
+    heartbeat: float = 12.0
+    """Between two signs of life while it trains, evaluates and saves: a hang is seen in a second more..."""
+    factor: float = 20.0
+    """...unless so many times the slowest of the last ones is longer."""
+    follow_up: float = 3600.0
+    """For a follow-up as a whole, which has no checkpoints..."""
+    stalled: float = 120.0
+    """...and for the time in which no processor works for it."""
+    idle: float = 60.0
+    """Without a follow-up, after which their worker ends."""
+    stop: float = 60.0
+    """To save and end, when asked to."""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> WorkerLimits:
+        """The inverse of `to_json`."""
+        return cls(**json.loads(text))
+
+
+class Lease:
+    """One job under one lease. A heartbeat is a sign of life of the thread that sends it: a hang of it is seen."""
+
+    def __init__(self, store: Store, job: Job, number: int, limits: WorkerLimits) -> None:
+        self.store, self.job, self.number, self.limits = store, job, number, limits
+        self.wanted: Wanted | None = None
+        self.watched = False
+        self.phase: Phase = "starting"
+        self.progress: dict[str, Any] = {}
+        """Columns of the job that the next heartbeat writes, or `finish` where none comes."""
+        self._warm: dict[Phase, deque[float]] = {}
+        """Of each phase that was gone through once, the seconds between its last signs of life."""
+        self._coldest = 0.0
+        self._alive = self._reported = time.monotonic()
+
+    def enter(self, phase: Phase, warm: bool = False) -> None:
+        """Begin a phase. `warm`: it was gone through once, so that nothing has to be compiled for it."""
+        self._measure()
+        self.phase = phase
+        if warm:
+            self.warm()
+        self._heartbeat(phase=phase)
+
+    def warm(self) -> None:
+        """Note that the present phase was gone through once."""
+        self._warm.setdefault(self.phase, deque(maxlen=RECENT))
+
+    def is_warm(self, phase: Phase) -> bool:
+        return phase in self._warm
+
+    def alive(self, **progress: Any) -> None:
+        """Note a sign of life; the store is told only where the last heartbeat was a while ago."""
+        self._measure()
+        self.progress |= progress
+        if time.monotonic() - self._reported >= HEARTBEAT_S:
+            self._heartbeat()
+
+    def report(self, **progress: Any) -> None:
+        """Note a sign of life, and tell the store at once."""
+        self._measure()
+        self._heartbeat(**progress)
+
+    def _heartbeat(self, **progress: Any) -> None:
+        """End the process where the lease is lost: whoever has the job now must not be disturbed."""
+        self._reported = time.monotonic()
+        self.progress |= progress
+        try:
+            answer = self.store.heartbeat(self.job.id, self.number, self.duration(), resident_memory(), **self.progress)
+        except LeaseLostError as error:
+            say(f"{error} This worker leaves it at once.")
+            os._exit(EXIT_LEASE_LOST)
+        except StoreError as error:  # the next heartbeat may do better; if none does, the lease ends
+            say(str(error))
+            return
+        self.progress.clear()
+        self.wanted, self.watched = answer.wanted, answer.watched
+        trim(self.store.job_folder(self.job.id).log)
+
+    def duration(self) -> float:
+        """Seconds for which this worker may now be silent: the length of the lease."""
+        limits, usual = self.limits, self._warm.get(self.phase)
+        if usual is None:
+            return limits.first
+        cold = 0.0 if len(usual) == RECENT else COLD_FACTOR * self._coldest
+        return max(limits.heartbeat, limits.factor * max(usual, default=0.0), cold)
+
+    def _measure(self) -> None:
+        now = time.monotonic()
+        usual, seconds = self._warm.get(self.phase), now - self._alive
+        if usual is not None:
+            usual.append(seconds)
+        elif self.phase != "starting":  # which trains nothing
+            self._coldest = max(self._coldest, seconds)
+        self._alive = now

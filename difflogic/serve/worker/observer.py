@@ -1,0 +1,225 @@
+"""What a worker passes on to the store while it trains: signs of life, progress, state frames; and the wish to stop."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.engine.api import Engine
+from difflogic.model.statistics import Layer, census
+from difflogic.runs import jsonl
+from difflogic.runs.attempts import Attempt
+from difflogic.runs.journal import Row
+from difflogic.serve.worker.lease import Lease
+from difflogic.serve.worker.log import say
+from difflogic.system import files
+from difflogic.train.member import Member, leader
+from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.signals import Stop
+
+FRAME_S = 0.5
+"""The least seconds between two state frames."""
+SHARE = 0.05
+"""The part of the time that making frames may take."""
+UNTRAINED = {"epoch": 0, "saved_epoch": 0, "solved": 0, "soft_loss": None, "hard_loss": None, "active_gates": None}
+"""The progress of an attempt that has just begun."""
+SPEED_S = 5.0
+"""Seconds over which epochs per second are measured."""
+SIDE = 64
+VISIBLE = 6
+FILM = 24
+TILES = 16
+MOST_VALUES = 1 << 24
+"""The most values of the rollout of a frame, which holds all its states; of larger ones there are no frames."""
+
+
+class ServiceObserver(Observer):
+    """The observer of one try at one job. Its calls come from the thread that trains, so that a hang of it is seen."""
+
+    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
+        """`stopping` says whether this worker is to end, whatever becomes of the job."""
+        self._lease, self._engine, self._stopping = lease, engine, stopping
+        self.stop = Stop()
+        """What ends the training: asked where the lease or the worker is to end."""
+        self._folder = lease.store.job_folder(lease.job)
+        self.began_at: int | None = None
+        """The epoch that this try went on from; None before it did."""
+        self._pace: deque[tuple[float, int]] = deque()
+        self._advances = 0
+        self._next_frame = 0.0
+        self._asked_at = 0.0
+        self._judged: Sequence[Member] = ()
+
+    def attempted(self, attempt: Attempt) -> None:
+        if attempt.status != "running":
+            say(f"{attempt}{'' if attempt.given_up is None else f': {attempt.given_up}'}")
+            return
+        say(f"attempt {attempt.number} of at most {attempt.of}, as {attempt.reason}")
+        began = self._folder.attempt == attempt.number
+        self._folder = replace(self._folder, attempt=attempt.number)
+        self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
+        self._pace.clear()
+        self._judged = ()
+        self._lease.report(attempt=attempt.number, epochs=attempt.epochs, **({} if began else UNTRAINED))
+
+    def began(self, beginning: Beginning) -> None:
+        self.began_at = beginning.epoch
+        say(f"on {beginning.engine.adapter or beginning.engine.engine}, from epoch {beginning.epoch}")
+        self._gates = GateHistory(self._folder.gates, beginning.epoch)
+        self._lease.progress |= {"epoch": beginning.epoch, "saved_epoch": beginning.epoch}
+        self._lease.enter("compiling")
+
+    def advanced(self, epoch: int) -> None:
+        self._advances += 1
+        if self._lease.phase != "training" and self._advances > 1:  # a GPU has only been given the first epochs
+            self._lease.enter("training", warm=True)
+        now = time.monotonic()
+        self._pace.append((now, epoch))
+        while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
+            self._pace.popleft()
+        seconds = now - self._pace[0][0]
+        speed = (epoch - self._pace[0][1]) / seconds if seconds else None
+        self._lease.alive(epoch=epoch, epochs_per_s=speed)
+        if self._lease.wanted is not None:
+            self.stop.ask(self._lease.wanted)
+        elif self._stopping():
+            self.stop.ask("the worker ends")
+
+    def wants_states(self) -> bool:
+        self._asked_at = time.monotonic()
+        return self._lease.watched and self._asked_at >= self._next_frame
+
+    def shown(self, members: Sequence[Member]) -> None:
+        if not self._lease.is_warm("drawing"):
+            self._lease.enter("drawing")
+        self._draw(members)
+        if self._lease.phase == "drawing":
+            self._lease.warm()
+        now = time.monotonic()
+        # A frame that took 0.1 s is followed by at least 2 s without one: making them slows training by a twentieth.
+        self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
+
+    def _draw(self, members: Sequence[Member]) -> None:
+        frame = frame_of(self._engine, members[leader(members)])
+        if frame is not None:
+            try:
+                files.write_atomically(self._folder.frame, json.dumps(frame).encode())
+            except OSError as error:
+                say(f"the state frame cannot be written: {error.strerror}")
+
+    def logged(self, row: Row, judged: Row | None) -> None:
+        self._report(row.soft_loss, [row])
+
+    def compared(self, standing: Standing) -> None:
+        self._report(standing.soft_losses[0], standing.rows)
+
+    def _report(self, soft_loss: float, rows: Sequence[Row]) -> None:
+        self._lease.progress["soft_loss"] = soft_loss if math.isfinite(soft_loss) else None
+        wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
+        if wrong:
+            self._lease.progress |= {"hard_loss": min(wrong), "solved": wrong.count(0)}
+            say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
+
+    def noticed(self, text: str) -> None:
+        say(text)
+
+    def judging(self, epoch: int) -> None:
+        self._lease.enter("evaluating")
+
+    def judged(self, members: Sequence[Member]) -> None:
+        self._judged = members
+        best = members[leader(members)]
+        layers = census(best.circuit)
+        self._gates.append(best.state.epoch, layers)
+        self._lease.alive(active_gates=sum(layer.active for layer in layers))
+
+    def saved(self, epoch: int) -> None:
+        self._lease.report(epoch=epoch, saved_epoch=epoch)
+        self._lease.warm()
+        if self._lease.phase == "evaluating" and self._advances > 1:
+            self._lease.enter("training", warm=True)
+
+    def ending(self) -> None:
+        self._lease.enter("finishing")
+        if self._judged:  # whoever comes later sees what became of it
+            self._draw(self._judged)
+
+
+# the history of gates ----------------------------------------------------------------------------------
+
+
+class GateHistory:
+    """The file `gates.jsonl` beside a job's run folder: what the gates became, one line for each evaluation.
+
+        {"epoch": 50, "layers": [{"name": "perceive 0", "counts": [16 numbers]}, ...]}
+
+    Counts are by most probable gate, in the order of `difflogic.core.gates.NAMES`; of a population they are the best
+    model's. Methods raise OSError.
+    """
+
+    def __init__(self, path: Path, epoch: int) -> None:
+        """Go on after `epoch`: later lines, of a try that was lost, are cut."""
+        self._path = path
+        files.write_atomically(path, jsonl.until(path, epoch))
+
+    def append(self, epoch: int, layers: Sequence[Layer]) -> None:
+        counts = [{"name": layer.name, "counts": layer.kinds} for layer in layers]
+        line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
+        with self._path.open("ab", buffering=0) as file:
+            files.write_all(file.fileno(), line.encode())
+
+
+# state frames -----------------------------------------------------------------------------------------
+
+
+def frame_of(engine: Engine, member: Member) -> dict[str, Any] | None:
+    """The automaton as a model grows it now, small enough to send twice a second.
+
+        {"epoch": 70, "seed": 23, "height": 16, "width": 16, "visible": 1,
+         "film": {"steps": [0, 1, ..., 20], "bits": "..."},
+         "tiles": {"step": 20, "channels": [0, 1, ...], "bits": "..."}}
+
+    It is a hard rollout of the first probe. `film` has the visible channels of up to FILM steps, as uint8
+    `[steps, visible, height, width]`; `tiles` has up to TILES channels after the last step, `[channels, height,
+    width]`. Bits are packed eight to a byte, the first the highest, in base64. Of a larger grid the middle SIDE x SIDE
+    cells are shown.
+
+    Returns None where the rollout would be too large.
+    """
+    job, task = member.job, member.job.config.task
+    if (task.steps + 1) * task.height * task.width * job.circuit.channels > MOST_VALUES:
+        return None
+    damage = job.damage_of_probes(1)
+    states = engine.rollout(member.circuit, job.probes[:1], task.steps, "hard", job.probe_masks, damage)
+    shown = _middle(states[:, 0].astype(np.uint8)).transpose(0, 3, 1, 2)
+    steps = np.unique(np.linspace(0, task.steps, min(FILM, task.steps + 1)).round().astype(int))
+    visible, channels = min(task.loss_channels, VISIBLE), min(shown.shape[1], TILES)
+    return {
+        "epoch": member.state.epoch,
+        "seed": member.seed,
+        "height": shown.shape[2],
+        "width": shown.shape[3],
+        "visible": visible,
+        "film": {"steps": steps.tolist(), "bits": _packed(shown[steps, :visible])},
+        "tiles": {"step": task.steps, "channels": list(range(channels)), "bits": _packed(shown[-1, :channels])},
+    }
+
+
+def _middle(states: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """The middle of states `[T+1, H, W, C]`: at most SIDE rows and columns."""
+    top, left = (max(0, (side - SIDE) // 2) for side in states.shape[1:3])
+    return states[:, top : top + SIDE, left : left + SIDE]
+
+
+def _packed(bits: npt.NDArray[np.uint8]) -> str:
+    return base64.b64encode(np.packbits(bits).tobytes()).decode()

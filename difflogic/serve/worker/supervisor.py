@@ -1,0 +1,277 @@
+"""The supervisor keeps one worker process alive for each device, and one for follow-ups while there are any.
+
+    with Supervisor(Path("difflogic-jobs"), ["cpu"]):
+        ...                              # workers take jobs
+                                         # and here they have saved and handed back what they had
+
+What may go wrong, and who notices:
+
+    a worker ends, crashes or is killed   its slot sees the exit status   expire_worker, then another worker starts
+    a worker hangs                        its lease ends unprolonged      it is killed, then the same
+    the supervisor itself is killed       workers see their stdin end     they save and hand back their jobs
+    supervisor and workers are killed     the locks of their Presence     another supervisor expires them
+
+It loads no engine: whatever goes wrong there goes wrong in a child process.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+
+from difflogic.errors import DeviceError, StoreError
+from difflogic.serve.log import log_event
+from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker import devices as known
+from difflogic.serve.worker.lease import WorkerLimits
+from difflogic.serve.worker.log import how_it_ended, last_words
+
+COMMAND = (sys.executable, "-m", "difflogic.serve.worker.worker")
+"""Starts a worker, followed by its arguments."""
+POLL_S = 0.1
+HANG_CHECK_S = 0.5
+"""Seconds between two looks for workers that hang."""
+DEAD_CHECK_S = 2.0
+"""Seconds between two looks for workers that are gone together with their supervisors."""
+MAX_BACK_OFF_S = 30.0
+OFFER_KEPT_S = 45.0
+"""Seconds for which an engine counts as offered after its last worker was seen: one that restarts is soon back."""
+
+
+class Child:
+    """A worker process that this one started. It ends by itself when this one does: it sees its standard input end."""
+
+    def __init__(
+        self,
+        store: Path,
+        device: str,
+        engines: Sequence[str],
+        limits: WorkerLimits,
+        max_memory: int | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        """Raises OSError."""
+        self.device = device
+        self.name = f"{device.replace(':', '-')}-{secrets.token_hex(4)}"
+        arguments = ["--name", self.name, "--device", device, "--engines", ",".join(engines)]
+        arguments += ["--limits", limits.to_json()]
+        arguments += [] if max_memory is None else ["--max-memory", str(max_memory)]
+        self._process = subprocess.Popen(
+            [*command, str(store), *arguments],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the supervisor alone, which lets its workers save
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        return self._process.poll()
+
+    def ask_to_stop(self) -> None:
+        if self.status is None:
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """End it now, if it has not ended, and wait for that."""
+        if self.status is None:
+            self._process.kill()
+        self._process.wait()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of a process that has ended."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+
+@dataclass
+class _DeviceSlot:
+    """A device, and the worker process that has it."""
+
+    device: str
+    engines: list[str]
+    child: Child | None = None
+    failures: int = 0
+    """How many workers in a row ended badly without a job in their hands: the device is broken, retries get rarer."""
+    due: float = 0.0
+    """When the next worker may be started, on the monotonic clock."""
+
+
+class Supervisor:
+    """Workers on the devices of one machine; several supervisors may share a store.
+
+    `devices` are as `devices.parse` gives them.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        devices: Sequence[str] = (known.AUTO,),
+        limits: WorkerLimits | None = None,
+        max_memory: int | None = None,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        """`max_memory`: bytes of device memory that a job may take. `command` starts a worker."""
+        self._store = Store.open(folder, durable=False)
+        self._devices = list(devices)
+        self._limits = limits or WorkerLimits()
+        self._max_memory = max_memory
+        self._command = command
+        self._slots: list[_DeviceSlot] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self.run, name="supervisor")
+        self._hangs_checked = self._dead_checked = 0.0
+        self._trouble = ""
+        self._offered: dict[str, float] = {}
+        """Engines, and when a worker for them was last seen, on the monotonic clock."""
+
+    def __enter__(self) -> Supervisor:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._thread.join()
+
+    def stop(self) -> None:
+        """Let `run` end; may be called from anywhere."""
+        self._over.set()
+
+    def run(self) -> None:
+        """Until `stop`."""
+        try:
+            self._slots = self._open_slots()
+            self._offered = {engine: time.monotonic() for slot in self._slots for engine in slot.engines}
+            while not self._over.wait(POLL_S):
+                for slot in self._slots:
+                    self._guarded(partial(self._check_slot, slot))
+                self._check_leases()
+        finally:
+            self._end()
+            self._store.close()
+
+    def _open_slots(self) -> list[_DeviceSlot]:
+        devices = self._devices
+        if devices == [known.AUTO]:
+            devices = [*self._hardware_gpus(), "cpu"]
+        slots = [_DeviceSlot(device, known.engines_of(device, devices)) for device in devices]
+        return [*slots, _DeviceSlot(known.FOLLOW_UPS, [])] if slots else []
+
+    def _hardware_gpus(self) -> list[str]:
+        try:
+            return known.hardware_gpus()
+        except DeviceError as error:
+            log_event("no GPU is used", logging.ERROR, why=str(error))
+            return []
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        """Act; trouble with the disk must not end the supervision, and is logged once, not at every turn."""
+        try:
+            act()
+            self._trouble = ""
+        except (StoreError, OSError) as error:
+            if str(error) != self._trouble:
+                log_event("supervisor", logging.ERROR, why=str(error))
+            self._trouble = str(error)
+
+    def _check_slot(self, slot: _DeviceSlot) -> None:
+        """Start a worker where there is none, and expire one that has ended."""
+        if slot.child is None:
+            if time.monotonic() >= slot.due and (slot.device != known.FOLLOW_UPS or self._store.awaits_follow_up()):
+                self._start(slot)
+            return
+        status = slot.child.status
+        if status is not None:
+            self._expire(slot, slot.child, status, how_it_ended(status))
+
+    def _start(self, slot: _DeviceSlot) -> None:
+        slot.child = Child(self._store.folder, slot.device, slot.engines, self._limits, self._max_memory, self._command)
+        log_event("worker started", worker=slot.child.name, device=slot.device, process=slot.child.pid)
+
+    def _expire(self, slot: _DeviceSlot, child: Child, status: int, how: str) -> None:
+        # The log must be read before the job is queued again: the next worker writes into the same file.
+        held = self._held_job(child)
+        if held is not None and (words := last_words(self._store.job_folder(held.id).log)):
+            how = f"{how}, with the last words: {words.replace(f'{self._store.folder}/', '')}"
+        lost = self._store.expire_worker(child.name, how)
+        child.close()
+        slot.child = None
+        slot.failures = 0 if lost or status == 0 else slot.failures + 1
+        # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
+        wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** (slot.failures - 2)) if slot.failures > 1 else 0.0
+        slot.due = time.monotonic() + wait
+        _log_lost(lost)
+        log_event(
+            "worker ended", logging.WARNING if status else logging.INFO, worker=child.name, why=how, next_in_s=wait
+        )
+
+    def _held_job(self, child: Child) -> Job | None:
+        worker = next((each for each in self._store.workers() if each.name == child.name), None)
+        return None if worker is None or worker.job is None else self._store.job(worker.job)
+
+    def _check_leases(self) -> None:
+        now = time.monotonic()
+        # A slot whose worker hangs does not see its exit, since there is none: the end of its lease is the only sign.
+        if now - self._hangs_checked >= HANG_CHECK_S:
+            self._hangs_checked = now
+            for slot in self._slots:
+                self._guarded(partial(self._end_if_hung, slot))
+        if now - self._dead_checked >= DEAD_CHECK_S:
+            self._dead_checked = now
+            self._guarded(lambda: _log_lost(self._store.expire_dead_workers()))
+            self._guarded(self._explain_waiting)
+
+    def _explain_waiting(self) -> None:
+        """Say which jobs no worker takes; one that ended a moment ago counts, for the next one comes."""
+        now = time.monotonic()
+        self._offered |= dict.fromkeys(self._store.offered_engines(), now)
+        self._store.explain_waiting([engine for engine, seen in self._offered.items() if now - seen < OFFER_KEPT_S])
+
+    def _end_if_hung(self, slot: _DeviceSlot) -> None:
+        """Kill a worker whose lease has ended: it gave no sign of life in time."""
+        child = slot.child
+        job = None if child is None else self._store.overdue_job(child.name)
+        if child is None or job is None:
+            return
+        child.kill()
+        self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was ended")
+
+    def _end(self) -> None:
+        """Let workers save and hand back their jobs; who does not within `WorkerLimits.stop` is killed."""
+        children = [slot.child for slot in self._slots if slot.child is not None]
+        for child in children:
+            child.ask_to_stop()
+        deadline = time.monotonic() + self._limits.stop
+        while time.monotonic() < deadline and any(child.status is None for child in children):
+            time.sleep(POLL_S)
+        for child in children:
+            late = child.status is None
+            child.kill()
+            how = "its worker did not stop in time, and was ended" if late else how_it_ended(child.status or 0)
+            self._guarded(partial(self._expire_ended, child, how))
+        log_event("workers stopped")
+
+    def _expire_ended(self, child: Child, how: str) -> None:
+        _log_lost(self._store.expire_worker(child.name, how))
+
+
+def _log_lost(lost: Sequence[Job]) -> None:
+    for job in lost:
+        log_event("job lost its worker", logging.WARNING, job=job.id, status=job.status, why=job.reason)

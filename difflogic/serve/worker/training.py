@@ -1,0 +1,133 @@
+"""One try at a training job: from its newest checkpoint that can be read, else from the beginning."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.devices.open import Placement
+from difflogic.errors import CheckpointError, StoreError
+from difflogic.model.statistics import census
+from difflogic.runs import attempts, checkpoint
+from difflogic.runs.folder import RunFolder
+from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.log import say
+from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.train import run_request, trainer
+from difflogic.train.trainer import Run
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How a try at a training ended: interrupted or done, with what it came to."""
+
+    interrupted: bool
+    progress: dict[str, Any]
+    """Columns of the job, as `Store.release` and `Store.finish` take them."""
+    result: dict[str, Any] | None = None
+
+
+def train(store: Store, job: Job, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+    """Train a job in its folder, from where it is. Raises what `Trainer.run` raises.
+
+    Signals are the worker's own, so that it knows of every one, whatever else ends the training.
+    """
+    if job.config is None:
+        raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
+    config = Config.from_dict(job.config)
+    while True:
+        try:
+            return _train(store, job, config, placement, observer)
+        except CheckpointError as error:
+            if observer.began_at is not None or not _set_aside(_open_run(store, job), error):
+                raise
+
+
+def _train(store: Store, job: Job, config: Config, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+    path = store.job_folder(job).whole
+    if attempts.is_in(path) and attempts.read(path).is_over:  # its worker was lost before it told what came of them
+        return _outcome_of_attempts(path)
+    is_new = not run_request.is_in(path)
+    if is_new:
+        _clear_unsaved(path)
+    request = TrainRequest(
+        config=config,
+        population=job.population,
+        stop_when_solved=job.stop_when_solved,
+        restarts=job.restarts or None,
+        init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
+    )
+    trained = run_request.run_request(
+        request,
+        config,
+        placement,
+        out=path if is_new else None,
+        resume=None if is_new else path,
+        observer=observer,
+        stop=observer.stop,
+    )
+    return _outcome(trained.run) if trained.attempts is None else _outcome_of_attempts(path)
+
+
+def _outcome(run: Run) -> TrainingOutcome:
+    if not run.complete:
+        return TrainingOutcome(True, {"epoch": run.state.epoch})
+    return TrainingOutcome(False, _final_progress(run))
+
+
+def _outcome_of_attempts(path: Path) -> TrainingOutcome:
+    record = attempts.read(path)
+    made = record.attempts
+    if not record.is_over:
+        return TrainingOutcome(True, {"epoch": made[-1].epoch})
+    best = made[attempts.fewest([each.wrong for each in made])]
+    summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
+    standing = _final_progress(trainer.load(path / best.folder))
+    return TrainingOutcome(False, summary | standing, {"attempts": [asdict(each) for each in made]})
+
+
+def _final_progress(run: Run) -> dict[str, Any]:
+    """What a job shows of a run that is over."""
+    soft = [member.metrics[-1].soft_loss for member in run.members if member.metrics]
+    return {
+        "epoch": run.state.epoch,
+        "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
+        "hard_loss": run.wrong,
+        "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
+        "active_gates": sum(layer.active for layer in census(run.circuit)),
+    }
+
+
+def _open_run(store: Store, job: Job) -> Path:
+    """The run folder in which training goes on."""
+    path = store.job_folder(job).whole
+    return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path
+
+
+def _set_aside(run: Path, error: CheckpointError) -> bool:
+    """The newest checkpoint cannot be used: put it aside, or where it is the last the whole run. False without any."""
+    found = [run / name for name in (checkpoint.NAME, checkpoint.PREVIOUS) if (run / name).exists()]
+    if not found:
+        return False
+    say(f"{found[0].name} cannot be used: {error}")
+    if len(found) > 1:
+        found[0].replace(found[0].with_suffix(".unusable"))
+        return True
+    RunFolder(run).close()  # RunFolderError where another process holds it
+    aside = next(each for number in range(1, 1000) if not (each := run.with_name(f"unusable-{number}")).exists())
+    run.rename(aside)
+    say(f"no checkpoint can be used: the run begins again; what was there is kept in {aside.name}")
+    return True
+
+
+def _clear_unsaved(path: Path) -> None:
+    """Its worker was lost before the first checkpoint. Raises RunFolderError where another process holds it."""
+    if path.exists():
+        RunFolder(path).close()
+        shutil.rmtree(path)

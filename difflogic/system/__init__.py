@@ -1,0 +1,1 @@
+"""Files, caches and memory of the machine: what every room may use."""

@@ -1,0 +1,147 @@
+"""Files that are either whole or absent: written beside their place, flushed to the disk, renamed.
+
+`write_atomically` is for the files of our own folders, `Output` for every file that a user named.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from difflogic.errors import DifflogicError, UsageError
+
+TEMPORARY = ".tmp"
+"""Suffix of a file under way. A process that was killed may leave one; the next write replaces it."""
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`: after a crash at any moment it holds the old bytes or the new ones.
+
+    Raises OSError; the temporary file is then removed, so that a full disk gets its space back.
+    """
+    write_beside(path, data).replace(path)
+    sync_folder(path.parent)
+
+
+def write_beside(path: Path, data: bytes) -> Path:
+    """Write `data` to the temporary name of `path`, flushed to the disk; returns that name. Raises OSError."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    try:
+        with temporary.open("wb", buffering=0) as file:
+            write_all(file.fileno(), data)
+            os.fsync(file.fileno())
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """`os.write` until nothing is left: a nearly full disk takes a part before it refuses. Raises OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def quoted(path: Path) -> str:
+    """A path as the system's shell reads it, for commands that are shown."""
+    return shlex.quote(str(path)) if os.name == "posix" else subprocess.list2cmdline([str(path)])
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames inside `folder` last through a power cut, where the system can open folders."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class Output:
+    """A file to write, as the user named it. What is there is replaced by `force` alone.
+
+    A link is followed: what it leads to is written, and it stays. Devices and pipes are written to and never replaced.
+    Raises UsageError at once where it could not be written in the end, so that no work is done in vain.
+    """
+
+    def __init__(self, path: Path, force: bool = False) -> None:
+        self.path, self.force = path, force
+        self.is_stream = self._check()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def write(self, data: bytes) -> None:
+        """The whole file or, where that fails, what was there. Raises DifflogicError."""
+        with self.open() as file:
+            file.write(data)
+
+    @contextmanager
+    def open(self, private: bool = False) -> Iterator[BinaryIO]:
+        """To write it piece by piece; it takes its place when the block ends. Nobody else may read a `private` one.
+
+        Raises UsageError where another file has come there since, DifflogicError.
+        """
+        self.is_stream = self._check()
+        try:
+            with self.path.open("wb") if self.is_stream else self._replacing(private) as file:
+                yield file
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _check(self) -> bool:
+        """Whether it is a device or a pipe, which is written to. Raises UsageError."""
+        if str(self.path) == "-":
+            raise UsageError("'-' names no file here: name one, or /dev/stdout.")
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            self._check_folder()
+            return False
+        except OSError as error:  # a circle of links, a name that is too long
+            raise UsageError(str(self._refused(error))) from error
+        if stat.S_ISDIR(found.st_mode):
+            raise UsageError(f"{self.path} is a folder: name a file in it.")
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISBLK(found.st_mode):
+            return True
+        if not self.force:
+            raise UsageError(f"{self.path} exists already: choose another name, or replace it with --force.")
+        if stat.S_ISREG(found.st_mode):
+            self._check_folder()
+        return stat.S_ISBLK(found.st_mode)
+
+    def _check_folder(self) -> None:
+        folder = self.path.resolve().parent
+        if not folder.is_dir():
+            raise UsageError(f"There is no folder {folder} to write {self.path.name} to: make it first.")
+        if not os.access(folder, os.W_OK):
+            raise UsageError(f"The folder {folder} cannot be written to: name a file in another one.")
+
+    @contextmanager
+    def _replacing(self, private: bool) -> Iterator[BinaryIO]:
+        path = self.path.resolve()
+        temporary = path.with_name(f".{os.urandom(8).hex()}{TEMPORARY}")  # nobody else's, whatever lies there
+        temporary.touch(0o600 if private else 0o666, exist_ok=False)
+        try:
+            if path.exists() and not private:
+                temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+    def _refused(self, error: OSError) -> DifflogicError:
+        return DifflogicError(f"Cannot write {self.path}: {error.strerror or error}.")

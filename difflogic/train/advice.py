@@ -1,0 +1,51 @@
+"""What to try next where a run is not solved: by the kind of its task, and nothing that it has had already."""
+
+from __future__ import annotations
+
+from difflogic.config import recipes
+from difflogic.system.files import quoted
+from difflogic.train import stalled
+from difflogic.train.trainer import Run
+
+NEARLY = 0.05
+"""A share of wrong values that a search may mend."""
+
+
+def next_steps(run: Run, restarted: bool) -> list[str]:
+    """A line for each thing to try, after a heading; none where the run is solved, or has not ended.
+
+    `restarted`: whether it is the best of several attempts.
+    """
+    if run.solved or not run.complete or run.wrong is None:
+        return []
+    falls = run.path is not None and not run.config.train.settle_from and run.given_up is None
+    falls = falls and stalled.falls(run.metrics, run.config.train.epochs)
+    steps = [*_mending(run), *([] if run.lender else _again(run, restarted))]
+    longer = 2 * run.config.train.epochs
+    if falls and run.path is not None:
+        steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: go on, it was getting better")
+    elif not run.lender:
+        what = {"rule": "a rule", "picture": "a picture"}.get(run.config.task.target, "a board")
+        steps.append(f"the same with --epochs {longer}: {what} may take longer than that")
+    return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
+
+
+def _mending(run: Run) -> list[str]:
+    """With the circuit that is there."""
+    if run.path is None or run.wrong is None or run.wrong > NEARLY * run.best.job.values:
+        return []
+    what = "search again, from the best circuit" if run.config.train.settle_from else "mend the few wrong values"
+    return [f"difflogic harden {quoted(run.path)} --search: {what}"]
+
+
+def _again(run: Run, restarted: bool) -> list[str]:
+    """From the beginning."""
+    config, alone, steps = run.config, len(run.members) == 1, []
+    if config.name in recipes.ROBUST and not config.train.hardening:
+        steps.append("the same with --recipe robust: more seeds succeed by it")
+    restarts = min(2, stalled.most_restarts(config, config.train.epochs))
+    if restarts and alone and not restarted:
+        steps.append(f"the same with --restarts {restarts}: other wiring where training stalls, in the same epochs")
+    if alone and config.task.target == "rule":
+        steps.append("the same with --population 8: the next seeds too, some wirings learn a rule that others do not")
+    return steps

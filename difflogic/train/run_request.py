@@ -1,0 +1,94 @@
+"""A request is trained: as one run, or, with restarts, as attempts that share its epochs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.devices.open import Placement
+from difflogic.runs import attempts as records
+from difflogic.runs import checkpoint
+from difflogic.train import restarts
+from difflogic.train.observer import Observer
+from difflogic.train.restarts import Attempts
+from difflogic.train.signals import Stop
+from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of a request."""
+
+    run: Run
+    """Of several attempts the best."""
+    attempts: Attempts | None = None
+    """None where the request had no restarts."""
+
+    @property
+    def last(self) -> Run:
+        """The run that ended last, from which training would go on."""
+        return self.run if self.attempts is None else self.attempts.runs[-1]
+
+    @property
+    def path(self) -> Path | None:
+        """The folder of the run, or the one that holds all attempts; None where nothing was written."""
+        return self.run.path if self.attempts is None else self.attempts.path
+
+    @property
+    def summary(self) -> str:
+        """The result in words, and in a line each what became of attempts."""
+        return self.run.summary if self.attempts is None else self.attempts.summary
+
+
+def is_in(folder: Path) -> bool:
+    """Whether there is something that training goes on from."""
+    return records.is_in(folder) or checkpoint.is_in(folder)
+
+
+def run_request(
+    request: TrainRequest,
+    config: Config,
+    placement: Placement,
+    out: Path | None = None,
+    resume: Path | None = None,
+    log_interval: int = LOG_INTERVAL,
+    observer: Observer | None = None,
+    stop: Stop | None = None,
+) -> Trained:
+    """Train the `config` of a request in the new folder `out`, or go on with what is in the folder `resume`.
+
+    Raises what `Trainer.run`, `restarts.train` and `restarts.resume` raise.
+    """
+    engine, reason, max_memory = placement.engine, placement.reason, placement.max_memory
+    if resume is not None and records.is_in(resume):
+        made = restarts.resume(resume, engine, log_interval, observer, reason, max_memory, stop)
+        return Trained(made.best, made)
+    if resume is None and request.restarts is not None:
+        made = restarts.train(
+            config,
+            engine,
+            request.restarts,
+            out,
+            request.population,
+            request.solved_models,
+            log_interval,
+            observer,
+            reason,
+            max_memory,
+            stop,
+        )
+        return Trained(made.best, made)
+    run = Trainer(config, engine, reason, max_memory).run(
+        out=out,
+        resume=resume,
+        init_from=request.init_from,
+        population=request.population if resume is None else None,
+        stop_when_solved=request.solved_models,
+        log_interval=log_interval,
+        observer=observer,
+        decide=request.decide,
+        stop=stop,
+    )
+    return Trained(run)

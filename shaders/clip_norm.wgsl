@@ -1,0 +1,44 @@
+// Clip by the global norm: gradients that are longer than the bound, all of a model together, are shortened to it.
+//
+//     s = sum over gates and kinds of (g / clip)^2    g = g / sqrt(s) where s > 1
+//
+// A sum that is not finite raises the flag, as a gradient does that is not.
+// Twin: difflogic/reference/kernels/clip_norm.py
+// Dispatch: x = 1; y = model. The workgroup size is fixed: the order of the sum depends on it.
+// Shapes, per model: gradients [gates, 16]; control [8].
+#import common/shape.wgsl
+#import common/finite.wgsl
+#import common/control.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read_write> gradients: array<array<f32, 16>>;
+@group(0) @binding(2) var<storage, read_write> control: array<u32>;
+
+const SHARERS = 64u;
+
+var<workgroup> sums: array<f32, SHARERS>;
+
+@compute @workgroup_size(SHARERS)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(local_invocation_index) thread: u32) {
+    let first = workgroup.y * shape.gates;
+    var sum = 0.0;
+    for (var gate = thread; gate < shape.gates; gate += SHARERS) {
+        for (var i = 0u; i < GATES; i++) {
+            let share = gradients[first + gate][i] / shape.clip;
+            sum += share * share;
+        }
+    }
+    sums[thread] = sum;
+    for (var reach = SHARERS / 2u; reach > 0u; reach /= 2u) {
+        workgroupBarrier();
+        if thread < reach { sums[thread] += sums[thread + reach]; }
+    }
+    workgroupBarrier();
+    let total = sums[0];
+    if thread == 0u && !is_finite(total) { control[workgroup.y * CONTROL_WORDS + NONFINITE] = 1u; }
+    if total <= 1.0 { return; }
+    let norm = sqrt(total);
+    for (var gate = thread; gate < shape.gates; gate += SHARERS) {
+        for (var i = 0u; i < GATES; i++) { gradients[first + gate][i] /= norm; }
+    }
+}

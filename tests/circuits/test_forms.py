@@ -1,0 +1,31 @@
+"""docs/forms.md names what exists, and its example is what the code makes of it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+from difflogic.circuits.synthesis.convert import to_netlist, to_xag
+from difflogic.circuits.synthesis.xag import Node
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import expression, lines
+
+PAGE = (Path(__file__).parents[2] / "docs" / "forms.md").read_text(encoding="utf-8")
+
+
+def test_every_name_is_there() -> None:
+    names = re.findall(r"`(difflogic(?:\.\w+)+)\.(\w+)`", PAGE)
+    assert len(names) > 10
+    for module, name in names:
+        assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
+
+
+def test_the_example_is_true() -> None:
+    netlist = Netlist.build(1, False, [2], [(4, 0)], [9])
+    graph = to_xag(netlist)
+    assert graph.gates == (Node(False, 3, 10),)
+    assert graph.outputs == (20,)
+    (line,) = lines(netlist)
+    assert expression(line, "patch[{}]".format, "0", "1") == "patch[4] & ~patch[0]"
+    assert to_netlist(graph, netlist).gates.tolist() == [4], "NOT a AND b, as the smaller literal comes first"

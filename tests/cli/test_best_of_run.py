@@ -1,0 +1,106 @@
+"""A run with restarts is a run to every command, and of every run the best circuit is taken, which is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from difflogic.runs import attempts, checkpoint, chosen
+from tests.cli.conftest import Call
+
+OUT = "my run"
+SHORT = ("--engine", "cpu", "--eval-interval", 5, "--set", "task.start=zeros", "--set", "train.lr=0")
+
+
+@pytest.fixture
+def run(difflogic: Call) -> Path:
+    """Two attempts of 20 and 40 epochs."""
+    assert difflogic("train", "tiny", *SHORT, "--epochs", 60, "--restarts", 1, "--out", OUT).code == 0
+    return Path(OUT)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("export", OUT, "--format", "json", "--out", "exported"),
+        ("evaluate", OUT, "--quick", "--engine", "cpu"),
+        ("simplify", OUT, "-o", "small.json"),
+        ("prove", OUT, OUT, "--judge", "difflogic"),
+        ("simulate", OUT, "--steps", 1, "--size", "8x8", "--engine", "reference"),
+        ("render", OUT, "-o", "film.gif", "--engine", "cpu"),
+        ("gallery", OUT, "--out", "pages"),
+        ("check-grad", OUT, "--engine", "cpu", "--samples", 0),
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_takes_it_and_says_what(difflogic: Call, run: Path, command: tuple[object, ...]) -> None:
+    found = chosen.load(run)
+    code, _, errors = difflogic(*command)
+    assert code == 0
+    assert found.told in errors
+    assert found.told.startswith(f"{OUT}/attempt-")
+    assert f"with {found.model.best} wrong values" in found.told
+
+
+def test_another_run_begins_with_it(difflogic: Call, run: Path) -> None:
+    for command in (("harden", OUT, "--epochs", 2), ("train", "tiny", "--epochs", 2, "--init-from", OUT)):
+        code, out, errors = difflogic(*command, "--engine", "cpu", "--out", command[0])
+        assert (code, errors) == (0, "")
+        assert f"Begins with {chosen.load(run).told}\n" in out
+
+
+def test_show_and_runs(difflogic: Call, run: Path) -> None:
+    _, out, _ = difflogic("show", OUT)
+    assert f"Taken:     {chosen.load(run).told}" in out
+    assert "attempt 1: given up at epoch 20 with " in out
+    assert "attempt 2: complete at epoch 40 with " in out
+    taken = chosen.run_folder(run)
+    assert f"The run is complete. Train it further with:  difflogic train --resume '{taken}' --epochs " in out
+    shown = json.loads(difflogic("show", OUT, "--json").out)
+    assert [each["status"] for each in shown["tries"]] == ["given up", "complete"]
+    assert shown["best"]["epoch"] == chosen.load(run).epoch
+    assert difflogic("runs", ".").out.count("tiny") == 1
+    (listed,) = map(json.loads, difflogic("runs", ".", "--json").out.splitlines())
+    assert (listed["epoch"], listed["epochs"], listed["attempts"]) == (60, 60, 2)
+
+
+def test_resume_takes_the_folder_of_all(difflogic: Call, run: Path) -> None:
+    code, _, errors = difflogic("train", "--resume", OUT, "--engine", "cpu")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert f"is over, no attempt is left: train one of them further, say with --resume '{OUT}/attempt-2'" in errors
+    record = attempts.read(run)
+    shutil.rmtree(run / "attempt-2")
+    attempts.Record(record.config, 1, 1, 1, record.attempts[:1]).write(run)
+    assert "Go on with:  difflogic train --resume 'my run'" in difflogic("show", OUT).out
+    assert "drop --epochs" in difflogic("train", "--resume", OUT, "--epochs", 100).errors
+    code, out, errors = difflogic("train", "--resume", OUT, "--json")
+    assert (code, errors) == (0, "")
+    events = [json.loads(line) for line in out.splitlines()]
+    told = [event for event in events if event["event"] == "attempt"]
+    assert [(each["number"], each["of"], each["status"]) for each in told] == [(2, 2, "running"), (2, 2, "complete")]
+    assert told[0]["reason"] == "attempt 1 was given up at epoch 20, as it made no progress since epoch 10"
+    assert [each["epoch"] for each in events[-1]["attempts"]] == [20, 40]
+    assert attempts.read(run) == record
+
+
+def test_a_killed_run_says_so(difflogic: Call) -> None:
+    assert difflogic("train", "tiny", *SHORT, "--epochs", 10, "--out", OUT).code == 0
+    manifest = Path(OUT) / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"status": "complete"', '"status": "running"'))
+    assert " killed " in difflogic("runs", ".").out
+    out = difflogic("show", OUT).out
+    assert "tiny, killed\n" in out
+    assert out.endswith(
+        "Its process was killed. Go on from the last checkpoint with:  difflogic train --resume 'my run'\n"
+    )
+
+
+def test_an_accuracy_is_of_an_epoch(difflogic: Call) -> None:
+    _, out, _ = difflogic("train", "tiny", "--engine", "cpu", "--epochs", 10, "--log-interval", 3, "--out", OUT)
+    lines = {line[:10]: line for line in out.splitlines() if line.startswith("Epoch")}
+    assert lines["Epoch    5"].endswith("%")
+    assert lines["Epoch    6"].endswith("% at epoch 5")
+    assert checkpoint.load(Path(OUT)).state.epoch == 10

@@ -1,0 +1,91 @@
+"""What the command line offers and says in its help is what the modules that own it take."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+import pytest
+
+from difflogic.bench import runner
+from difflogic.circuits.simulation import engines
+from difflogic.circuits.synthesis import prove
+from difflogic.cli.main import group
+from difflogic.config import picture_file, schema, task, train
+from difflogic.evaluation import evaluate
+from difflogic.runs import film
+from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.store.jobs import PRIORITIES
+
+TRAIN = train.TrainConfig(epochs=1, batch=1)
+
+
+def option(command: str, name: str) -> click.Option:
+    found = group.get_command(click.Context(group), command)
+    return next(each for each in found.params if name in each.opts)
+
+
+def test_judges() -> None:
+    assert option("prove", "--judge").type.choices == ("network", *prove.JUDGES)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "owned"),
+    [
+        ("train", "--start", {*task.STARTS} - {"picture"} | {"PICTURE"}),
+        ("render", "--start", {*task.STARTS} - {"boards", "picture"} | {"FILE"}),
+        ("simulate", "--start", {*task.STARTS} - {"boards"} | {"FILE"}),
+        ("simulate", "--engine", {*engines.NAMES} - {"gpu"} | {"gpu[:INDEX", ":NAME]"}),
+    ],
+)
+def test_words_that_are_shown(command: str, name: str, owned: set[str]) -> None:
+    assert set(option(command, name).metavar.split("|")) == owned
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "shown"),
+    [
+        ("train", "--seed", schema.Config.__dataclass_fields__["seed"].default),
+        ("train", "--eval-interval", TRAIN.eval_interval),
+        ("train", "--precision", TRAIN.precision),
+        ("bench", "--rounds", f"{runner.Effort().rounds}; quick {runner.QUICK.rounds}"),
+        ("evaluate", "--starts", f"{evaluate.STARTS}; quick {evaluate.QUICK_STARTS}"),
+        ("render", "--frame-ms", film.FRAME_MS),
+        ("serve", "--max-epochs", Caps().epochs),
+        ("serve", "--max-population", Caps().population),
+        ("serve", "--max-hours", f"{Caps().hours:.0f}"),
+    ],
+)
+def test_defaults_that_are_told(command: str, name: str, shown: Any) -> None:
+    assert f"[{shown}]" in option(command, name).help
+
+
+def test_defaults_that_are_taken() -> None:
+    assert (option("serve", "--host").default, option("serve", "--port").default) == (
+        ServeSettings().host,
+        ServeSettings().port,
+    )
+
+
+def test_bounds_of_the_service() -> None:
+    asked = JobRequest.model_json_schema()["properties"]
+    priority, padding = option("submit", "--priority").type, option("submit", "--padding").type
+    assert (priority.min, priority.max) == (PRIORITIES[0], PRIORITIES[-1])
+    assert (padding.min, padding.max) == (asked["padding"]["minimum"], asked["padding"]["maximum"])
+    assert asked["colors"]["anyOf"][0]["enum"] == [*picture_file.CHANNELS]
+    assert {*asked["start"]["anyOf"][0]["enum"]} == {*task.STARTS} - {"picture"}
+
+
+def test_sides_of_pictures() -> None:
+    side = picture_file.MAX_SIDE
+    assert f"at most {side}x{side} cells" in option("train", "--target").help
+    assert option("train", "--size").type(f"{side}x1") == (side, 1)
+    with pytest.raises(click.BadParameter, match=f"of 1 to {side} cells"):
+        option("train", "--size").type(f"{side + 1}x1")
+
+
+def test_thresholds_of_pictures() -> None:
+    told = re.findall(r"(\d\.\d+) in (\d+) colours|, (\d\.\d+) in (\d+)", option("train", "--threshold").help)
+    assert {int(b or d): float(a or c) for a, b, c, d in told} == picture_file.THRESHOLDS

@@ -1,0 +1,108 @@
+"""Every file that a command can write is named, checked and written in one way."""
+
+from __future__ import annotations
+
+import ast
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from difflogic.cli import main as cli
+from difflogic.cli import options
+
+PACKAGE = Path(cli.__file__).parents[1]
+READ_OR_FOLDERS = {
+    "backup folder", "bench compare new", "bench compare old", "check-grad run", "evaluate run", "export circuit",
+    "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
+    "init rule_table", "init target", "plan config_file", "profile config_file", "prove one", "prove other",
+    "render run", "runs folder", "serve folder", "serve token_file", "show run", "simplify circuit",
+    "simulate circuit", "submit config_file", "submit rule_table", "submit target", "train config_file",
+    "train init_from", "train out", "train resume", "train rule_table", "train target", "train-checkerboard init_from",
+    "train-checkerboard out", "train-checkerboard resume", "tune config_file", "worker folder",
+}  # fmt: skip
+"""Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
+
+Place = tuple[str, click.Command, click.Parameter]
+
+
+def paths(command: click.Command, name: str) -> Iterator[Place]:
+    """Every parameter that names a path, of a command and those below it."""
+    for param in command.params:
+        if isinstance(param.type, click.Path):
+            yield name, command, param
+    if isinstance(command, click.Group):
+        for child in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), child)
+            assert found is not None
+            yield from paths(found, f"{name} {child}".strip())
+
+
+PATHS = list(paths(cli.group, ""))
+OUTPUTS = [place for place in PATHS if place[2].callback is options.output]
+
+
+def arguments(place: Place, file: Path) -> list[str]:
+    name, command, param = place
+    if isinstance(param, click.Option):
+        return [*name.split(), param.opts[-1], str(file)]
+    others = [each for each in command.params if isinstance(each, click.Argument)]
+    return [*name.split(), *(str(file) if each is param else "absent" for each in others)]
+
+
+def test_every_path_is_an_output_or_known_not_to_be() -> None:
+    """A new option that names a file: give it `options.output_option`, or, where nothing is written, list it above."""
+    assert {f"{name} {param.name}" for name, _, param in PATHS if param.callback is not options.output} == (
+        READ_OR_FOLDERS
+    )
+    assert len(OUTPUTS) >= 8
+
+
+@pytest.mark.parametrize("place", OUTPUTS, ids=lambda place: f"{place[0]} {place[2].name}")
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_there_is_refused_before_any_work(
+    place: Place, linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing else that they need is there: they do not come so far."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "link").symlink_to("precious")
+    name = "link" if linked else "precious"
+    assert "--force" in [opt for param in place[1].params for opt in param.opts]
+    assert cli.main(arguments(place, Path(name))) == 2
+    error = f"Error: {name} exists already: choose another name, or replace it with --force.\n"
+    assert capsys.readouterr().err == error
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert cli.main(arguments(place, tmp_path / "none/file")) == 2
+    assert capsys.readouterr().err.startswith(f"Error: There is no folder {tmp_path}/none to write file to")
+
+
+def test_commands_write_by_no_other_way() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}: {node.attr}"
+        for path in sorted((PACKAGE / "cli").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (isinstance(node, ast.Attribute) and node.attr in ("write_bytes", "write_text", "savefig", "touch"))
+        or (isinstance(node, ast.alias) and node.name == "write_atomically")
+    ]  # fmt: skip
+    assert found == []
+
+
+def test_a_device_and_a_link_survive_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "far").mkdir()
+    Path("link.toml").symlink_to("far/mine.toml")
+    assert cli.main(["init", "lizard", "-o", "link.toml"]) == 0
+    assert cli.main(["init", "lizard", "-o", "link.toml", "--force"]) == 0
+    assert Path("link.toml").is_symlink()
+    assert "lizard" in Path("far/mine.toml").read_text()
+    try:
+        os.mknod("null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        Path("null").write_bytes(b"")
+    except OSError:
+        pytest.skip("no devices may be made here")
+    assert cli.main(["init", "lizard", "-o", "null"]) == 0
+    assert stat.S_ISCHR(Path("null").lstat().st_mode)

@@ -1,0 +1,43 @@
+"""Random words, and how often their bits are 1."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from difflogic.core import bernoulli, bits
+from difflogic.errors import UsageError
+
+
+@pytest.mark.parametrize("units", [1, 655, 16384, 32768, 39322, 65535])
+def test_coins_come_up_as_often_as_they_should(units: int) -> None:
+    drawn = bernoulli.coins(bernoulli.fire_key(23), 512, 64, units)
+    count, chance = drawn.size * 64, units / bernoulli.CERTAIN
+    six_sigma = 6 * math.sqrt(chance * (1 - chance) / count)
+    assert abs(int(np.bitwise_count(drawn).sum()) / count - chance) < six_sigma
+
+
+def test_coins_differ_by_key_and_place() -> None:
+    one, other = (bernoulli.coins(key, 4, 3, 30000) for key in (bernoulli.start_key(1, 0), bernoulli.start_key(1, 1)))
+    assert len(np.unique(np.concatenate([one, other]))) == 24
+
+
+def test_certain_and_impossible() -> None:
+    assert (bernoulli.coins(bernoulli.fire_key(0), 2, 2, bernoulli.CERTAIN) == bits.ONES).all()
+    assert not bernoulli.coins(bernoulli.fire_key(0), 2, 2, 0).any()
+
+
+def test_many_words_are_the_few_and_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = bernoulli.coins(bernoulli.fire_key(5), 6, 5, 12345)
+    monkeypatch.setattr(bernoulli, "_CHUNK", 7)
+    np.testing.assert_array_equal(bernoulli.coins(bernoulli.fire_key(5), 6, 5, 12345), whole)
+
+
+def test_a_probability_is_rounded_to_sixteen_bits() -> None:
+    assert bernoulli.probability("--fire-rate", 0.6) == 39322
+    assert bernoulli.probability("--density", 0, least=0) == 0
+    for value in (0, 1e-9, -1, 1.5, math.nan):
+        with pytest.raises(UsageError, match=r"^--fire-rate must be between 1\.5e-05 and 1, got "):
+            bernoulli.probability("--fire-rate", value)

@@ -1,0 +1,99 @@
+"""What a training would take is said, or refused, before anything is made for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from difflogic.config import presets
+from difflogic.devices import cost
+from difflogic.devices.open import open_engine
+from difflogic.engine import memory
+from difflogic.errors import LimitError
+from difflogic.model.circuit import Circuit
+from difflogic.train import start
+from difflogic.train.observer import Observer
+from difflogic.train.trainer import Trainer
+from tests.train.tiny import tiny_config
+
+SMALL = presets.checkerboard(small=True)
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 16 GB."""
+    for module in (cost, memory):
+        monkeypatch.setattr(module, "physical_memory", lambda: 16 * 10**9)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"train": {"batch": 500_000}},
+        {"train": {"probes": 2_000_000_000}},
+        {"task": {"steps": 100_000_000}},
+        {"task": {"height": 60_000, "width": 60_000}},
+    ],
+)
+def test_what_does_not_fit_is_refused_before_it_is_made(
+    changed: dict[str, Any], machine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Circuit, "initial", lambda *_: pytest.fail("a circuit was made"))
+    for name in ("cpu", "reference"):
+        with pytest.raises(LimitError, match=r"needs (about|at least) [0-9.]+ GB.* but this machine has "):
+            Trainer(SMALL.with_(**changed), open_engine(name)).run()
+
+
+def test_a_population_that_does_not_fit_says_how_many_do(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Circuit, "initial", lambda *_: pytest.fail("a circuit was made"))
+    with pytest.raises(
+        LimitError, match=r"^A population of 12000 needs about .* at most (\d+) such models fit\.$"
+    ) as no:
+        Trainer(SMALL, open_engine("cpu")).run(population=12000)
+    fitting = int(str(no.value).split()[-4])
+    memory.check_processor(SMALL, fitting, open_engine("cpu").threads)
+    with pytest.raises(LimitError):
+        memory.check_processor(SMALL, fitting + 1, open_engine("cpu").threads)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_no_preset_is_refused_or_called_long(name: str, machine: None) -> None:
+    memory.check_processor(presets.get(name), 4, 16)
+    assert cost.notice(presets.get(name), 1) is None
+
+
+def test_what_takes_long_is_announced() -> None:
+    heard = []
+
+    class Ending(Observer):
+        def noticed(self, text: str) -> None:
+            heard.append(text)
+
+    config = tiny_config(epochs=2_000_000_000)
+    Trainer(config, open_engine("cpu")).run(observer=Ending(), give_up=lambda members: True)
+    assert heard == [cost.notice(config, 1)]
+    assert heard[0].startswith("This may take about ")
+    assert " hours on a processor like most, and less than 2 s an epoch; Ctrl-C ends it" in heard[0]
+    slow = cost.notice(SMALL.with_(train={"batch": 20_000, "epochs": 1}), 1)
+    assert slow is not None
+    assert "minutes an epoch" in slow
+
+
+@pytest.mark.parametrize("name", ["game-of-life", "checkerboard-small", "heart-steady"])
+def test_what_is_predicted_is_what_the_cpu_engine_takes(name: str) -> None:
+    engine = open_engine("cpu")
+    member = start.fresh(presets.get(name), None).members[0]
+    taken = engine.open([member.job], [member.state]).nbytes
+    predicted = engine.memory([member.job])
+    assert 0.9 * taken <= predicted <= 2 * taken
+    assert predicted == cost.cost_of(presets.get(name), 1, engine.threads).memory
+
+
+def test_a_rollout_that_memory_does_not_hold_is_refused_and_a_long_one_announced(machine: None) -> None:
+    assert cost.check_rollout(SMALL.model, 64 * 64, 100, 3 * 100) is None
+    told = cost.check_rollout(SMALL.model, 64 * 64, 100_000, 3 * 200)
+    assert told is not None
+    assert told.startswith("This may take about ")
+    with pytest.raises(LimitError, match=r"^A grid of 3600000000 cells needs about 493\.2 GB to be shown, "):
+        cost.check_rollout(SMALL.model, 60_000 * 60_000, 1, 9)

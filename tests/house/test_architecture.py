@@ -1,0 +1,40 @@
+"""The page about the architecture is true to the code: bin/check enforces its floors, and its names exist."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PAGE = (CHECKOUT / "docs/architecture.md").read_text()
+PAGES = {path.name: path.read_text() for path in (CHECKOUT / "docs").glob("*.md")}
+NAMES = sorted({(page, name) for page, text in PAGES.items() for name in re.findall(r"`(difflogic(?:\.\w+)+)`", text)})
+
+
+def test_the_floors_are_those_that_are_enforced():
+    contracts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    enforced = [re.sub(r"[()]", "", layer) for layer in contracts[0]["layers"]]
+    drawn = re.findall(r"^ ?\d+  (\S+(?: [|:] \S+)*)  ", PAGE, re.MULTILINE)
+    assert drawn == enforced
+
+
+@pytest.mark.parametrize(("page", "name"), NAMES)
+def test_what_is_named_exists(page, name):
+    found, rest = difflogic_module(name)
+    for attribute in rest:
+        found = getattr(found, attribute)
+
+
+def difflogic_module(name):
+    """The deepest module of a dotted name, and the attributes that follow."""
+    words = name.split(".")
+    for length in range(len(words), 0, -1):
+        try:
+            return importlib.import_module(".".join(words[:length])), words[length:]
+        except ModuleNotFoundError:
+            continue
+    raise AssertionError(f"{name} is no module")

@@ -1,0 +1,100 @@
+"""What a target looks like."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic.config import presets, recipes
+from difflogic.config.schema import Config
+from difflogic.engine import job as tasks
+from difflogic.engine.api import EpochMetrics, Evaluation
+from difflogic.model.circuit import Circuit
+from difflogic.model.statistics import census
+from difflogic.runs import plots
+from difflogic.runs.journal import Row
+
+
+def cells_of(config: Config) -> np.ndarray:
+    """RGB of target.png, a pixel per cell."""
+    job = tasks.make_job(config, Circuit.initial(config.model, config.seed))
+    with Image.open(io.BytesIO(plots.target_png(job))) as picture:
+        return np.asarray(picture)[::8, ::8]
+
+
+@pytest.mark.parametrize(
+    ("bits", "rgb"),
+    [
+        ([1], [255, 255, 255]),
+        ([0, 1], [0, 255, 0]),
+        ([1, 0, 1], [255, 0, 255]),
+        ([1, 0, 1, 0, 1, 1], [170, 85, 255]),
+        ([1, 0, 0, 0, 0, 0, 1, 1], [170, 0, 0]),
+    ],
+)
+def test_colours(bits: list[int], rgb: list[int]) -> None:
+    assert plots.colors(np.array(bits, dtype=np.uint8)).tolist() == rgb
+
+
+def test_a_picture_in_its_colours() -> None:
+    cells = cells_of(presets.colored_g())
+    assert cells[1, 5].tolist() == [255, 0, 0]
+    assert cells[7, 2].tolist() == [255, 255, 0]
+    assert cells[:, :, 2].sum() == 27 * 255
+
+
+def test_a_rule_is_shown_by_boards_and_what_becomes_of_them() -> None:
+    """Each has a grey border; the first board is empty, the last is full, where nothing survives."""
+    cells = cells_of(presets.game_of_life())[..., 0]
+    assert cells.shape == (2 * 5, 8 * 5)
+    boards = cells.reshape(2, 5, 8, 5).transpose(0, 2, 1, 3)
+    assert (boards[:, :, 0] == 128).all()
+    inside = boards[:, :, 1:4, 1:4]
+    assert not inside[:, 0].any()
+    assert (inside[0, 7] == 255).all()
+    assert not inside[1, 7].any()
+    assert inside[0, 3].sum() == 255 * (511 * 3 // 7).bit_count()
+
+
+def rows_of(epochs: int) -> list[Row]:
+    """Judged in the last epoch."""
+    rows = [Row.of(EpochMetrics(epoch, 9.0), 0) for epoch in range(1, epochs + 1)]
+    rows[-1] = rows[-1].evaluated(Evaluation(3, 4, 64, 1), 3, 5)
+    return rows
+
+
+def marked(figure: Any) -> tuple[list[float], list[str]]:
+    """The epochs of the lines in each panel of a loss picture, and what stands above them."""
+    above, below = figure.axes
+    lines = [[line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] for axes in (above, below)]
+    assert lines[0] == lines[1]
+    return lines[0], [label.get_text() for top in above.child_axes for label in top.get_xticklabels()]
+
+
+def test_losses_say_where_the_grid_grows_and_a_search_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "_png", lambda figure: figure)
+    grows = recipes.applied("robust", presets.checkerboard(small=True))
+    ends = recipes.applied("robust", presets.lizard())
+    for epochs, config, expected in (
+        (200, grows, ([0, 60, 100], ["8x8, 9 steps", "12x12, 14 steps", "16x16, 20 steps"])),
+        (100, grows, ([0, 60], ["8x8, 9 steps", "12x12, 14 steps"])),
+        (2500, ends, ([2000], ["search"])),
+        (200, presets.lizard(), ([], [])),
+    ):
+        rows = rows_of(epochs)
+        assert marked(plots.loss_png(rows, config, "one")) == expected
+        assert marked(plots.population_png([rows, rows], 1, config, "many")) == expected
+
+
+@pytest.mark.parametrize("name", ["5$ {x_$", "🦎 蜥蜴"])
+def test_any_name_is_a_title(name: str) -> None:
+    """No formula, and no warning where a font lacks a letter."""
+    config = presets.lizard()
+    layers = census(Circuit.initial(config.model, config.seed))
+    for data in (plots.loss_png(rows_of(3), config, name), plots.gates_png(layers, name)):
+        with Image.open(io.BytesIO(data)) as picture:
+            assert picture.format == "PNG"

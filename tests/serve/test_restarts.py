@@ -1,0 +1,150 @@
+"""Jobs that begin again where training stalls: each attempt a run folder, and of all the best one's results."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.runs import attempts, checkpoint, run_list
+from difflogic.serve.api import artefacts
+from difflogic.serve.client import unpack
+from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.train import restarts
+from tests.serve.service import draft_of, ended, short_config, wait
+from tests.train.tiny import assert_same_run
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+MOST = 2
+EPOCHS = 2000
+
+
+def flat(epochs: int = EPOCHS) -> Config:
+    """It never learns anything: each attempt is given up, and all are alike, so that the first is the best."""
+    return short_config(epochs, lr=0.0).with_(task={"start": "zeros"})
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    folder = tmp_path_factory.mktemp("service")
+    opened = Store.open(folder)
+    with Supervisor(folder, ["cpu"]):
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same attempts where nothing disturbs them."""
+    path = tmp_path_factory.mktemp("hand") / "run"
+    restarts.train(flat(), open_engine("cpu"), MOST, path)
+    return path
+
+
+def submit(store: Store, **fields: object) -> str:
+    return store.submit("ann", draft_of(flat(), restarts=MOST, stop_when_solved=1, **fields))[0].id
+
+
+def reached(store: Store, job: str, attempt: int, epoch: int) -> Job:
+    wait(
+        lambda: (store.job(job).attempt, store.job(job).epoch) >= (attempt, epoch),
+        f"attempt {attempt} to reach epoch {epoch}: {store.job(job)}",
+    )
+    return store.job(job)
+
+
+def assert_as_by_hand(store: Store, job: str, by_hand: Path) -> None:
+    done, whole, record = store.job(job), store.job_folder(job).whole, attempts.read(by_hand)
+    assert (done.status, done.reason) == ("done", None)
+    assert attempts.read(whole) == record
+    for number in (1, 2, 3):
+        assert_same_run(whole / f"attempt-{number}", by_hand / f"attempt-{number}")
+    assert done.result == {"attempts": [asdict(each) for each in record.attempts]}
+    best = record.attempts[0]
+    assert (done.attempt, done.epoch, done.epochs, done.saved_epoch) == (1, best.epoch, EPOCHS, best.epoch)
+    assert (done.hard_loss, done.solved) == (best.wrong, 0)
+    rows = [json.loads(line) for line in (by_hand / "attempt-1" / "metrics.jsonl").read_text().splitlines()]
+    assert done.soft_loss == rows[-1]["soft_loss"]
+
+
+@pytest.fixture(scope="module")
+def trained(store: Store) -> str:
+    job = submit(store)
+    ended(store, job)
+    return job
+
+
+def test_attempts_are_those_made_by_hand(store, trained, by_hand):
+    assert_as_by_hand(store, trained, by_hand)
+    log = store.job_folder(trained).log.read_text()
+    assert "attempt 2 of at most 3, as attempt 1 was given up at epoch 400" in log
+    lines = store.job_folder(store.job(trained)).gates.read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, *range(50, 401, 50)]
+
+
+def test_its_files_are_a_run_of_the_best_attempt(store, trained, by_hand, tmp_path):
+    place = store.job_folder(store.job(trained))
+    archive = io.BytesIO(b"".join(artefacts.zipped(place, trained)))
+    unpack(archive, trained, tmp_path / "got")
+    assert_same_run(tmp_path / "got", by_hand / "attempt-1")
+    assert run_list.read(tmp_path / "got").epoch == 400
+
+
+def test_a_follow_up_takes_the_best_attempts_circuit(store, trained):
+    job, _ = store.submit("ann", Draft("export", "flat", source=trained, options={"formats": ["json"]}))
+    assert ended(store, job.id).status == "done"
+
+
+def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
+    job = submit(store)
+    for attempt, ask in enumerate(("pause", "cancel"), 1):
+        reached(store, job, attempt, 60)
+        store.ask(job, ask)
+        wait(lambda: store.job(job).status in ("paused", "cancelled"), "the job to stop")
+        stopped = store.job(job)
+        assert stopped.attempt >= attempt
+        assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(stopped).run).state.epoch
+        store.resume(job) if ask == "pause" else store.retry(job)
+    ended(store, job)
+    assert_as_by_hand(store, job, by_hand)
+
+
+def test_what_is_killed_goes_on_in_the_right_attempt(store, by_hand):
+    job = submit(store)
+    reached(store, job, 2, 60)
+    os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
+    assert ended(store, job).attempts == 1
+    assert_as_by_hand(store, job, by_hand)
+
+
+def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
+    job = submit(store)
+    reached(store, job, 2, 160)
+    store.ask(job, "pause")
+    wait(lambda: store.job(job).status == "paused", "the job to pause")
+    newest = store.job_folder(store.job(job)).run / checkpoint.NAME
+    newest.write_bytes(newest.read_bytes()[:-100])
+    store.resume(job)
+    ended(store, job)
+    assert "checkpoint.safetensors cannot be used" in store.job_folder(job).log.read_text()
+    assert_as_by_hand(store, job, by_hand)
+
+
+def test_a_worker_may_be_lost_between_the_last_epoch_and_the_result(store, by_hand):
+    job = submit(store, engine="gpu:9")
+    shutil.copytree(by_hand, store.job_folder(job).whole)
+    with store.database.writing() as connection:
+        connection.execute("UPDATE jobs SET engine = 'cpu' WHERE id = ?", (job,))
+    ended(store, job)
+    assert_as_by_hand(store, job, by_hand)

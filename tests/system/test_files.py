@@ -1,0 +1,144 @@
+"""Files that the user names: never destroyed unasked, followed where they are links, written to where they are none."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from difflogic.errors import DifflogicError, UsageError
+from difflogic.system.files import Output
+
+
+def test_a_new_file(tmp_path: Path) -> None:
+    Output(tmp_path / "a").write(b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_is_there_stays_without_force(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("precious")
+    with pytest.raises(UsageError, match=r"a exists already: choose another name, or replace it with --force\."):
+        Output(tmp_path / "a")
+    Output(tmp_path / "a", force=True).write(b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_what_came_meanwhile_stays(tmp_path: Path) -> None:
+    output = Output(tmp_path / "a")
+    (tmp_path / "a").write_text("precious")
+    with pytest.raises(UsageError, match="exists already"):
+        output.write(b"new")
+    assert (tmp_path / "a").read_text() == "precious"
+
+
+def test_a_neighbour_of_any_name_stays(tmp_path: Path) -> None:
+    (tmp_path / "a.tmp").write_text("precious")
+    Output(tmp_path / "a").write(b"new")
+    Output(tmp_path / ("n" * 255)).write(b"as long as a name may be")
+    assert (tmp_path / "a.tmp").read_text() == "precious"
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_is_followed(exists: bool, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to("far/a")
+    if exists:
+        (tmp_path / "far/a").write_text("precious")
+        with pytest.raises(UsageError, match="link exists already"):
+            Output(tmp_path / "link")
+    Output(tmp_path / "link", force=exists).write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "far/a").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_pipe_is_written_to(force: bool, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append((tmp_path / "pipe").read_bytes()), daemon=True)
+    reader.start()
+    output = Output(tmp_path / "link", force)
+    assert output.is_stream
+    output.write(b"through")
+    reader.join()
+    assert found == [b"through"]
+    assert stat.S_ISFIFO((tmp_path / "pipe").lstat().st_mode)
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_device_stays_one(force: bool, tmp_path: Path) -> None:
+    try:
+        os.mknod(tmp_path / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        (tmp_path / "null").write_bytes(b"")
+    except OSError:
+        pytest.skip("no devices may be made here")
+    Output(tmp_path / "null", force).write(b"gone")
+    assert stat.S_ISCHR((tmp_path / "null").lstat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["null"]
+
+
+def test_a_disk_is_not_written_to_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "disk").write_text("")
+    monkeypatch.setattr(stat, "S_ISBLK", lambda mode: True)
+    monkeypatch.setattr(stat, "S_ISREG", lambda mode: False)
+    with pytest.raises(UsageError, match="exists already"):
+        Output(tmp_path / "disk")
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "a").write_text("precious")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DifflogicError, match=r"Cannot write .*a: No space left on device\."):
+        Output(tmp_path / "a", force=True).write(b"new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "precious"}
+
+
+def test_who_may_read_it(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("secret")
+    (tmp_path / "a").chmod(0o640)
+    Output(tmp_path / "a", force=True).write(b"new")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+    with Output(tmp_path / "a", force=True).open(private=True) as file:
+        file.write(b"newer")
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("folder", "folder is a folder: name a file in it."),
+        ("none/a", "none to write a to: make it first."),
+        ("dangling", "none to write dangling to: make it first."),
+        ("circle", "circle: Too many levels of symbolic links."),
+        ("n" * 300, ": File name too long."),
+        ("file/a", "file/a: Not a directory."),
+    ],
+)
+def test_what_cannot_be_written_is_refused_at_once(name: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to("none/a")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(UsageError) as caught:
+        Output(tmp_path / name)
+    assert sentence in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(UsageError, match=f"The folder {tmp_path} cannot be written to"):
+        Output(tmp_path / "a")
+
+
+def test_a_dash_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="'-' names no file here"):
+        Output(Path("-"))

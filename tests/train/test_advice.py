@@ -1,0 +1,53 @@
+"""What an unsolved run is told to try next: only what it has not had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflogic.config import presets, recipes
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.engine.api import Engine
+from difflogic.train.advice import next_steps
+from difflogic.train.trainer import Run, Trainer
+from tests.train.scripted import Scripted
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return open_engine("reference")
+
+
+def ended(config: Config, engine: Engine, wrong: int, **options: Any) -> Run:
+    return Trainer(config, Scripted(engine, {1: wrong, 20: wrong})).run(**options)
+
+
+def board(**train: Any) -> Config:
+    return presets.checkerboard(small=True).with_(train={"epochs": 20, "eval_interval": 20, "probes": 1, **train})
+
+
+def test_a_solved_run_needs_no_advice(engine: Engine) -> None:
+    assert next_steps(ended(board(), engine, 0), restarted=False) == []
+
+
+def test_only_what_a_run_has_not_had(engine: Engine, tmp_path: Path) -> None:
+    told = "\n".join(next_steps(ended(board(), engine, 100), restarted=False))
+    assert "--recipe robust" in told
+    assert "--restarts" in told
+    assert "harden" not in told  # in memory there is no run to name
+    assert "--restarts" not in "\n".join(next_steps(ended(board(), engine, 100), restarted=True))
+    robust = recipes.applied("robust", board())
+    assert "--recipe" not in "\n".join(next_steps(ended(robust, engine, 100), restarted=False))
+
+
+def test_few_wrong_values_are_searched_for(engine: Engine, tmp_path: Path) -> None:
+    path = tmp_path / "my run"
+    near = next_steps(ended(board(), engine, 5, out=path), restarted=False)
+    assert f"  difflogic harden '{path}' --search: mend the few wrong values" in near
+    far = next_steps(ended(board(), engine, 100, out=tmp_path / "far"), restarted=False)
+    assert not any("harden" in line for line in far)
+    begun = next_steps(ended(board(), engine, 5, out=tmp_path / "on", init_from=path), restarted=False)
+    assert not any("the same with" in line for line in begun)

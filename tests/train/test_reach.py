@@ -1,0 +1,98 @@
+"""How far a start is heard, and what cannot grow from it at all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.config import presets
+from difflogic.config.schema import Config
+from difflogic.engine.api import Engine
+from difflogic.errors import ConfigError
+from difflogic.train import reach
+from difflogic.train.observer import Observer
+from difflogic.train.trainer import Trainer
+
+CORNERS = ("1.....1", ".......", "...1...", ".......", ".......", ".......", "1.....1")
+
+
+class Listener(Observer):
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def noticed(self, text: str) -> None:
+        self.notices.append(text)
+
+
+def drawn(rows: tuple[str, ...], start: str = "seed", steps: int = 2, periodic: bool = False, **task: Any) -> Config:
+    sides = {"height": len(rows), "width": len(rows[0])}
+    asked = {"target": "picture", "picture": rows, "start": start, "steps": steps, **sides, **task}
+    return presets.checkerboard(small=True).with_(model={"periodic": periodic}, task=asked)
+
+
+def test_one_cell_is_heard_in_a_square() -> None:
+    told = reach.notice(drawn(CORNERS, periodic=True))
+    assert told == (
+        "In 2 steps a signal gets from the one cell to 5x5, so that at least 4 of the 49 cells of the target stay "
+        "wrong, whatever is learned: task.steps should be at least 3."
+    )
+    assert reach.notice(drawn(CORNERS, periodic=True, steps=3)) is None
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_every_preset_has_steps_enough(name: str) -> None:
+    assert reach.notice(presets.get(name)) is None
+
+
+def test_the_border_is_heard_from_the_second_step_on() -> None:
+    """After one step all cells of an empty grid are alike still: outside there is 0 as well."""
+    middle = (".....", ".111.", ".111.", ".111.", ".....")
+    told = [reach.notice(drawn(middle, "zeros", steps)) for steps in (1, 2)]
+    assert told[0] is not None
+    assert "to a depth of 0, so that at least 9 of the 25 cells" in told[0]
+    assert told[0].endswith("task.steps should be at least 2.")
+    assert told[1] is None
+
+
+def test_the_first_loss_counts() -> None:
+    told = reach.notice(drawn(CORNERS, periodic=True, steps=5, loss_steps=[2, 5]))
+    assert told is not None
+    assert told.endswith("the first of task.loss_steps should be at least 3.")
+
+
+@pytest.mark.parametrize("start", ["zeros", "picture"])
+def test_nothing_grows_where_all_cells_look_alike(start: str) -> None:
+    picture = {"start_picture": ("1" * 7,) * 7} if start == "picture" else {}
+    config = drawn(CORNERS, start, periodic=True, **picture)
+    with pytest.raises(ConfigError, match=r"^Nothing like this target can grow from .* on a torus in any number of st"):
+        reach.notice(config)
+    assert reach.notice(config.with_(model={"periodic": False}, task={"steps": 9})) is None
+    for colour in "1.":  # the same everywhere: a constant will do
+        assert reach.notice(config.with_(task={"picture": (colour * 7,) * 7})) is None
+
+
+def test_what_it_says_holds_of_any_rule() -> None:
+    """States of drawn rules, as a table of the nine cells' one bit: cells that look alike are alike."""
+    random = np.random.default_rng(5)
+    for periodic in (True, False):
+        for start in ("seed", "zeros"):
+            config = drawn(CORNERS, start, periodic=periodic)
+            for _ in range(20):
+                table, state = random.integers(0, 2, 512), np.zeros((7, 7), np.int64)
+                state[3, 3] = start == "seed"
+                for classes, _ in zip(reach._classes(config), range(6), strict=False):
+                    assert all(len(set(state[classes == each])) == 1 for each in np.unique(classes))
+                    wide = np.pad(state, 1, mode="wrap" if periodic else "constant")
+                    parts = [wide[row : row + 7, column : column + 7] for row in range(3) for column in range(3)]
+                    state = table[sum(part << place for place, part in enumerate(parts))]
+
+
+def test_it_is_said_before_training(engine: Engine) -> None:
+    listener = Listener()
+    config = drawn(CORNERS, periodic=True).with_(train={"epochs": 1})
+    Trainer(config, engine).run(observer=listener)
+    assert listener.notices == [reach.notice(config)]
+    with pytest.raises(ConfigError, match="Nothing like this target can grow"):
+        Trainer(config.with_(task={"start": "zeros"}), engine).run()
