@@ -32,7 +32,7 @@ from difflogic.model.statistics import active_gates, undecided_gates
 from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.runs.journal import Row
 from difflogic.train import restarts, stalled
-from difflogic.train.settle import open_training
+from difflogic.train.local_search import open_training
 from difflogic.train.start import fresh
 from difflogic.train.summary import wilson_interval
 

@@ -162,7 +162,7 @@ def open_settler(job: Job) -> Settler:
     try:
         from difflogic.cpu.hard.search import CpuSettler
     except ImportError:  # as `auto` does
-        from difflogic.reference.settle import ReferenceSettler
+        from difflogic.reference.local_search import ReferenceSettler
 
         return ReferenceSettler(job)
     return CpuSettler(job)

@@ -29,10 +29,10 @@ from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, read_rows
 from difflogic.runs.summary import summarise
 from difflogic.train import results, start
+from difflogic.train.local_search import SettlingModel, open_training
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.session import GiveUp, Session
-from difflogic.train.settle import SettlingModel, open_training
 from difflogic.train.signals import Stop, StopSignals
 from difflogic.train.stages import GrowingModel
 from difflogic.train.start import Start

@@ -1,7 +1,7 @@
 """Search over the hard circuit, 64 circuits at a time: in the bits of a word every sample meets another circuit.
 
 Of a gate that candidates change, the coefficients differ from bit to bit; all other gates are simplified as in any hard
-rollout. Twin: `reference/settle.py`.
+rollout. Twin: `reference/local_search.py`.
 """
 
 from __future__ import annotations

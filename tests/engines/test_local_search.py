@@ -17,7 +17,7 @@ from difflogic.engine import search
 from difflogic.engine.job import Job
 from difflogic.engine.search import Settler
 from difflogic.model.circuit import Circuit
-from difflogic.reference.settle import ReferenceSettler
+from difflogic.reference.local_search import ReferenceSettler
 from tests.random_circuits import circuits
 from tests.tasks import task_job
 

@@ -17,7 +17,7 @@ from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError
 from difflogic.runs import checkpoint
 from difflogic.train import stalled, start
-from difflogic.train.settle import open_training
+from difflogic.train.local_search import open_training
 from difflogic.train.trainer import Trainer
 from tests.devices.test_race import LONG, Listener, paced_pair
 from tests.tasks import task_config
