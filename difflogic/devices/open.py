@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.engine.job import Job
-from difflogic.engine.search import Settler
+from difflogic.engine.search import LocalSearch
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
@@ -157,15 +157,15 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
     return GpuEngine.on(which, require_hardware)
 
 
-def open_settler(job: Job) -> Settler:
+def open_local_search(job: Job) -> LocalSearch:
     """The search over hard circuits, whatever engine trains: they all find the same."""
     try:
-        from difflogic.cpu.hard.search import CpuSettler
+        from difflogic.cpu.hard.search import CpuLocalSearch
     except ImportError:  # as `auto` does
-        from difflogic.reference.local_search import ReferenceSettler
+        from difflogic.reference.local_search import ReferenceLocalSearch
 
-        return ReferenceSettler(job)
-    return CpuSettler(job)
+        return ReferenceLocalSearch(job)
+    return CpuLocalSearch(job)
 
 
 def hardware_gpus() -> list[int]:

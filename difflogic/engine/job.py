@@ -59,7 +59,7 @@ class TrainState:
     pool: npt.NDArray[np.uint8] | None = None
     """`[pool, H, W, C]`, 0 or 1: the sample pool; None where every epoch starts afresh."""
     costs: npt.NDArray[np.uint32] | None = None
-    """`[J, loss_channels, P*H*W]`: what each wrong value costs, once the circuit is settled
+    """`[J, loss_channels, P*H*W]`: what each wrong value costs, once the circuit is searched
     (`difflogic.engine.search`).
     """
 

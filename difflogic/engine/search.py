@@ -1,4 +1,4 @@
-"""Settling: the last epochs of training search the hard circuit itself, with no gradient.
+"""Local search: the last epochs of training search the hard circuit itself, with no gradient.
 
 What gradient descent leaves nearly right differs from a right circuit in a few gates. An epoch tries rounds of
 changes: in each, CANDIDATES circuits that differ from the present one in one gate's function are judged exactly, side
@@ -23,7 +23,7 @@ from difflogic.config.schema import Config
 from difflogic.core import prng
 
 STREAM = 0x73657474
-"""`fold_in` data of settling ("sett"), in whose key the epoch is folded."""
+"""`fold_in` data of the search ("sett"), in whose key the epoch is folded."""
 LANES = 64
 """Circuits judged at once, a bit of a word each. The first is the present one."""
 CANDIDATES = LANES - 1
@@ -31,7 +31,7 @@ ROUNDS = 16
 """Between two rises of the costs, and in an epoch where the samples of one judgement are those of a train step."""
 DRAWN = 4
 """Words drawn for each lane and round."""
-WHERE, HOW_FAR, KIND, SIDES = range(DRAWN)
+WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
 """Which gate or output a candidate begins at, how many gates it goes up, the new function, and by which inputs.
 
 Odd lanes change any gate that an output depends on. Even ones go up from an output that is judged, as far as any
@@ -42,17 +42,17 @@ Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 
 
-class Settler(Protocol):
-    """Settles circuits of one job."""
+class LocalSearch(Protocol):
+    """The search for one job, as an engine does it."""
 
-    def settle(self, kinds: Array, costs: Words, words: Words, rises: bool) -> None:
-        """An epoch with the draws `words [rounds, LANES, DRAWN]`: `kinds [G]` change, and where it `rises`, `costs`.
+    def search(self, gates: Array, costs: Words, words: Words, rises: bool) -> None:
+        """An epoch with the draws `words [rounds, LANES, DRAWN]`: `gates [G]` change, and where it `rises`, `costs`.
 
         `costs` is uint32 `[J, loss_channels, P*H*W]`. Nothing changes where no value is wrong.
         """
 
-    def wrong(self, kinds: Array) -> npt.NDArray[np.bool_]:
-        """Which values of the probes are wrong with the gates `kinds [G]`: bool `[J, loss_channels, P*H*W]`."""
+    def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
+        """Which values of the probes are wrong with the gates `gates [G]`: bool `[J, loss_channels, P*H*W]`."""
 
 
 def rounds(config: Config, probes: int) -> int:
@@ -78,13 +78,13 @@ def fresh_costs(config: Config, probes: int) -> Words:
     return np.ones(shape, dtype=np.uint32)
 
 
-def chosen(logits: npt.NDArray[np.float32], kinds: Array) -> npt.NDArray[np.float32]:
-    """`logits [G, 16]` where the functions `kinds [G]` have changed places with the largest of their gates."""
+def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.float32]:
+    """`logits [G, 16]` where the functions `gates [G]` have changed places with the largest of their gates."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
-    gates = np.flatnonzero(kinds != best)
-    new, old = kinds[gates], best[gates]
-    changed[gates, new], changed[gates, old] = logits[gates, old], logits[gates, new]
-    tied = gates[changed[gates].argmax(axis=1) != new]  # another is as large, and comes first
-    changed[tied, kinds[tied]] = np.nextafter(changed[tied, kinds[tied]], np.float32(np.inf))
+    places = np.flatnonzero(gates != best)
+    new, old = gates[places], best[places]
+    changed[places, new], changed[places, old] = logits[places, old], logits[places, new]
+    tied = places[changed[places].argmax(axis=1) != new]  # another is as large, and comes first
+    changed[tied, gates[tied]] = np.nextafter(changed[tied, gates[tied]], np.float32(np.inf))
     return changed

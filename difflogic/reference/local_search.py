@@ -1,4 +1,4 @@
-"""Search over the hard circuit: an epoch of settling, one candidate after another. See `difflogic.engine.search`."""
+"""Search over the hard circuit: an epoch of it, one candidate after another. See `difflogic.engine.search`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.core import gates
+from difflogic.core.gates import GATE_COUNT, TABLE
 from difflogic.engine.job import Job
-from difflogic.engine.search import CANDIDATES, HOW_FAR, KIND, SIDES, WHERE, Array, Words
+from difflogic.engine.search import CANDIDATES, FUNCTION, HOW_FAR, SIDES, WHERE, Array, Words
 from difflogic.model.layout import Layout, flat_layout
 from difflogic.reference.engine import ReferenceEngine
 
 
-class ReferenceSettler:
-    """Implements `difflogic.engine.search.Settler`."""
+class ReferenceLocalSearch:
+    """Implements `difflogic.engine.search.LocalSearch`."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._layout = job, flat_layout(job.circuit)
 
-    def settle(self, kinds: Array, costs: Words, words: Words, rises: bool) -> None:
-        wrong = self.wrong(kinds)
+    def search(self, gates: Array, costs: Words, words: Words, rises: bool) -> None:
+        wrong = self.wrong(gates)
         for drawn in words:
             if not wrong.any():
                 return
-            changed, new = candidates(self._job, self._layout, kinds, drawn)
-            tried = np.tile(kinds, (CANDIDATES, 1))
+            changed, new = candidates(self._job, self._layout, gates, drawn)
+            tried = np.tile(gates, (CANDIDATES, 1))
             tried[np.arange(CANDIDATES), changed] = new
             found = [self.wrong(each) for each in tried]
             scores = np.array([costs[each].sum(dtype=np.int64) for each in found])
@@ -34,13 +34,13 @@ class ReferenceSettler:
             if best <= costs[wrong].sum(dtype=np.int64):
                 ties = np.flatnonzero(scores == best)
                 candidate = ties[drawn[0, WHERE] % len(ties)]
-                kinds[:], wrong = tried[candidate], found[candidate]
+                gates[:], wrong = tried[candidate], found[candidate]
         if rises:
             costs[wrong] += 1
 
-    def wrong(self, kinds: Array) -> npt.NDArray[np.bool_]:
+    def wrong(self, gates: Array) -> npt.NDArray[np.bool_]:
         job, task = self._job, self._job.config.task
-        circuit = job.circuit.with_logits(np.eye(gates.GATE_COUNT, dtype=np.float32)[kinds])
+        circuit = job.circuit.with_logits(np.eye(GATE_COUNT, dtype=np.float32)[gates])
         starts = job.probes.astype(np.float32)
         states = ReferenceEngine().rollout(circuit, starts, task.steps, "hard", job.probe_masks)
         judged = states[list(task.judged_steps)][..., : task.loss_channels] != job.targets(job.probes)
@@ -48,9 +48,9 @@ class ReferenceSettler:
         return wrong
 
 
-def candidates(job: Job, layout: Layout, kinds: Array, drawn: Words) -> tuple[Array, Array]:
+def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Array, Array]:
     """Of each candidate the gate and its new function, int64 `[CANDIDATES]`."""
-    read = live(layout, kinds)
+    read = live(layout, gates)
     walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
     changed = np.array(
         [
@@ -58,13 +58,13 @@ def candidates(job: Job, layout: Layout, kinds: Array, drawn: Words) -> tuple[Ar
             for lane, words in enumerate(drawn[1:], 1)
         ]
     )
-    steps = 1 + drawn[1:, KIND] % (gates.GATE_COUNT - 1)
-    return changed, (kinds[changed] + steps) % gates.GATE_COUNT
+    steps = 1 + drawn[1:, FUNCTION] % (GATE_COUNT - 1)
+    return changed, (gates[changed] + steps) % GATE_COUNT
 
 
-def live(layout: Layout, kinds: Array) -> Array:
+def live(layout: Layout, gates: Array) -> Array:
     """The gates that an output depends on, if no input is known, ascending."""
-    depends = gates.TABLE[kinds] % 2
+    depends = TABLE[gates] % 2
     reads = np.stack([depends[:, 1] | depends[:, 3], depends[:, 2] | depends[:, 3]], axis=1).astype(np.bool_)
     nodes = np.zeros(layout.nodes, dtype=np.bool_)
     nodes[-layout.channels :] = True

@@ -4,7 +4,7 @@ Arrays: `logits`, `mu`, `nu` float32 `[G, 16]`; `wires.perceive.L` int32 `[K, 2,
 int32 `[2, out]`; `data_key`, `train_key` uint32 `[2]`; `step`, `epoch`, `skipped`, `best` int64 `[]`
 (`best` is the lowest scheduled hard loss, -1 before the first); `elapsed_s` float64 `[]`; where there is a sample
 pool, `pool` uint8 `[pool, ceil(H*W*C / 8)]`, eight values a byte, the first in the highest bit; once the circuit is
-settled, `costs` uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
+searched, `costs` uint32 `[J, loss_channels, P*H*W]` (`difflogic.engine.search`).
 A population's file has these arrays with a leading axis M, and `seeds` uint32 `[M]`, `leader` int64 `[]`.
 Metadata: `format` (FORMAT), `difflogic` (the version that wrote it), `config` (TOML, a population's
 with the first seed), and the checksums of `difflogic.runs.checksummed`.

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from difflogic.devices.open import open_settler
+from difflogic.devices.open import open_local_search
 from difflogic.devices.race import ContestModel, Decision
 from difflogic.engine import search as settling
 from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
@@ -99,7 +99,7 @@ class _Search:
 
     def __init__(self, job: Job, state: TrainState, waiting: list[EpochMetrics]) -> None:
         self._job, self._waiting = job, waiting
-        self._settler = open_settler(job)
+        self._search = open_local_search(job)
         self._rounds = settling.rounds(job.config, len(job.probes))
         fresh = settling.fresh_costs(job.config, len(job.probes))
         costs = fresh if state.costs is None else state.costs
@@ -117,10 +117,10 @@ class _Search:
     def _epoch(self) -> None:
         before = self.state
         assert before.costs is not None
-        epoch, kinds, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
+        epoch, gates, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
         words = settling.draw(self._job.config.seed, epoch, self._rounds)
-        self._settler.settle(kinds, costs, words, settling.costs_rise(epoch, self._rounds))
-        logits = settling.chosen(before.logits, kinds)
+        self._search.search(gates, costs, words, settling.costs_rise(epoch, self._rounds))
+        logits = settling.chosen(before.logits, gates)
         self.state = replace(before, logits=logits, epoch=epoch, costs=costs)
         self._waiting.append(EpochMetrics(epoch, math.nan))
 
@@ -129,7 +129,7 @@ class _Search:
         return drained
 
     def evaluate(self) -> Evaluation:
-        wrong = self._settler.wrong(self.state.logits.argmax(axis=1))
+        wrong = self._search.wrong(self.state.logits.argmax(axis=1))
         count = int(wrong.sum())
         of_probes = wrong.reshape(*wrong.shape[:2], len(self._job.probes), -1)
         return Evaluation(count, count, self._job.values, int(of_probes.any(axis=(0, 1, 3)).sum()))

@@ -13,7 +13,7 @@ from difflogic.cpu import engine as engines
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.engine import CpuEngine
 from difflogic.cpu.hard import simulation
-from difflogic.cpu.hard.search import CpuSettler
+from difflogic.cpu.hard.search import CpuLocalSearch
 from tests.tasks import task_job
 
 
@@ -56,14 +56,14 @@ def test_what_was_compiled_once_is_not_announced_again(engine: CpuEngine, capsys
     """The engine, the simulator and the search are in the cache folder by the names under which they are looked up."""
     simulation.compile_kernel()
     job = task_job("a seed", probes=1)
-    CpuSettler(job)
+    CpuLocalSearch(job)
     if compiled.cache_folder() is None:
         pytest.skip("this user's cache folder cannot be written")
     capsys.readouterr()
     assert compiled.is_cached()
     engines.compile_all.__wrapped__()
     simulation.compile_kernel.__wrapped__()
-    CpuSettler(job)
+    CpuLocalSearch(job)
     assert capsys.readouterr().err == ""
 
 

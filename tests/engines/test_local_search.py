@@ -1,4 +1,4 @@
-"""Settling: the search over the hard circuit, and its twin."""
+"""The search over the hard circuit, and its twin."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.config.train import TrainConfig
-from difflogic.cpu.hard.search import CpuSettler
+from difflogic.cpu.hard.search import CpuLocalSearch
 from difflogic.engine import job as tasks
 from difflogic.engine import search
 from difflogic.engine.job import Job
-from difflogic.engine.search import Settler
+from difflogic.engine.search import LocalSearch
 from difflogic.model.circuit import Circuit
-from difflogic.reference.local_search import ReferenceSettler
+from difflogic.reference.local_search import ReferenceLocalSearch
 from tests.random_circuits import circuits
 from tests.tasks import task_job
 
@@ -57,23 +57,23 @@ def _network(*widths: int) -> NetworkConfig:
     return NetworkConfig(widths, ("random",) * (len(widths) - 1))
 
 
-def settled(settler: Settler, job: Job, kinds: np.ndarray, epochs: int = 1) -> tuple[list[int], list[int]]:
+def searched(local_search: LocalSearch, job: Job, gates: np.ndarray, epochs: int = 1) -> tuple[list[int], list[int]]:
     """Gates and costs afterwards."""
-    kinds, costs = kinds.copy(), search.fresh_costs(job.config, len(job.probes))
+    gates, costs = gates.copy(), search.fresh_costs(job.config, len(job.probes))
     for epoch in range(1, epochs + 1):
-        settler.settle(kinds, costs, search.draw(job.config.seed, epoch, ROUNDS), rises=epoch % 2 == 1)
-    return kinds.tolist(), costs.ravel().tolist()
+        local_search.search(gates, costs, search.draw(job.config.seed, epoch, ROUNDS), rises=epoch % 2 == 1)
+    return gates.tolist(), costs.ravel().tolist()
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_both_find_the_same(name: str) -> None:
     job = task_job(name, fire_rate=CASES[name], probes=2)
-    kinds = np.random.default_rng(3).integers(0, 16, job.circuit.gates)
-    ours, twin = CpuSettler(job), ReferenceSettler(job)
-    np.testing.assert_array_equal(ours.wrong(kinds), twin.wrong(kinds))
-    found = settled(ours, job, kinds, epochs=2)
-    assert found == settled(twin, job, kinds, epochs=2)
-    assert found[0] != kinds.tolist()
+    gates = np.random.default_rng(3).integers(0, 16, job.circuit.gates)
+    ours, twin = CpuLocalSearch(job), ReferenceLocalSearch(job)
+    np.testing.assert_array_equal(ours.wrong(gates), twin.wrong(gates))
+    found = searched(ours, job, gates, epochs=2)
+    assert found == searched(twin, job, gates, epochs=2)
+    assert found[0] != gates.tolist()
     assert max(found[1]) == 2
 
 
@@ -81,18 +81,18 @@ def test_both_find_the_same(name: str) -> None:
 @given(circuits(), st.integers(3, 6), st.integers(3, 6), st.randoms(use_true_random=False))
 def test_both_find_the_same_of_any_circuit(circuit: Circuit, height: int, width: int, random: object) -> None:
     job = job_of(circuit, height, width)
-    kinds = circuit.flat_logits().argmax(axis=1)
-    assert settled(CpuSettler(job), job, kinds) == settled(ReferenceSettler(job), job, kinds)
+    gates = circuit.flat_logits().argmax(axis=1)
+    assert searched(CpuLocalSearch(job), job, gates) == searched(ReferenceLocalSearch(job), job, gates)
 
 
 def test_no_round_makes_it_worse_and_a_small_task_is_solved() -> None:
     """One cell's neighbours are to become a picture in one step, by a circuit that passes A on."""
     job = task_job("a seed", probes=1, batch=1)
-    settler, counts = CpuSettler(job), []
-    kinds = job.circuit.flat_logits().argmax(axis=1)
+    local_search, counts = CpuLocalSearch(job), []
+    gates = job.circuit.flat_logits().argmax(axis=1)
     costs = search.fresh_costs(job.config, 1)
     for epoch in range(1, 41):
-        counts.append(int(settler.wrong(kinds).sum()))
-        settler.settle(kinds, costs, search.draw(1, epoch, 8), rises=False)
+        counts.append(int(local_search.wrong(gates).sum()))
+        local_search.search(gates, costs, search.draw(1, epoch, 8), rises=False)
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] < counts[0]

@@ -17,12 +17,12 @@ from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.program import RECORD, Array, Program
 from difflogic.engine.job import Job
-from difflogic.engine.search import HOW_FAR, KIND, LANES, SIDES, WHERE
+from difflogic.engine.search import FUNCTION, HOW_FAR, LANES, SIDES, WHERE
 from difflogic.engine.shape import Shape
 
 
-class CpuSettler:
-    """Implements `difflogic.engine.search.Settler`, by one thread."""
+class CpuLocalSearch:
+    """Implements `difflogic.engine.search.LocalSearch`, by one thread."""
 
     def __init__(self, job: Job) -> None:
         self._hard = HardWorkspace(
@@ -34,23 +34,23 @@ class CpuSettler:
         starts = self._hard.program.gate_starts.astype(np.int64)
         self._gate_of = np.repeat(np.arange(job.circuit.gates), np.diff(starts))
         self._depth = len(job.circuit.update)
-        kinds = np.zeros(job.circuit.gates, dtype=np.int64)
-        compiled.compile_now(run_settle, "the search", 20, lambda: self._judge(kinds))
+        gates = np.zeros(job.circuit.gates, dtype=np.int64)
+        compiled.compile_now(run_search, "the search", 20, lambda: self._judge(gates))
 
-    def settle(self, kinds: Array, costs: Array, words: Array, rises: bool) -> None:
+    def search(self, gates: Array, costs: Array, words: Array, rises: bool) -> None:
         work = self._hard
-        run_settle(work.program, work.buffers, self._start, self._targets, self._gate_of, self._depth, kinds, costs,
+        run_search(work.program, work.buffers, self._start, self._targets, self._gate_of, self._depth, gates, costs,
                    words, rises)  # fmt: skip
 
-    def wrong(self, kinds: Array) -> Array:
-        self._judge(kinds)
+    def wrong(self, gates: Array) -> Array:
+        self._judge(gates)
         judged = self._hard.buffers.judged[..., : self._targets.shape[1]]
         wrong: Array = (judged ^ self._targets) & np.uint64(1) != 0
         return wrong
 
-    def _judge(self, kinds: Array) -> None:
+    def _judge(self, gates: Array) -> None:
         """An epoch without rounds."""
-        self.settle(kinds, np.ones((0, 0, 0), dtype=np.uint32), np.zeros((0, LANES, 1), dtype=np.uint32), False)
+        self.search(gates, np.ones((0, 0, 0), dtype=np.uint32), np.zeros((0, LANES, 1), dtype=np.uint32), False)
 
 
 def _spread(grids: Array) -> Array:
@@ -59,35 +59,35 @@ def _spread(grids: Array) -> Array:
 
 
 @entry_point
-def run_settle(
-    program: Program, buffers: HardBuffers, start: Array, targets: Array, gate_of: Array, depth: int, kinds: Array,
+def run_search(
+    program: Program, buffers: HardBuffers, start: Array, targets: Array, gate_of: Array, depth: int, gates: Array,
     costs: Array, words: Array, rises: bool,
 ) -> None:  # fmt: skip
     """An epoch; without rounds the circuit is only judged."""
-    gates = np.zeros(LANES, dtype=np.int64)
-    new, scores = np.zeros_like(gates), np.zeros_like(gates)
-    live, nodes = np.zeros(len(kinds), dtype=np.int64), np.zeros(program.nodes, dtype=np.bool_)
-    for gate in range(len(kinds)):
-        buffers.gate_words[gate] = -GATE_BITS[kinds[gate]]
-    count = _live(program, gate_of, kinds, nodes, live)
+    changed = np.zeros(LANES, dtype=np.int64)
+    new, scores = np.zeros_like(changed), np.zeros_like(changed)
+    live, nodes = np.zeros(len(gates), dtype=np.int64), np.zeros(program.nodes, dtype=np.bool_)
+    for gate in range(len(gates)):
+        buffers.gate_words[gate] = -GATE_BITS[gates[gate]]
+    count = _live(program, gate_of, gates, nodes, live)
     lane = 0
     if len(words) == 0:
         _judge(program, buffers, start)
     for round_ in range(len(words)):
-        _choose(program, gate_of, depth, len(targets), kinds, live[:count], words[round_], gates, new)
+        _choose(program, gate_of, depth, len(targets), gates, live[:count], words[round_], changed, new)
         for each in range(1, LANES):
-            _put(buffers.gate_words[gates[each]], new[each], each)
+            _put(buffers.gate_words[changed[each]], new[each], each)
         _judge(program, buffers, start)
         _score(buffers.judged, targets, costs, scores)
         for each in range(1, LANES):
-            buffers.gate_words[gates[each]] = -GATE_BITS[kinds[gates[each]]]
+            buffers.gate_words[changed[each]] = -GATE_BITS[gates[changed[each]]]
         if scores[0] == 0:
             return
         lane = _best(scores, words[round_, 0, WHERE])
         if lane > 0:
-            kinds[gates[lane]] = new[lane]
-            buffers.gate_words[gates[lane]] = -GATE_BITS[new[lane]]
-            count = _live(program, gate_of, kinds, nodes, live)
+            gates[changed[lane]] = new[lane]
+            buffers.gate_words[changed[lane]] = -GATE_BITS[new[lane]]
+            count = _live(program, gate_of, gates, nodes, live)
             if scores[lane] == 0:
                 return
     if rises:
@@ -107,7 +107,7 @@ def _judge(program: Program, buffers: HardBuffers, start: Array) -> None:
 
 @inlined
 def _choose(
-    program: Program, gate_of: Array, depth: int, outputs: int, kinds: Array, live: Array, drawn: Array, gates: Array,
+    program: Program, gate_of: Array, depth: int, outputs: int, gates: Array, live: Array, drawn: Array, changed: Array,
     new: Array,
 ) -> None:  # fmt: skip
     """Of each candidate the gate and its new function."""
@@ -121,26 +121,26 @@ def _choose(
                 side = np.int64(words[SIDES]) >> (step % 32) & 1
                 instance = np.int64(program.records[RECORD * instance + side] // TILE) - program.patch_nodes
             gate = gate_of[instance]
-        gates[lane] = gate
-        new[lane] = (kinds[gate] + 1 + np.int64(words[KIND]) % (GATE_COUNT - 1)) % GATE_COUNT
+        changed[lane] = gate
+        new[lane] = (gates[gate] + 1 + np.int64(words[FUNCTION]) % (GATE_COUNT - 1)) % GATE_COUNT
 
 
 @inlined
-def _put(words: Array, kind: int, lane: int) -> None:
+def _put(words: Array, function: int, lane: int) -> None:
     """The gate with these coefficients becomes another one in a lane."""
     bit = np.int64(1) << lane
     for index in range(4):
-        words[index] = words[index] | bit if GATE_BITS[kind, index] else words[index] & ~bit
+        words[index] = words[index] | bit if GATE_BITS[function, index] else words[index] & ~bit
 
 
 @inlined
-def _live(program: Program, gate_of: Array, kinds: Array, nodes: Array, live: Array) -> int:
+def _live(program: Program, gate_of: Array, gates: Array, nodes: Array, live: Array) -> int:
     """`live` becomes the gates that an output depends on, if no input is known, ascending: their number."""
     nodes[:] = False
     nodes[program.nodes - program.channels :] = True
     for instance in range(program.nodes - program.patch_nodes - 1, -1, -1):
         if nodes[program.patch_nodes + instance]:
-            bits = GATE_BITS[kinds[gate_of[instance]]]
+            bits = GATE_BITS[gates[gate_of[instance]]]
             for side in range(2):
                 if bits[1 + side] or bits[3]:
                     nodes[program.records[RECORD * instance + side] // TILE] = True
