@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import httpx
@@ -18,12 +18,15 @@ import pytest
 
 from difflogic.cli import main as cli
 from difflogic.cli.commands import jobs, train
-from difflogic.cli.screen.following import result_lines
+from difflogic.cli.screen.following import follow, result_lines
+from difflogic.engine.api import EpochMetrics
 from difflogic.errors import UsageError
+from difflogic.runs import attempts
+from difflogic.runs.journal import Row
 from difflogic.serve import client as clients
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.client import SERVER, TOKEN, Client
+from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
 from tests.serve.live import ANN, serving
 from tests.serve.service import PATIENCE_S, by_hand, wait
 from tests.serve.test_restarts import flat
@@ -281,19 +284,67 @@ def test_ids_are_never_parts_of_paths() -> None:
         client.job("../session")
 
 
-def test_attempts_are_told_as_they_come(here: Path, capsys) -> None:
+def test_attempts_are_told(here: Path, capsys) -> None:
     (here / "flat.toml").write_text(flat(1000).to_toml())
     text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--name", "again", "--restarts", "1",
                 "--watch")  # fmt: skip
-    assert "Attempt 1 of at most 2, 1000 epochs are left to it." in text
-    assert "Attempt 2 of at most 2, 800 epochs are left to it." in text
-    assert "Attempt 1: given up at epoch 200 with 14 wrong values: it made no progress since epoch 10" in text
-    assert text.count("Epoch  800:") == 1
+    # Whichever attempts were over before the watching began: of each it is said what came of it.
+    ends = ["Attempt 1: given up at epoch 200 with 14 wrong values: it made no progress since epoch 10",
+            "Attempt 2: complete at epoch 800 with 14 wrong values"]  # fmt: skip
+    assert all(words in text for words in ends)
     assert "200/1000, attempt 1" in call(capsys, "jobs", "--search", "again")
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "again", "--json").splitlines()]
     again = call(capsys, "watch", job["id"])
+    assert "Attempt 1 of at most 2, 1000 epochs are left to it." in again
+    assert [again.count(words) for words in ends] == [1, 1]
     assert again.count("Epoch  200:") == 1
     assert "Epoch  800:" not in again
+
+
+@pytest.mark.parametrize("seen", [{1, 2, 3}, {2, 3}, {1, 3}, {3}])
+def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
+    """Whichever states of the job the stream had: none of its attempts is missed, and the one under way is told."""
+    config = flat(1000)
+    made = [attempts.Attempt(1, 3, 23, 1000, "", "given up", 200, 14, "it is flat"),
+            attempts.Attempt(2, 3, 24, 800, "", "given up", 300, 14, "it is flat"),
+            attempts.Attempt(3, 3, 25, 500, "", "complete", 500, 14)]  # fmt: skip
+    job = {"id": "a" * 16, "name": "again", "kind": "train", "attempts": 0, "reason": None, "waits_for": None,
+           "config": config.to_dict(), "device": "cpu", "population": 1, "restarts": 2}  # fmt: skip
+
+    def state(status: str, attempt: int, epoch: int, results: list[attempts.Attempt]) -> dict[str, object]:
+        given = {"status": status, "attempt": attempt, "epoch": epoch, "epochs": made[attempt - 1].epochs}
+        return {**job, **given, "result": {"attempts": [asdict(each) for each in results]}}
+
+    def during(number: int) -> list[ServerEvent]:
+        under_way = attempts.Attempt(number, 3, 22 + number, made[number - 1].epochs, "")
+        states = state("running", number, 1, [*made[: number - 1], under_way])
+        row = {**Row.of(EpochMetrics(made[number - 1].epoch, 1.0), 0.1).to_dict(), "seed": 22 + number}
+        return [ServerEvent("job", states), ServerEvent("rows", [row])]
+
+    over = state("done", 1, 200, made)
+    events = [event for number in sorted(seen) for event in during(number)]
+
+    class Scripted(Client):
+        def __init__(self) -> None:
+            self.server = "http://lab"
+
+        def job(self, job: str) -> dict[str, object]:
+            return events[0].data
+
+        def events(self, *_arguments: object) -> Iterator[ServerEvent]:
+            yield from (*events, ServerEvent("job", over), ServerEvent("rows", []), ServerEvent("end", {}))
+
+        def text(self, job: str, name: str) -> str | None:
+            return "summary"
+
+    assert follow(Scripted(), "a" * 16, as_json=False) == 0
+    live, recap = capsys.readouterr().out.split("summary")
+    ends = ["Attempt 1: given up at epoch 200", "Attempt 2: given up at epoch 300", "Attempt 3: complete at epoch 500"]
+    assert [live.count(words) for words in ends] == [1, 1, 0]
+    assert [recap.count(words) for words in ends] == [1, 1, 1]
+    begun = {each.number for each in made if f"Attempt {each.number} of at most 3, {each.epochs} epochs are" in live}
+    assert begun == seen
+    assert {each.number for each in made if f"Epoch {each.epoch:4}:" in live} == seen
 
 
 HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory"}

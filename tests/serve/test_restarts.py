@@ -133,6 +133,9 @@ def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
     reached(store, job, 2, 160)
     store.ask(job, "pause")
     wait(lambda: store.job(job).status == "paused", "the job to pause")
+    record = attempts.read(store.job_folder(job).whole)
+    assert record.attempts[-1].is_open
+    assert store.job(job).result == {"attempts": [asdict(each) for each in record.attempts]}
     newest = store.job_folder(store.job(job)).run / checkpoint.NAME
     newest.write_bytes(newest.read_bytes()[:-100])
     store.resume(job)

@@ -80,6 +80,8 @@ class _Follower:
         self._began = False
         self._attempts = 0
         self._attempt = 0
+        self._ended: set[int] = set()
+        """The attempts whose end was told."""
         self._is_told = False
         self._waits_for: str | None = None
         self._judged: dict[int, Row] = {}
@@ -113,6 +115,8 @@ class _Follower:
         if job["waits_for"] not in (None, self._waits_for):
             self._sink.write(job["waits_for"])
         self._waits_for = job["waits_for"]
+        if job["status"] != "done":  # then all come together, after the summary
+            self._tell_ended_attempts(job)
         if job["attempt"] != self._attempt:
             self._is_told = self._attempt > 0 and job["status"] in ENDED  # the best, which was seen when it was made
             self._attempt, self._began = job["attempt"], self._is_told
@@ -127,6 +131,13 @@ class _Follower:
                 attempt = Attempt(self._attempt, job["restarts"] + 1, config.seed, job["epochs"], "")
                 self._reporter.attempted(attempt)
             self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
+
+    def _tell_ended_attempts(self, job: Job) -> None:
+        """Tell of each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""
+        for each in _attempts_of(job):
+            if not each.is_open and each.number not in self._ended:
+                self._ended.add(each.number)
+                self._reporter.attempted(each)
 
     def _rows(self, job: Job, rows: Sequence[dict[str, Any]]) -> None:
         if self._is_told:
@@ -157,7 +168,12 @@ class _Follower:
             return 1
         summary = self._client.text(job["id"], "summary.txt")
         self._sink.write("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
-        for each in (job["result"] or {}).get("attempts", ()):
-            self._reporter.attempted(Attempt(**each))
+        for each in _attempts_of(job):
+            self._reporter.attempted(each)
         self._sink.write(f"Its files: difflogic fetch {job['id']} DIR")
         return 0
+
+
+def _attempts_of(job: Job) -> list[Attempt]:
+    """What came of the attempts of a job with restarts so far; of any other job, none."""
+    return [Attempt(**each) for each in (job["result"] or {}).get("attempts", ())]

@@ -111,7 +111,7 @@ class Job:
     options: dict[str, Any]
     result: dict[str, Any] | None
     """What a follow-up found, in short: see `difflogic.serve.worker.follow_ups`. Of restarts, what came of each
-    attempt.
+    attempt so far.
     """
     device: str | None
     """Of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -63,6 +63,7 @@ PROGRESS = frozenset(
         "active_gates",
         "epochs_per_s",
         "saved_epoch",
+        "result",
     )
 )
 
@@ -186,11 +187,11 @@ class Leases(Records):
 
         Raises LeaseLostError where the job is no longer this worker's, StoreError for other columns.
         """
-        _check_progress(progress)
+        columns = _columns(progress)
         with self.database.writing() as connection:
             row = self._leased(connection, job, lease)
             now = self.clock()
-            changed = {name: value for name, value in progress.items() if row[name] != value}
+            changed = {name: value for name, value in columns.items() if row[name] != value}
             # The end of the lease is nothing that anybody watches: it makes no new version of the job.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
             if "attempt" in changed:  # its epochs are counted from 1 again: tried_epoch would never be passed
@@ -209,30 +210,28 @@ class Leases(Records):
         lease: int,
         status: Literal["done", "failed"],
         reason: str | None = None,
-        result: dict[str, Any] | None = None,
         **progress: Any,
     ) -> Job:
         """End a job as `done` or `failed`. Raises as `heartbeat` does."""
-        _check_progress(progress)
-        found = {} if result is None else {"result": json.dumps(result)}
+        columns = _columns(progress)
         with self.database.writing() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             ended = {"ended": self._now()}
-            return change(connection, job, **_UNLEASED, **ended, status=status, reason=reason, **found, **progress)
+            return change(connection, job, **_UNLEASED, **ended, status=status, reason=reason, **columns)
 
     def release(self, job: str, lease: int, **progress: Any) -> Job:
         """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
 
         It counts as no attempt. Raises as `heartbeat` does.
         """
-        _check_progress(progress)
+        columns = _columns(progress)
         with self.database.writing() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             status = STATUS_AFTER[row["wanted"]]
             ended = self._now() if status == "cancelled" else None
-            return change(connection, job, **_UNLEASED, status=status, reason=None, ended=ended, **progress)
+            return change(connection, job, **_UNLEASED, status=status, reason=None, ended=ended, **columns)
 
     def fail_attempt(self, job: str, lease: int, reason: str) -> Job:
         """Give a job back because this try ended badly, while the worker is well: it counts as a lost lease.
@@ -335,11 +334,18 @@ class Leases(Records):
         )
 
 
-def _check_progress(progress: Collection[str]) -> None:
-    """Raises StoreError for a name that is not in PROGRESS: names of columns become SQL."""
+def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
+    """Progress as columns hold it.
+
+    Raises StoreError for a name that is not in PROGRESS: names of columns become SQL.
+    """
     others = sorted(set(progress) - PROGRESS)
     if others:
         raise StoreError(f"A worker tells of {', '.join(sorted(PROGRESS))}, not of {', '.join(others)}.")
+    columns = dict(progress)
+    if columns.get("result") is not None:
+        columns["result"] = json.dumps(columns["result"])
+    return columns
 
 
 _UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "epochs_per_s": None}

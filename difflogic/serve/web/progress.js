@@ -51,7 +51,7 @@ export function progressBar(job) {
 function attempt(job) {
     if (!job.attempt) return [];
     const made = job.result?.attempts?.length,
-        among = made ? `, the best of ${made}` : ` of at most ${job.restarts + 1}`;
+        among = job.status === "done" && made ? `, the best of ${made}` : ` of at most ${job.restarts + 1}`;
     return [`attempt ${job.attempt}${among}`];
 }
 

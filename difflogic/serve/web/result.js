@@ -29,7 +29,8 @@ export function resultOf({ result }) {
 }
 
 function attemptWords({ number, seed, status, epoch, wrong, given_up: why }) {
-    const parts = [`Attempt ${number} (seed ${seed}): ${status} at epoch ${count(epoch)}`];
+    const at = status === "running" ? "" : ` at epoch ${count(epoch)}`,
+        parts = [`Attempt ${number} (seed ${seed}): ${status}${at}`];
     if (wrong) parts.push(`${count(wrong)} wrong`);
     return [...parts, ...(why ? [why] : [])].join(", ");
 }

@@ -8,7 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from difflogic.engine.api import Engine
 from difflogic.model.statistics import Layer, census
-from difflogic.runs import jsonl
-from difflogic.runs.attempts import Attempt
+from difflogic.runs import attempts, jsonl
+from difflogic.runs.attempts import Attempt, Record
 from difflogic.runs.journal import Row
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
@@ -61,8 +61,12 @@ class ServiceObserver(Observer):
         self._judged: Sequence[Member] = ()
 
     def attempted(self, attempt: Attempt) -> None:
+        # The job says what came of the earlier attempts while the next one runs: whoever begins to watch it late, or
+        # misses an attempt that is over within one poll, is told of all of them.
+        result = result_of_attempts(attempts.read(self._folder.whole))
         if attempt.status != "running":
             say(f"{attempt}{'' if attempt.given_up is None else f': {attempt.given_up}'}")
+            self._lease.report(result=result)
             return
         say(f"attempt {attempt.number} of at most {attempt.of}, as {attempt.reason}")
         began = self._folder.attempt == attempt.number
@@ -70,7 +74,8 @@ class ServiceObserver(Observer):
         self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
         self._pace.clear()
         self._judged = ()
-        self._lease.report(attempt=attempt.number, epochs=attempt.epochs, **({} if began else UNTRAINED))
+        progress = {} if began else UNTRAINED
+        self._lease.report(attempt=attempt.number, epochs=attempt.epochs, result=result, **progress)
 
     def began(self, beginning: Beginning) -> None:
         self.began_at = beginning.epoch
@@ -153,6 +158,11 @@ class ServiceObserver(Observer):
         self._lease.enter("finishing")
         if self._judged:  # whoever comes later sees what became of it
             self._draw(self._judged)
+
+
+def result_of_attempts(record: Record) -> dict[str, Any]:
+    """The result of a job with restarts: what came of each attempt so far."""
+    return {"attempts": [asdict(each) for each in record.attempts]}
 
 
 # the history of gates ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from difflogic.runs.folder import RunFolder
 from difflogic.serve.store.jobs import Job
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.serve.worker.observer import ServiceObserver, result_of_attempts
 from difflogic.train import run_request, trainer
 from difflogic.train.trainer import Run
 
@@ -30,7 +30,6 @@ class TrainingOutcome:
     interrupted: bool
     progress: dict[str, Any]
     """Columns of the job, as `Store.release` and `Store.finish` take them."""
-    result: dict[str, Any] | None = None
 
 
 def train(store: Store, job: Job, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
@@ -89,7 +88,7 @@ def _outcome_of_attempts(path: Path) -> TrainingOutcome:
     best = made[attempts.fewest([each.wrong for each in made])]
     summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
     standing = _final_progress(trainer.load(path / best.folder))
-    return TrainingOutcome(False, summary | standing, {"attempts": [asdict(each) for each in made]})
+    return TrainingOutcome(False, summary | standing | {"result": result_of_attempts(record)})
 
 
 def _final_progress(run: Run) -> dict[str, Any]:

@@ -156,22 +156,15 @@ class WorkerProcess:
     def _report(self, lease: Lease, outcome: TrainingOutcome) -> None:
         progress = lease.progress | outcome.progress
         if not outcome.interrupted:
-            self._finish(lease, "done", result=outcome.result, **progress)
+            self._finish(lease, "done", **progress)
         else:
             released = self.store.release(lease.job.id, lease.number, **progress)
             say(f"stopped at epoch {progress['epoch']}: {released.status}")
 
-    def _finish(
-        self,
-        lease: Lease,
-        status: Ending,
-        reason: str | None = None,
-        result: dict[str, Any] | None = None,
-        **progress: Any,
-    ) -> None:
+    def _finish(self, lease: Lease, status: Ending, reason: str | None = None, **progress: Any) -> None:
         say(reason or status)
         public = None if reason is None else self._public(in_fields(reason))
-        self.store.finish(lease.job.id, lease.number, status, public, result, **progress)
+        self.store.finish(lease.job.id, lease.number, status, public, **progress)
 
     def _fail_attempt(self, lease: Lease, reason: str) -> None:
         say(reason)
@@ -205,7 +198,7 @@ class WorkerProcess:
             words = last_words(self.store.job_folder(lease.job.id).log)
             self._fail_attempt(lease, self._public(f"{outcome}, with the last words: {words}"))
         else:
-            self._finish(lease, outcome.status, outcome.reason, outcome.result)
+            self._finish(lease, outcome.status, outcome.reason, result=outcome.result)
 
 
 def _without_stop(error: Exception) -> str:
