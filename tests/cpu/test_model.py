@@ -7,7 +7,7 @@ import pytest
 from difflogic.cpu.engine import CpuEngine
 from difflogic.engine.job import Job
 from tests.engines.training import train
-from tests.gpu.jobs import assert_same, make_job, midway, start
+from tests.jobs import assert_same, make_job, midway, start
 
 
 @pytest.fixture(params=[1.0, 0.6], ids=["synchronous", "asynchronous"])

@@ -17,7 +17,7 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.model.circuit import Circuit
 from tests.engines.training import train
 from tests.experiments import checkerboard_target
-from tests.gpu.jobs import assert_same, make_job, start
+from tests.jobs import assert_same, make_job, start
 
 
 def checkerboard() -> Job:

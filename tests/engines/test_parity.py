@@ -7,7 +7,7 @@ import pytest
 
 from difflogic.engine.api import Engine
 from tests import parity, tolerances
-from tests.gpu.closeness import STATES, assert_gradients_close
+from tests.closeness import STATES, assert_gradients_close
 from tests.parity import SmallModel
 
 

@@ -15,7 +15,7 @@ from difflogic.engine.batch import Batch
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
-from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
+from tests.closeness import STATES, assert_first_step_close, assert_gradients_close
 from tests.random_circuits import bits, circuits, random_circuit
 
 REFERENCE, EXACT = ReferenceEngine(), ReferenceEngine(np.float64)

@@ -12,9 +12,9 @@ from difflogic.engine.api import Engine
 from difflogic.engine.job import Job
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
+from tests.closeness import STATES, assert_first_step_close, assert_gradients_close
 from tests.engines.training import train
-from tests.gpu.closeness import STATES, assert_first_step_close, assert_gradients_close
-from tests.gpu.jobs import assert_same, assert_same_state, start
+from tests.jobs import assert_same, assert_same_state, start
 from tests.tasks import TASKS, task_job
 
 

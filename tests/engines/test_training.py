@@ -16,7 +16,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.engines.training import train
-from tests.gpu.jobs import make_job, start
+from tests.jobs import make_job, start
 
 
 def test_the_configurations_optimiser_is_used(engine: Engine) -> None:

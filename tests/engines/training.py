@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflogic.engine.api import Engine
 from difflogic.engine.job import Job, TrainState
-from tests.gpu.jobs import Outcome
+from tests.jobs import Outcome
 
 
 def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:

@@ -12,7 +12,7 @@ from difflogic.gpu import model as model_room
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
-from tests.gpu.jobs import make_job, start
+from tests.jobs import make_job, start
 from tests.tasks import task_job
 
 

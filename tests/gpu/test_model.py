@@ -12,7 +12,7 @@ from difflogic.errors import DataError, DeviceError
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
-from tests.gpu.jobs import assert_same_state, make_job, midway, start
+from tests.jobs import assert_same_state, make_job, midway, start
 from tests.tasks import task_job
 
 

@@ -15,8 +15,8 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.model.layout import flat_layout
-from tests.gpu.jobs import assert_same, make_job, outcomes, start, train_alone
 from tests.gpu.rig import LAUNCHES
+from tests.jobs import assert_same, make_job, outcomes, start, train_alone
 
 SEEDS = (23, 24, 25)
 """Their wirings need different amounts of scratch, the first not the most."""

@@ -18,7 +18,7 @@ from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.model.circuit import Circuit
 from difflogic.reference.model import ReferenceModel
 from tests import tolerances
-from tests.gpu.jobs import assert_same, make_job, start, train_alone
+from tests.jobs import assert_same, make_job, start, train_alone
 
 HALF = {"precision": "f16-storage"}
 

@@ -18,7 +18,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
-from tests.gpu.closeness import STATES, assert_gradients_close
+from tests.closeness import STATES, assert_gradients_close
 from tests.gpu.rig import LAUNCHES, RECOMPUTING
 from tests.random_circuits import bits, random_circuit
 

@@ -18,7 +18,7 @@ from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_for
 from difflogic.gpu.planner import checkpoint_distances
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, SubmitQueue, cut
-from tests.gpu.jobs import assert_same, make_job, outcomes, start, train_alone
+from tests.jobs import assert_same, make_job, outcomes, start, train_alone
 
 SIZES = st.integers(1, 40)
 

@@ -11,7 +11,7 @@ from difflogic.gpu.adapter import TIMESTAMPS, Adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.timing import MOST_QUERIES, Timer, measure_rates
-from tests.gpu.jobs import make_job, start
+from tests.jobs import make_job, start
 
 
 @pytest.fixture(scope="module", params=["timestamps", "host clock"])

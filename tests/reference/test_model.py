@@ -15,7 +15,7 @@ from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper
 from difflogic.reference.engine import ReferenceEngine
 from tests import naive, tolerances
-from tests.gpu.jobs import C, assert_same_state, make_job, start
+from tests.jobs import C, assert_same_state, make_job, start
 from tests.random_circuits import bits, random_circuit
 
 H, W, T, B = 5, 7, 3, 3

@@ -18,7 +18,7 @@ from difflogic.reference.kernels.coefficients import coefficients
 from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.grid import write_patches
 from tests import parity, tolerances
-from tests.gpu.closeness import assert_gradients_close
+from tests.closeness import assert_gradients_close
 from tests.parity import SmallModel
 from tests.random_circuits import random_circuit
 

@@ -18,7 +18,7 @@ from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.rollout import Course, hard_rollout
 from tests import naive, tolerances
-from tests.gpu.jobs import start
+from tests.jobs import start
 from tests.reference.test_finite_differences import assert_is_derivative
 from tests.tasks import TASKS, task_job
 
