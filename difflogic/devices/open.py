@@ -150,10 +150,10 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
     except ImportError as error:
         raise NoAdapterError(f"The GPU engine needs the package wgpu, which cannot be loaded: {error}.") from error
     if trusted:  # before a device is opened here: a broken driver may end the process
-        from difflogic.devices import trust
+        from difflogic.devices import selftest
         from difflogic.gpu.adapter import select_adapter
 
-        trust.require(select_adapter(which, require_hardware))
+        selftest.require(select_adapter(which, require_hardware))
     return GpuEngine.on(which, require_hardware)
 
 

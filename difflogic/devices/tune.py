@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from collections.abc import Collection, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,19 +20,18 @@ from types import TracebackType
 import numpy as np
 
 from difflogic.config.schema import Config
-from difflogic.devices import variants
 from difflogic.devices.selftest import GRADIENT_TOLERANCE, example
-from difflogic.devices.variants import HOPELESS, Sweep
 from difflogic.engine.batch import Batch
 from difflogic.engine.job import TrainState, make_job
 from difflogic.engine.population import configs
-from difflogic.errors import DeviceError
+from difflogic.errors import DeviceError, LimitError
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel, plan_in_groups
 from difflogic.gpu.plan import Plan
+from difflogic.gpu.planner import check
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
@@ -102,7 +102,7 @@ class Tuner:
         self.groups, self.plan = plan_in_groups(device, jobs)
         self.jobs = jobs[: self.plan.models]
         self.measured = Measured(device.adapter, self.plan)
-        self.families = variants.families(device, self.plan, self.groups)
+        self.families = families(device, self.plan, self.groups)
         self._pending = {each for family in self.families for sweep in family for each in sweep} - set(self.measured)
         self._fastest: Seconds = {}
         self._seconds_per_variant: list[float] = []
@@ -127,7 +127,7 @@ class Tuner:
         best: Seconds = {}
         for number, sweep in enumerate(family):
             times = self._sweep(sweep)
-            here = variants.best_of(times.values())
+            here = best_of(times.values())
             wgs = {kernel: min(times, key=lambda each: times[each][kernel]).workgroup_size for kernel in FUSED}
             winner = replace(
                 sweep[0],
@@ -136,10 +136,10 @@ class Tuner:
                 hard_workgroup_size=wgs["hard_forward"],
             )
             winners.append((winner, sum(here[kernel] for kernel in TRAINED)))
-            if best and variants.is_hopeless(here, best, TRAINED):
+            if best and is_hopeless(here, best, TRAINED):
                 self._rule_out([each for later in family[number + 1 :] for each in later])
                 break
-            best = variants.best_of([here, *([best] if best else [])])
+            best = best_of([here, *([best] if best else [])])
         return winners
 
     def _sweep(self, sweep: Sweep) -> dict[LaunchConfig, Seconds]:
@@ -158,8 +158,8 @@ class Tuner:
                     self._seconds_per_variant.append(time.perf_counter() - began)
                     self._add(launch, seconds)
                 times[launch] = seconds
-                self._fastest = variants.best_of([seconds, *([self._fastest] if self._fastest else [])])
-                if variants.is_hopeless(seconds, variants.best_of(times.values()), FUSED):
+                self._fastest = best_of([seconds, *([self._fastest] if self._fastest else [])])
+                if is_hopeless(seconds, best_of(times.values()), FUSED):
                     self._rule_out(sweep[len(times) :])
                     break
         return times
@@ -289,3 +289,65 @@ def sizes_of(plan: Plan, groups: int) -> str:
         f"{plan.layout.gates} gates, {shape.height}x{shape.width} grid, batch {shape.batch}, {shape.steps} steps, "
         f"{plan.models} model(s){largest}"
     )
+
+
+WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
+SOFTWARE_LARGEST = 32
+"""Software runs a workgroup on one thread, 4 to 16 invocations at a time: larger ones only take longer to compile."""
+LANES = (1, 2, 4, 8, 16, 32)
+HOPELESS = 1.5
+"""So many times the best seconds: what goes further in the same direction would only be worse."""
+
+Sweep = list[LaunchConfig]
+"""Variants of the same lanes, which differ in workgroup size alone."""
+
+
+def families(device: Device, plan: Plan, groups: int) -> list[list[Sweep]]:
+    """All variants that the device can run and training would use, from few lanes to many, small workgroups to large.
+
+    First those whose invocations have a chunk to themselves, then those where several share one and wait
+    for each other.
+    """
+    largest = SOFTWARE_LARGEST if device.adapter.software else max(WORKGROUP_SIZES)
+    found = []
+    for alone in (True, False):
+        family = []
+        for lanes in LANES:
+            sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest and (wg == lanes) == alone]
+            sweep = [LaunchConfig(wg, lanes).with_memory(*plan.launch.memory) for wg in sizes]
+            family.append([each for each in sweep if _fills(plan, each) and _fits(device, plan, groups, each)])
+        found.append([sweep for sweep in family if sweep])
+    return [family for family in found if family]
+
+
+def best_of(times: Iterable[Seconds]) -> Seconds:
+    """The least seconds of each kernel."""
+    best: Seconds = {}
+    for seconds in times:
+        best = {kernel: min(each, best.get(kernel, each)) for kernel, each in seconds.items()}
+    return best
+
+
+def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bool:
+    """Whether all of these kernels take clearly longer than the best did."""
+    return all(seconds[kernel] > HOPELESS * best[kernel] for kernel in kernels)
+
+
+def _fills(plan: Plan, launch: LaunchConfig) -> bool:
+    """Whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
+    narrow = replace(
+        plan,
+        launch=replace(
+            plan.launch, workgroup_size=1, chunks_per_workgroup=1, forward_workgroup_size=0, hard_workgroup_size=0
+        ),
+    )
+    return launch.runs_as(plan.launch) or launch.chunks_per_workgroup // 2 < narrow.blocks
+
+
+def _fits(device: Device, plan: Plan, groups: int, launch: LaunchConfig) -> bool:
+    """Whether the device can run it, and training would."""
+    try:
+        check(replace(plan, launch=launch), device.limits)
+    except LimitError:
+        return False
+    return plan.may_run(launch, None, groups)

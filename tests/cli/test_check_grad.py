@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.devices import oracles
+from difflogic.devices import check_gradients
 from difflogic.devices.check_gradients import Subject
 from difflogic.model.circuit import ArraysByNetwork
 from tests.cli.conftest import Call
@@ -62,7 +62,9 @@ def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypa
         logits = subject.circuit.logits
         return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
 
-    monkeypatch.setattr(oracles, "find", lambda *_: oracles.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."}))
+    monkeypatch.setattr(
+        check_gradients, "find", lambda *_: check_gradients.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."})
+    )
     assert main(["check-grad", "--samples", "1"]) == 1
     out = capsys.readouterr().out
     assert out.count("FAIL") == 3

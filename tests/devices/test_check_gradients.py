@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.devices import check_gradients, oracles
+from difflogic.devices import check_gradients
 from difflogic.devices.check_gradients import DIFFERENCES, FLOAT32, FLOAT64, TOLERANCE, Subject, compare
 from difflogic.engine.job import make_job
 from difflogic.errors import DeviceError, MissingPackagesError, UsageError
@@ -42,7 +42,7 @@ def spoiled(network: str, layer: int, change: Callable[[np.ndarray], None]) -> c
 
 
 def test_every_engine_agrees(subject: Subject) -> None:
-    found = oracles.find(subject)
+    found = check_gradients.find(subject)
     pairs = compare(subject, found.found, samples=9)
     names = [FLOAT64, FLOAT32, *found.found]
     count = len(names)
@@ -107,7 +107,7 @@ def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
 def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("difflogic.gpu.engine", "jax", "torch"):
         monkeypatch.setitem(sys.modules, module, None)
-    found = oracles.find(Subject.start(tiny_config()))
+    found = check_gradients.find(Subject.start(tiny_config()))
     assert list(found.found) == list(found.described) == ["cpu"]
     for name, words in (("gpu", "needs the package wgpu"), ("jax", "needs jax"), ("torch", "needs torch")):
         assert words in found.skipped[name]
@@ -123,21 +123,21 @@ def test_what_was_named_is_asked_or_an_error(
     for module in ("difflogic.gpu.engine", "jax", "torch"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(error):
-        oracles.find(Subject.start(tiny_config()), (name,))
+        check_gradients.find(Subject.start(tiny_config()), (name,))
 
 
-@pytest.mark.parametrize("name", oracles.AUTODIFF)
+@pytest.mark.parametrize("name", check_gradients.AUTODIFF)
 def test_a_model_that_differentiates_itself_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a stand-in where it is not installed: `tests/bench/test_rivals.py` tests the model itself."""
     model: Any = ModuleType(f"difflogic.autodiff.{name}_model")
     model.gradients = ReferenceEngine().loss_and_gradients
     monkeypatch.setitem(sys.modules, model.__name__, model)
-    monkeypatch.setattr(oracles, "version", lambda _: "1.2")
+    monkeypatch.setattr(check_gradients, "version", lambda _: "1.2")
     subject = Subject.start(tiny_config())
-    found = oracles.find(subject, (name,))
+    found = check_gradients.find(subject, (name,))
     assert found.described == {name: f"{name} 1.2, by automatic differentiation"}
     pairs = compare(subject, found.found, samples=0)
     assert [pair.other for pair in pairs] == [FLOAT32, name, name]
     assert dataclasses.replace(pairs[-1], layer="").error == 0
     with pytest.raises(UsageError, match="neither damage nor a loss before the last step"):
-        oracles.find(Subject.start(tiny_config().with_(task={"loss_steps": (2, 3)})), (name,))
+        check_gradients.find(Subject.start(tiny_config().with_(task={"loss_steps": (2, 3)})), (name,))

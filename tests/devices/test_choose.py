@@ -13,7 +13,7 @@ import pytest
 
 from difflogic.config.choices import Policy
 from difflogic.config.schema import Config
-from difflogic.devices import choose, trust
+from difflogic.devices import choose, selftest
 from difflogic.devices import placement_memory as memory
 from difflogic.devices.choose import place_run
 from difflogic.devices.open import open_engine
@@ -53,7 +53,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo]:
     module.GpuEngine = GpuEngine  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", module)
     monkeypatch.setattr(adapters, "select_adapter", lambda *_: None)
-    monkeypatch.setattr(trust, "require", lambda adapter: None)
+    monkeypatch.setattr(selftest, "require", lambda adapter: None)
     return found
 
 

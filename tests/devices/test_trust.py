@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.cli.main import main
-from difflogic.devices import selftest, trust
+from difflogic.devices import selftest
 from difflogic.devices.open import place, place_again
 from difflogic.devices.selftest import Check
 from difflogic.errors import DeviceError
@@ -51,53 +51,53 @@ def test_one_test_per_driver(
     adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer += GOOD
-    trust.require(adapter)
+    selftest.require(adapter)
     told = capsys.readouterr()
     assert told.out == ""
     assert f"difflogic: checking {adapter.name} against the reference, once per driver ..." in told.err
     assert f"difflogic: checked {adapter.name}: it can be trusted (0 s)." in told.err
     forbid_tests(monkeypatch)
-    trust.require(adapter)
+    selftest.require(adapter)
     assert capsys.readouterr().err == ""
     for other in ({"driver": "another"}, {"name": "another"}, {"backend": "another"}):
-        assert trust.kept(dataclasses.replace(adapter, **other)) is None
-    monkeypatch.setattr(trust, "shader_hash", lambda: "another")
-    assert trust.kept(adapter) is None
+        assert selftest.kept(dataclasses.replace(adapter, **other)) is None
+    monkeypatch.setattr(selftest, "shader_hash", lambda: "another")
+    assert selftest.kept(adapter) is None
 
 
 def test_a_failure_is_kept_too(adapter: Adapter, answer: list[Check], monkeypatch: pytest.MonkeyPatch) -> None:
     answer += BAD
     with pytest.raises(DeviceError, match=REFUSAL):
-        trust.require(adapter)
+        selftest.require(adapter)
     forbid_tests(monkeypatch)
     with pytest.raises(DeviceError, match=REFUSAL):
-        trust.require(adapter)
+        selftest.require(adapter)
 
 
 def test_a_test_without_checks_is_no_proof(adapter: Adapter, answer: list[Check]) -> None:
     with pytest.raises(DeviceError, match="no check was made"):
-        trust.require(adapter)
+        selftest.require(adapter)
 
 
 @pytest.mark.parametrize("entry", [{}, {"failures": "none"}, {"failures": [1]}])
 def test_a_strange_entry_counts_as_none(adapter: Adapter, entry: dict[str, object]) -> None:
-    trust.VERDICTS.write(trust._key(adapter), entry)
-    assert trust.kept(adapter) is None
+    selftest.VERDICTS.write(selftest._key(adapter), entry)
+    assert selftest.kept(adapter) is None
 
 
 def test_doctor_refreshes_the_verdict(adapter: Adapter, answer: list[Check]) -> None:
-    trust.keep(adapter, BAD)
+    selftest.keep(adapter, BAD)
     answer += GOOD
     assert main(["doctor", "--adapter", "0"]) == 0
-    trust.require(adapter)
+    selftest.require(adapter)
     answer += BAD
     assert main(["doctor", "--adapter", "0"]) == 1
     with pytest.raises(DeviceError, match=REFUSAL):
-        trust.require(adapter)
+        selftest.require(adapter)
 
 
 def test_placing_for_training(adapter: Adapter, monkeypatch: pytest.MonkeyPatch) -> None:
-    trust.keep(adapter, BAD)
+    selftest.keep(adapter, BAD)
     info = place("gpu").engine.info
     for ask in (partial(place, "gpu"), partial(place_again, info)):
         with pytest.raises(DeviceError, match=REFUSAL):
@@ -107,7 +107,7 @@ def test_placing_for_training(adapter: Adapter, monkeypatch: pytest.MonkeyPatch)
     placement = place("auto", trusted=True)
     assert placement.engine.info.engine == "cpu"
     assert placement.reason.startswith(f"auto found no usable hardware GPU: {adapter.name} failed the self-test")
-    trust.keep(adapter, GOOD)
+    selftest.keep(adapter, GOOD)
     assert place("auto", trusted=True).engine.info.engine == "gpu"
 
 
@@ -115,8 +115,8 @@ def test_auto_passes_over_the_gpu_that_failed(adapter: Adapter, monkeypatch: pyt
     broken = dataclasses.replace(adapter, name="Broken 1000", type="DiscreteGPU")
     sound = dataclasses.replace(adapter, index=1, name="Quick 9000", type="DiscreteGPU")
     monkeypatch.setattr(adapters, "list_adapters", lambda: (broken, sound))
-    trust.keep(broken, BAD)
-    trust.keep(sound, GOOD)
+    selftest.keep(broken, BAD)
+    selftest.keep(sound, GOOD)
     placement = place("auto", trusted=True)
     assert placement.engine.info.adapter == "Quick 9000"
     assert placement.reason.startswith("auto found the hardware GPU Quick 9000, since Broken 1000 failed the self-test")
@@ -125,7 +125,7 @@ def test_auto_passes_over_the_gpu_that_failed(adapter: Adapter, monkeypatch: pyt
 def test_commands_refuse(
     adapter: Adapter, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    trust.keep(adapter, BAD)
+    selftest.keep(adapter, BAD)
     monkeypatch.chdir(tmp_path)
     for command in (["train-checkerboard", "--gpu", "--small", "--epochs", "1"], ["tune"]):
         assert main(command) == 1
@@ -138,7 +138,7 @@ def test_commands_refuse(
 
 
 def test_the_real_thing(adapter: Adapter) -> None:
-    trust.require(adapter)
-    verdict = trust.kept(adapter)
+    selftest.require(adapter)
+    verdict = selftest.kept(adapter)
     assert verdict is not None
     assert verdict.passed

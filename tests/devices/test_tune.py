@@ -15,7 +15,7 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
-from difflogic.devices import trust, tune, variants
+from difflogic.devices import selftest, tune
 from difflogic.devices.selftest import example
 from difflogic.devices.tune import Progress, Screen, Tuner
 from difflogic.engine.job import TrainState, make_job
@@ -44,8 +44,8 @@ def device() -> Device:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(tune, "example", lambda: (without_trees(), *example()[1:]))
-    monkeypatch.setattr(variants, "LANES", (2, 8))
-    monkeypatch.setattr(variants, "WORKGROUP_SIZES", (8, 16, 32))
+    monkeypatch.setattr(tune, "LANES", (2, 8))
+    monkeypatch.setattr(tune, "WORKGROUP_SIZES", (8, 16, 32))
     return tuning_cache.TUNING.path
 
 
@@ -246,7 +246,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     from difflogic.config import presets
 
     monkeypatch.setattr(presets, "checkerboard", lambda small: config)
-    monkeypatch.setattr(trust, "require", lambda adapter: None)
+    monkeypatch.setattr(selftest, "require", lambda adapter: None)
     monkeypatch.setattr(
         Tuner, "_time", lambda self, work, _: 0.5 if work.plan.launch.chunks_per_workgroup == 2 else 1.0
     )
@@ -329,7 +329,7 @@ def test_measurements_that_are_none_are_ignored_with_a_sentence(
 def test_what_is_known_to_be_slower_is_not_measured(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(variants, "LANES", (1, 2, 4, 8))
+    monkeypatch.setattr(tune, "LANES", (1, 2, 4, 8))
     seen: list[Progress] = []
     calls: list[LaunchConfig] = []
 
@@ -364,14 +364,14 @@ def test_what_is_known_to_be_slower_is_not_measured(
 def test_lanes_that_would_be_empty_are_no_variants(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(variants, "LANES", (1, 4, 8, 16))
+    monkeypatch.setattr(tune, "LANES", (1, 4, 8, 16))
     plan = Tuner(device, config, Screen()).plan
     chunks = -(-config.train.batch * config.task.height * config.task.width // 16)
     assert 4 < chunks <= 8
-    lanes = {sweep[0].chunks_per_workgroup for family in variants.families(device, plan, 1) for sweep in family}
+    lanes = {sweep[0].chunks_per_workgroup for family in tune.families(device, plan, 1) for sweep in family}
     assert lanes == {1, 4, 8}
     wide = dataclasses.replace(plan, launch=LaunchConfig(16, 16))
-    measured_wide = [each for family in variants.families(device, wide, 1) for sweep in family for each in sweep]
+    measured_wide = [each for family in tune.families(device, wide, 1) for sweep in family for each in sweep]
     assert [each for each in measured_wide if each.chunks_per_workgroup == 16] == [LaunchConfig(16, 16)]
 
 
@@ -384,11 +384,11 @@ def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, sizes: set[int]
 ) -> None:
     plan = Tuner(device, config, Screen()).plan
-    monkeypatch.setattr(variants, "WORKGROUP_SIZES", (32, 64, 128))
+    monkeypatch.setattr(tune, "WORKGROUP_SIZES", (32, 64, 128))
     other = copy.copy(device)
     other.adapter = dataclasses.replace(device.adapter, type=kind)
     other.limits = device.limits | {"max-compute-invocations-per-workgroup": limit}
-    families = variants.families(other, plan, 1)
+    families = tune.families(other, plan, 1)
     assert {launch.workgroup_size for family in families for sweep in family for launch in sweep} == sizes
 
 
@@ -399,7 +399,7 @@ def test_what_needs_more_memory_than_training_takes_is_no_variant(
     narrow = dataclasses.replace(one.plan, launch=LaunchConfig(8, 2))
     assert narrow.total_bytes() < one.plan.total_bytes()
     narrow = dataclasses.replace(narrow, keep_bytes=narrow.total_bytes())
-    families = variants.families(device, narrow, 1)
+    families = tune.families(device, narrow, 1)
     assert {sweep[0].chunks_per_workgroup for family in families for sweep in family} == {2}
 
 
@@ -422,7 +422,7 @@ def test_command_that_is_stopped(
         return 1.0
 
     monkeypatch.setattr(presets, "checkerboard", lambda small: config)
-    monkeypatch.setattr(trust, "require", lambda adapter: None)
+    monkeypatch.setattr(selftest, "require", lambda adapter: None)
     monkeypatch.setattr(Tuner, "_time", time)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert main(["tune"]) == 130

@@ -15,7 +15,7 @@ import pytest
 
 from benchmarks.service import workers
 from benchmarks.service.servers import kill_servers
-from difflogic.devices import trust
+from difflogic.devices import selftest
 from difflogic.devices.selftest import Check
 from difflogic.gpu.adapter import select_adapter
 from difflogic.serve.store import leases
@@ -63,7 +63,7 @@ def test_killed_servers(tmp_path):
 
 
 def test_an_abort_inside_the_gpu_library(tmp_path):
-    trust.keep(select_adapter(), [Check("self-test", True, "tried elsewhere")])
+    selftest.keep(select_adapter(), [Check("self-test", True, "tried elsewhere")])
     outcome = workers.faults(tmp_path, "abort", 1)
     assert (outcome.wrong, outcome.events) == ([], 1)
     assert "its worker was aborted (SIGABRT), with the last words: " in outcome.reasons[0]

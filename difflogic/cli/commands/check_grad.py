@@ -49,16 +49,15 @@ def command(
 
     Example: difflogic check-grad
     """
-    from difflogic.devices import oracles
-    from difflogic.devices.check_gradients import compare
+    from difflogic.devices import check_gradients
 
     subject = _subject(run, small, batch)
     if not as_json:
         click.echo(_describe(subject, run))
-    found = oracles.find(subject, engines)
+    found = check_gradients.find(subject, engines)
     if not as_json:
         click.echo("\n".join(f"{name}: {text}" for name, text in found.described.items()))
-    pairs = compare(subject, found.found, samples)
+    pairs = check_gradients.compare(subject, found.found, samples)
     passed = all(pair.passed for pair in pairs)
     if as_json:
         rows = [asdict(pair) | {"passed": pair.passed} for pair in pairs]

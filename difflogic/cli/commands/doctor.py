@@ -35,8 +35,7 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
 
     Example: difflogic doctor
     """
-    from difflogic.devices import trust
-    from difflogic.devices.selftest import self_test
+    from difflogic.devices import selftest
     from difflogic.gpu.adapter import NO_ADAPTER, list_adapters, select_adapter
 
     if report and as_json:
@@ -51,8 +50,8 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
     for tested in adapters:
         summary = f"{tested.index}: {tested.name} ({tested.backend}, {tested.driver})"
         say("\n" + ("\n".join(devices.lines(tested)) if report else summary))
-        checks = self_test(str(tested.index))
-        trust.keep(tested, checks)
+        checks = selftest.self_test(str(tested.index))
+        selftest.keep(tested, checks)
         results.append((tested, checks))
         say("\n".join(_line(check) for check in checks))
     healthy = bool(results) and all(check.passed for _, checks in results for check in checks)

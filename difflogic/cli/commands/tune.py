@@ -40,7 +40,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
     Example: difflogic tune lizard
     """
     from difflogic.cli.screen import sinks, tuning
-    from difflogic.devices import trust
+    from difflogic.devices import selftest
     from difflogic.devices.tune import Screen, Tuner, sizes_of
     from difflogic.gpu import tuning_cache
     from difflogic.gpu.adapter import select_adapter
@@ -56,7 +56,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
         click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = work(options)
-    trust.require(chosen)
+    selftest.require(chosen)
     sink = sinks.choose(as_json, "variant")
     screen = Screen() if as_json else tuning.Reporter(sink)  # its JSON is the result alone
     tuner = Tuner(Device(chosen), config, screen, population)
