@@ -17,6 +17,8 @@ Index = npt.NDArray[np.int32]
 _ANF = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]) @ gates.TRUTH.T % 2
 _MASKS = np.where(_ANF == 1, np.uint64(2**64 - 1), np.uint64(0))
 """uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
+_TRUE = np.where(gates.TRUTH.T == 1, np.uint64(2**64 - 1), np.uint64(0))
+"""uint64 `[4, 16]`: all ones where a gate's output is 1 for the inputs 00, 01, 10, 11."""
 
 
 class _Level(NamedTuple):
@@ -26,6 +28,7 @@ class _Level(NamedTuple):
     a: Index
     b: Index
     masks: Words
+    true: Words
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,8 @@ class BitProgram:
         levels = []
         for members in np.split(order, starts[1:]) if len(order) else []:
             a, b = self.wires[members].T
-            levels.append(_Level((self.inputs + members).astype(np.int32), a, b, _MASKS[:, self.gates[members], None]))
+            bits, types = (self.inputs + members).astype(np.int32), self.gates[members]
+            levels.append(_Level(bits, a, b, _MASKS[:, types, None], _TRUE[:, types, None]))
         return levels
 
     def all_bits(self, words: Words) -> Words:
@@ -63,3 +67,19 @@ class BitProgram:
             constant, of_a, of_b, of_both = level.masks
             values[level.bits] = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
         return values
+
+    def possible_bits(self, zero: Words, one: Words) -> tuple[Words, Words]:
+        """Which values every bit may take: can it be 0, can it be 1; uint64 `[inputs + n, N]` each.
+
+        `zero` and `one`, uint64 `[inputs, N]`, say so of the inputs; an input of which both are true is unknown. This
+        is Kleene's three-valued logic, gate by gate. A bit that cannot be 1 is 0 for all values of the unknown
+        inputs. The reverse does not hold: `x XOR x` of an unknown x counts as unknown.
+        """
+        can = np.empty((2, self.inputs + len(self.gates), one.shape[1]), dtype=np.uint64)
+        can[0, : self.inputs], can[1, : self.inputs] = zero, one
+        for level in self._levels:
+            # One row of the truth table at a time: a row counts where both of its inputs are possible.
+            rows = [can[i, level.a] & can[j, level.b] for i in (0, 1) for j in (0, 1)]
+            can[0, level.bits] = np.bitwise_or.reduce([row & ~true for row, true in zip(rows, level.true, strict=True)])
+            can[1, level.bits] = np.bitwise_or.reduce([row & true for row, true in zip(rows, level.true, strict=True)])
+        return can[0], can[1]

@@ -137,6 +137,11 @@ def target_png(job: Job) -> bytes:
     return _scaled_png(picture)
 
 
+def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
+    """Grids `[H, W, channels]` of one height side by side, each with a line around it."""
+    return _scaled_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
+
+
 def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """RGB with a grey line around each, so that grids in a row can be told apart."""
     border = ((0, 0), (1, 1), (1, 1), (0, 0))

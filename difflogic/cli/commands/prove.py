@@ -1,4 +1,4 @@
-"""`difflogic prove`: do two circuits compute the same?"""
+"""`difflogic prove`: what holds of a circuit for certain; and do two circuits compute the same?"""
 
 from __future__ import annotations
 
@@ -9,40 +9,130 @@ from typing import TYPE_CHECKING
 
 import click
 
-from difflogic.cli.options import circuit_options, json_option, tell_choice
+from difflogic.cli.options import circuit_options, force_option, grid_size, json_option, output_option, tell_choice
+from difflogic.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.prove import Counterexample, Verdict
+    from difflogic.system.files import Output
 
 FAILED = 1
 
+PATH = click.Path(path_type=Path)
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
 @click.command("prove")
-@click.argument("one", type=click.Path(path_type=Path))
-@click.argument("other", type=click.Path(path_type=Path))
+@click.argument("one", type=PATH, required=False)
+@click.argument("other", type=PATH, required=False)
+@click.option("--every-start", is_flag=True, help="Prove that every start of the grid ends in the task's target.")
+@click.option("--size", type=grid_size, metavar="WIDTHxHEIGHT", help="The grid of that proof [the run's].")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="The search for a start that is wrong ends after so many: inconclusive.",
+)
+@click.option("--check", type=PATH, metavar="FILE", help="Prove once more what a proof.json claims.")
+@output_option(help="Where to keep the proof [proof.json in the run folder].")
+@force_option
 @circuit_options
 @click.option(
     "--judge",
     "judges",
     type=click.Choice(["network", "difflogic", "berkeley-abc", "yosys"]),
     multiple=True,
-    help="Ask this judge; may be repeated. Default: all.",
+    help="Of two circuits, ask this judge; may be repeated. Default: all.",
 )
 @json_option
 def command(
-    one: Path, other: Path, periodic: bool | None, visible: int | None, judges: tuple[str, ...], as_json: bool
+    one: Path | None,
+    other: Path | None,
+    every_start: bool,
+    size: tuple[int, int] | None,
+    seconds: float,
+    check: Path | None,
+    out: Output | None,
+    periodic: bool | None,
+    visible: int | None,
+    judges: tuple[str, ...],
+    as_json: bool,
 ) -> int:
-    """Prove that two circuits compute the same next state of a cell, or show where they differ.
+    """Prove what a run's circuit does from every start, or that two circuits compute the same.
 
-    ONE and OTHER are runs, or files that hold a circuit. The judges: network, of a run, compares its trained network
-    in the NumPy reference with the gates taken from it; difflogic tries all neighbourhoods of a channel that depends
-    on at most 20 inputs, and asks a SAT solver beyond; berkeley-abc and yosys, where they are installed, decide on
-    their own. Exit code 1 where the two differ or nobody could decide.
+    Of one run: `--every-start` simulates the circuit from the grid in which every cell of every channel is unknown.
+    What becomes known is so for all starts. Where that is not enough, a SAT solver looks for a start that is wrong.
+    Without it the claim fits the task: every start where starts are drawn, the rollout where there is one, each
+    neighbourhood of a rule. The proof is kept as proof.json, which holds the circuit; `--check proof.json` proves it
+    once more.
+
+    Of two circuits, ONE and OTHER, runs or files: do they compute the same next state of a cell? The judges: network,
+    of a run, compares its trained network in the NumPy reference with the gates taken from it; difflogic tries all
+    neighbourhoods of a channel that depends on at most 20 inputs, and asks a SAT solver beyond; berkeley-abc and
+    yosys, where they are installed, decide on their own.
+
+    Exit code 1 where the claim is wrong, the two differ, or nobody could decide.
+
+    Example: difflogic prove runs/NAME --every-start --size 64x64
 
     Example: difflogic prove runs/NAME small.json
     """
+    if one is not None and other is not None:
+        of_run = {"--every-start": every_start, "--size": size, "--check": check, "--out": out}
+        if given := [name for name, value in of_run.items() if value]:
+            raise UsageError(f"{given[0]} is of a proof about one run: leave it out where two circuits are compared.")
+        return _compare(one, other, periodic, visible, judges, as_json)
+    if given := [name for name, value in (("--judge", judges), ("--visible", visible)) if value]:
+        raise UsageError(f"{given[0]} is of a comparison: name two circuits, or leave it out.")
+    if periodic is not None:
+        raise UsageError("--periodic and --zero are of a comparison: a run is proved with its own boundary.")
+    if check is not None:
+        return _check(check, one, seconds, as_json)
+    if one is None:
+        raise UsageError("What is to be proved? Name a run, two circuits, or --check with a proof.json.")
+    return _prove(one, every_start, size, seconds, out, as_json)
+
+
+def _prove(
+    run: Path, every_start: bool, size: tuple[int, int] | None, seconds: float, out: Output | None, as_json: bool
+) -> int:
+    from difflogic.evaluation import proof as proofs
+
+    claim, subject = proofs.of_run(run, every_start, size)
+    tell_choice(subject.told)
+    found = proofs.decide(claim, seconds)
+    click.echo(found.to_json() if as_json else found.text, nl=not as_json)
+    try:
+        written = proofs.keep(found, subject.folder, out)
+    except RunFolderError as error:  # it may be one that is only to be read: what was found was shown all the same
+        click.echo(f"Warning: the proof is not kept in the run folder. {error}", err=True)
+        written = []
+    if not as_json:
+        for path in written:
+            click.echo(f"Written: {path}")
+    return 0 if found.proved else FAILED
+
+
+def _check(file: Path, run: Path | None, seconds: float, as_json: bool) -> int:
+    from difflogic.circuits.readers import source
+    from difflogic.evaluation import proof as proofs
+
+    claimed = proofs.read(file)
+    if run is not None and proofs.fingerprint(source.load(run).netlist) != proofs.fingerprint(claimed.claim.netlist):
+        raise UsageError(f"{file} is about another circuit than that of {run}: their hashes differ.")
+    again = proofs.decide(claimed.claim, seconds)
+    same = proofs.same(claimed, again)
+    if as_json:
+        click.echo(json.dumps({"confirmed": same, "claimed": claimed.text, "found": again.text}))
+    else:
+        click.echo(f"{'Confirmed' if same else 'NOT confirmed'}. {again.text}")
+    return 0 if same and again.proved else FAILED
+
+
+def _compare(
+    one: Path, other: Path, periodic: bool | None, visible: int | None, judges: tuple[str, ...], as_json: bool
+) -> int:
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.prove import network, prove
 

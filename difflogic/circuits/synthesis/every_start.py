@@ -1,0 +1,250 @@
+"""Does a circuit reach its target from every start? Answered as a theorem, not by trying starts.
+
+A start of a 16x16 grid with 8 channels is one of 2^2048. The proof simulates them all at once: every cell of every
+channel begins as *unknown*, and each gate says what it can of its output (Kleene's three values: 0, 1, unknown;
+`BitProgram.possible_bits`). An AND of an unknown with 0 is 0, whatever the unknown is, and outside the grid of a zero
+boundary a cell reads 0: from there knowledge spreads.
+
+    a row of four cells, each of which becomes (left neighbour AND itself), boundary 0
+    step 0:  ? ? ? ?        nothing is known
+    step 1:  0 ? ? ?        the first cell reads 0 at its left
+    step 2:  0 0 ? ?        the second now reads that 0
+    step 4:  0 0 0 0        every one of the 16 starts ends here, and stays
+
+What is known stays known, and stays the same: more knowledge about a step's inputs never makes less of its outputs, so
+by induction each step knows what the step before knew. So the simulation ends, where a step adds nothing; and where the
+visible channels are known, they show the same for ever.
+
+Where something visible stays unknown, nothing is proved: an answer gate by gate loses that `x XOR x` is 0. Then a SAT
+solver is asked for a start that is wrong at the judged step. If there is none, that is a proof too, and for all later
+steps as well: what a start shows one step later is what its next state, a start like any other, shows in time.
+
+Source of the method: S. C. Kleene, Introduction to metamathematics (1952), section 64; R. E. Bryant, Symbolic
+simulation (1990), for circuits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from difflogic.circuits.synthesis import convert
+from difflogic.circuits.synthesis.sat import Solver
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, mapped, rebuilt
+from difflogic.core import wiring
+from difflogic.core.bits import Bits, Words, pack_bits, unpack_bits
+from difflogic.errors import LimitError
+from difflogic.model.netlist import Netlist, patches
+from difflogic.system.brief import brief
+
+THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
+
+RANDOM_STARTS, SEED = 1024, 11
+"""So many starts are tried before the solver is asked: a circuit that is often wrong needs no solver."""
+CONFLICTS = 2000
+"""The solver looks at the clock after so many."""
+MOST_NODES = 30_000_000
+"""Gates of an unrolled circuit: the solver would take some ten gigabytes."""
+UNLIKELY = 1e-9
+"""The probability that an asynchronous automaton needs more steps than are named."""
+
+
+@dataclass(frozen=True, eq=False)
+class EveryStart:
+    """What was found out about all starts of one grid."""
+
+    proved: bool | None
+    """True: a theorem. False: `counterexample` is wrong. None: inconclusive."""
+    method: str
+    """`three-valued simulation`, `SAT`, or `random starts` where such a one is the counterexample."""
+    reason: str
+    """What was found, in words that continue a sentence."""
+    from_step: int | None = None
+    """Where proved, every start shows the target after so many steps and after all later ones."""
+    counterexample: Bits | None = None
+    """`[H, W, C]`, a start that does not show the target at the step of judgement."""
+
+    __repr__ = brief
+
+
+def prove_every_start(
+    netlist: Netlist, target: Bits, steps: int, seconds: float, synchronous: bool = True
+) -> EveryStart:
+    """Do all starts show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size?
+
+    All cells fire in each step. Where they do not, `synchronous` is False and `from_step` counts rounds, in each of
+    which every cell fires at least once: a cell that fires in round k finds neighbours that know at least what they
+    know after k - 1 synchronous steps, and what it knows it keeps. The search for a counterexample ends after so
+    many `seconds`.
+    """
+    lean = folded(netlist)
+    step, wrong, unknown = 0, 0, 0
+    for one, open_ in _known(lean, *target.shape[:2]):
+        shown, asked = one[..., : target.shape[-1]], open_[..., : target.shape[-1]]
+        unknown, wrong = int(asked.sum()), int(((shown != target) & (asked == 0)).sum())
+        if wrong or not unknown:
+            break
+        step += 1
+    if wrong:
+        reason = f"{wrong} of {target.size} values are known from step {step} on, and wrong, whatever the start"
+        late = step > steps or not synchronous  # then no single step can be shown to be wrong
+        anything = None if late else np.zeros((*target.shape[:2], netlist.channels), dtype=np.uint8)
+        return EveryStart(False, THREE_VALUED, reason, counterexample=anything)
+    if not unknown:
+        return EveryStart(True, THREE_VALUED, "all of the picture is known", from_step=step)
+    reason = (
+        f"{unknown} of {target.size} values stay unknown in three-valued simulation, which ended after {step} steps"
+    )
+    if not synchronous:
+        return EveryStart(None, THREE_VALUED, reason)
+    return _search(lean, target, steps, seconds, reason)
+
+
+def memory(netlist: Netlist, height: int, width: int) -> int:
+    """Bytes that three-valued simulation takes on a grid, about: patches as bytes and all gates' two words of bits."""
+    cells, bits = height * width, wiring.PATCH * netlist.channels
+    return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
+
+
+def check_fits(netlist: Netlist, height: int, width: int, available: int | None) -> None:
+    """Raises LimitError where a proof on that grid would take more than the memory that is available."""
+    needed = memory(netlist, height, width)
+    if available is not None and needed > available:
+        raise LimitError(
+            f"A proof on {height}x{width} cells takes {needed / 1e9:.3g} GB of memory, "
+            f"{available / 1e9:.3g} GB are free: give a smaller grid by --size."
+        )
+
+
+def folded(netlist: Netlist) -> Netlist:
+    """The same circuit without constants, pass-throughs and gates that stand twice, some of what hides knowledge."""
+    return convert.to_netlist(rebuilt(convert.to_xag(netlist, share=True)), netlist)
+
+
+def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
+    """Steps within which so many rounds are over, but for a probability of UNLIKELY.
+
+    In each round every cell fires at least once. A cell that fires with the probability p in each step has not
+    fired in s steps with the probability (1 - p)^s. So a round of s steps fails with at most `cells * (1 - p)^s`.
+    """
+    if fire_rate == 1:
+        return rounds
+    return rounds * math.ceil(math.log(UNLIKELY / (rounds * cells)) / math.log(1 - fire_rate))
+
+
+def _known(netlist: Netlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
+    """Of each step, from the start on: which values can be 1, and which are unknown, `[H, W, C]` each.
+
+    It ends where a step adds no knowledge, for then none does.
+    """
+    one = np.ones((1, height, width, netlist.channels), dtype=np.uint8)
+    unknown = one
+    while True:
+        yield one[0], unknown[0]
+        # Outside the grid `patches` puts 0 for both: a value that cannot be 1 and is not unknown, so a known 0.
+        can_be_one, is_unknown = (pack_bits(patches(each, netlist.periodic)) for each in (one, unknown))
+        possible = netlist.program.possible_bits(~can_be_one | is_unknown, can_be_one)
+        zero, one_after = (_grid(words[netlist.outputs], one.shape) for words in possible)
+        before, one, unknown = unknown, one_after, zero & one_after
+        if np.array_equal(before, unknown):
+            return
+
+
+def _grid(words: Words, shape: tuple[int, ...]) -> Bits:
+    """Rows of words, a row per channel, as a grid `[1, H, W, C]`."""
+    bits = unpack_bits(words, math.prod(shape[:3])).reshape(-1, *shape[:3])
+    return bits.transpose(1, 2, 3, 0)
+
+
+def _search(netlist: Netlist, target: Bits, steps: int, seconds: float, reason: str) -> EveryStart:
+    """A start that is wrong at the judged step, or the proof that there is none, within so many seconds."""
+    end = time.monotonic() + seconds
+    shape = (*target.shape[:2], netlist.channels)
+    starts = np.random.default_rng(SEED).integers(0, 2, (RANDOM_STARTS, *shape), dtype=np.uint8)
+    *_, last = netlist.steps(starts, steps)
+    wrong = (last[..., : target.shape[-1]] != target).any(axis=(1, 2, 3))
+    if wrong.any():
+        found = f"{int(wrong.sum())} of {RANDOM_STARTS} random starts are wrong at step {steps}"
+        return EveryStart(False, RANDOM, found, counterexample=starts[int(wrong.argmax())])
+    graph = unroll(netlist, target, steps, end)
+    if graph is None:
+        return EveryStart(None, SAT, f"{reason}; unrolled over {steps} steps the circuit is too large for the time")
+    answer = _satisfied(graph, end)
+    if answer is None:
+        return EveryStart(None, SAT, f"{reason}; the SAT solver had not decided after {seconds:g} s")
+    if answer is False:
+        return EveryStart(True, SAT, f"no start is wrong at step {steps}", from_step=steps)
+    return EveryStart(False, SAT, f"a start is wrong at step {steps}", counterexample=answer.reshape(shape))
+
+
+def unroll(netlist: Netlist, target: Bits, steps: int, end: float) -> XAG | None:
+    """What a start must fulfil to be wrong: an output per value of the target, 1 where the last step differs from it.
+
+    Its inputs are the start's values in the order `[H, W, C]`. None where it grows beyond MOST_NODES, or `end`, a time
+    of the monotonic clock, is over.
+    """
+    height, width = target.shape[:2]
+    cell = convert.to_xag(netlist, share=True)
+    builder = Builder(height * width * netlist.channels)
+    first = 2 * np.arange(1, builder.inputs + 1).reshape(height, width, netlist.channels)
+    state = first.tolist()
+    for (one, unknown), _ in zip(_known_steps(netlist, height, width), range(steps), strict=False):
+        # What is known of the step folds away the gates behind it: much of the grid, near a zero boundary.
+        values = [[_next(builder, cell, state, y, x, netlist.periodic) for x in range(width)] for y in range(height)]
+        for y, x, channel in np.argwhere(unknown == 0).tolist():
+            values[y][x][channel] = TRUE if one[y, x, channel] else FALSE
+        state = values
+        if len(builder.gates) > MOST_NODES or time.monotonic() > end:
+            return None
+    outputs = [
+        state[y][x][channel] ^ int(target[y, x, channel])
+        for y in range(height)
+        for x in range(width)
+        for channel in range(target.shape[-1])
+    ]
+    return rebuilt(builder.finish(outputs))
+
+
+def _known_steps(netlist: Netlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
+    """What is known after 1, 2, ... steps, for ever."""
+    known = _known(netlist, height, width)
+    last = next(known)
+    for last in known:
+        yield last
+    while True:
+        yield last
+
+
+def _next(builder: Builder, cell: XAG, state: list[list[list[int]]], y: int, x: int, periodic: bool) -> list[int]:
+    """The literals of a cell's next state."""
+    height, width = len(state), len(state[0])
+    literals = cell.on_same_inputs()
+    for channel in range(len(state[0][0])):
+        for patch in range(wiring.PATCH):
+            row, column = y + patch // 3 - 1, x + patch % 3 - 1
+            inside = periodic or (0 <= row < height and 0 <= column < width)
+            value = state[row % height][column % width][channel] if inside else FALSE
+            literals[1 + wiring.PATCH * channel + patch] = value
+    builder.copy(cell, cell.nodes, literals)
+    return [mapped(output, literals) for output in cell.outputs]
+
+
+def _satisfied(graph: XAG, end: float) -> Bits | Literal[False] | None:
+    """Inputs that make any output 1, False where there are none, None where the time is over."""
+    with Solver(graph, CONFLICTS) as solver:
+        wrong = [solver.variable(output) for output in graph.outputs if output != FALSE]
+        if not wrong:
+            return False
+        solver.add(wrong)
+        while (answer := solver.solve([])) is None:  # what it has learned it keeps
+            if time.monotonic() > end:
+                return None
+        if not answer:
+            return False
+        true = solver.true()
+        return np.array([node in true for node in range(1, graph.first)], dtype=np.uint8)

@@ -1,0 +1,373 @@
+"""`prove RUN`: what holds of a run's circuit for certain, as a claim that anyone can check again.
+
+Three claims, by the task:
+
+* every start: all grids of 0 and 1 in all channels end in the target (`difflogic.circuits.synthesis.every_start`);
+* one start: the picture that grows from the task's one start, and whether it stays;
+* rule: a step is one generation of the rule, on every grid, since every neighbourhood is compared.
+
+Its file is proof.json. It holds the circuit, so that nothing else is needed to check it:
+
+    {"format": "difflogic-proof", "version": 1, "difflogic": "0.1.0", "claim": "every-start", "proved": true,
+     "text": "Every one of the 2^2048 starts ...", "method": "three-valued simulation", "from_step": 16,
+     "height": 16, "width": 16, "periodic": false, "steps": 20, "fire_rate": 1.0, "rule": "",
+     "target": ["..11..11", ...], "circuit_sha256": "...", "circuit": {"format": "difflogic-circuit", ...}}
+
+`steps` is the step at which the task judges, `from_step` the first from which on the claim holds; of an asynchronous
+circuit it counts rounds, in each of which every cell fires at least once. `circuit_sha256` is the hash of the circuit's
+gates, wires and outputs, whatever they are called in a file: see `fingerprint`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import difflogic
+from difflogic.circuits.synthesis import every_start
+from difflogic.circuits.synthesis import prove as equality
+from difflogic.circuits.synthesis.convert import to_netlist
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder
+from difflogic.config.schema import Config
+from difflogic.core import rules, text_picture, wiring
+from difflogic.core.bits import Bits
+from difflogic.engine import job
+from difflogic.errors import CircuitError, DataError, RunFolderError, UsageError
+from difflogic.evaluation import rehearsal
+from difflogic.evaluation import subject as subjects
+from difflogic.evaluation.subject import TrainedCircuit
+from difflogic.model import netlist_json
+from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
+from difflogic.runs import plots
+from difflogic.system import files, memory
+from difflogic.system.brief import brief
+from difflogic.system.files import Output
+
+FORMAT, VERSION = "difflogic-proof", 1
+NAME = "proof.json"
+SECONDS = 60.0
+"""For the search for a start that is wrong."""
+ROLLOUT = "rollout"
+CLAIMS = ("every-start", "one-start", "rule")
+MOST_STEPS = 10_000
+"""A rollout from one start that has not repeated itself by then is said to be right so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What is to be proved, with all that it needs."""
+
+    claim: str
+    """One of CLAIMS."""
+    netlist: Netlist
+    """The circuit, with the scenario of its task on the grid of the claim."""
+    scenario: Scenario
+    target: Bits
+    """`[H, W, L]`; empty, `[0, 0, 0]`, of a rule."""
+    rule: str = ""
+
+    __repr__ = brief
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A claim and what came of it."""
+
+    claim: Claim
+    proved: bool | None
+    """None where it was not decided."""
+    method: str
+    text: str
+    """One or two sentences for people."""
+    from_step: int | None = None
+    counterexample: Bits | None = None
+    """`[H, W, C]`, a start that is wrong at the judged step."""
+
+    __repr__ = brief
+
+    @property
+    def late(self) -> bool:
+        """Whether the target is reached after the step at which the task judges."""
+        return self.from_step is not None and self.from_step > self.claim.scenario.steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """The proof as proof.json holds it."""
+        claim = self.claim
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "difflogic": difflogic.__version__,
+            "claim": claim.claim,
+            "proved": self.proved,
+            "text": self.text,
+            "method": self.method,
+            "from_step": self.from_step,
+            "height": claim.scenario.height,
+            "width": claim.scenario.width,
+            "periodic": claim.netlist.periodic,
+            "steps": claim.scenario.steps,
+            "fire_rate": claim.scenario.fire_rate,
+            "rule": claim.rule,
+            "target": list(text_picture.encode(claim.target)),
+            "circuit_sha256": fingerprint(claim.netlist),
+            "circuit": json.loads(netlist_json.to_json(replace(claim.netlist, scenario=claim.scenario))),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), allow_nan=False) + "\n"
+
+
+def fingerprint(netlist: Netlist) -> str:
+    """SHA-256 of what a circuit computes on: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
+    head = np.array([netlist.channels, netlist.visible, netlist.periodic, len(netlist.gates)])
+    parts = (head, np.array(netlist.origin), netlist.gates, netlist.wires, netlist.outputs)
+    return hashlib.sha256(b"".join(part.astype("<i4").tobytes() for part in parts)).hexdigest()
+
+
+def of_run(run: Path, every: bool = False, size: tuple[int, int] | None = None) -> tuple[Claim, TrainedCircuit]:
+    """The claim that fits a run's task, on its own grid or one of `size` rows and columns; `every` start, or none.
+
+    Raises UsageError where `every` start is asked for and the task has one, and ConfigError for a grid that the
+    task cannot be on.
+    """
+    subject = subjects.load(run)
+    config = subject.config
+    netlist = Netlist.of_run(subject.circuit, config)
+    if config.task.target == "rule":
+        if size is not None:
+            raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave --size out.")
+        return _of_rule(config, netlist), subject
+    has_one = job.start(config) is not None
+    if every and has_one:
+        raise UsageError(
+            f'The task of {run} has one start ("{config.task.start}"), which its picture grows from: other starts have '
+            "no target. Leave --every-start out, and the rollout from that start is proved."
+        )
+    if size is not None and not rehearsal.knows_larger_grids(config.task):
+        raise UsageError(f"The picture of {run} takes its place from the border of its grid: leave --size out.")
+    height, width = size or (config.task.height, config.task.width)
+    here = rehearsal.resized(config, height, width)
+    # As evaluations do: a board on a grid twice as high or wide has twice the time, a picture grows in its own.
+    times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
+    scenario = replace(Scenario.of(here), steps=times * config.task.steps)
+    claim = "one-start" if has_one else "every-start"
+    return Claim(claim, netlist, scenario, job.fixed_target(here.task)), subject
+
+
+def _of_rule(config: Config, netlist: Netlist) -> Claim:
+    if config.task.steps != 1 or config.train.asynchronous:
+        raise UsageError("A rule is proved where each step is one generation of all cells; this task asks for another.")
+    nothing = np.zeros((0, 0, 0), dtype=np.uint8)
+    return Claim("rule", netlist, Scenario.of(config), nothing, rules.canonical(config.task.rule))
+
+
+def decide(claim: Claim, seconds: float = SECONDS) -> Proof:
+    """Prove the claim, refute it, or neither. Raises LimitError for a grid beyond memory."""
+    return {"every-start": _every_start, "one-start": _one_start, "rule": _rule}[claim.claim](claim, seconds)
+
+
+def _every_start(claim: Claim, seconds: float) -> Proof:
+    scenario, netlist = claim.scenario, claim.netlist
+    every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
+    synchronous = scenario.fire_rate == 1
+    found = every_start.prove_every_start(netlist, claim.target, scenario.steps, seconds, synchronous)
+    grid = f"{scenario.height}x{scenario.width} cells"
+    if not found.proved or found.from_step is None:
+        word = "Inconclusive" if found.proved is None else "Wrong"
+        text = f"{word} for every start on {grid}: {found.reason}."
+        if found.counterexample is not None:
+            text += f" {_replayed(claim, found.counterexample)}"
+    else:
+        starts = f"Every one of the 2^{scenario.height * scenario.width * netlist.channels} starts on {grid}"
+        text = f"{starts} shows the target {_when(claim, found.from_step)}."
+    if not synchronous:
+        text += (
+            " No step can be named for an asynchronous circuit: which cells fire is drawn, and a cell that never fired "
+            "still has the value that it started with."
+        )
+    return Proof(claim, found.proved, found.method, text, found.from_step, found.counterexample)
+
+
+def shown(claim: Claim, start: Bits) -> Bits:
+    """The visible channels `[H, W, L]` at the judged step of a rollout of the circuit as it is, from that start."""
+    *_, [last] = claim.netlist.steps(start[None], claim.scenario.steps)
+    return np.asarray(last[..., : claim.target.shape[-1]])
+
+
+def _replayed(claim: Claim, start: Bits) -> str:
+    """What the circuit itself makes of a counterexample: the search worked on a simplified one."""
+    wrong = int(np.count_nonzero(shown(claim, start) != claim.target))
+    return f"From the counterexample {wrong} of {claim.target.size} values are wrong at step {claim.scenario.steps}."
+
+
+def _when(claim: Claim, step: int) -> str:
+    scenario = claim.scenario
+    if scenario.fire_rate < 1:
+        steps = every_start.asynchronous_steps(step, scenario.height * scenario.width, scenario.fire_rate)
+        return (
+            f"after {step} rounds, in each of which every cell fires at least once, and ever after; at a fire rate of "
+            f"{scenario.fire_rate:g} these are over within {steps} steps, but for a probability below "
+            f"{every_start.UNLIKELY:g}"
+        )
+    late = f", which is later than step {scenario.steps}, where it is judged" if step > scenario.steps else ""
+    return f"from step {step} on, for ever{late}"
+
+
+def _one_start(claim: Claim, seconds: float) -> Proof:
+    """The rollout itself, until it repeats a state: then all that comes is known."""
+    scenario, netlist, target = claim.scenario, claim.netlist, claim.target
+    if scenario.fire_rate < 1:
+        raise UsageError(
+            "The circuit is asynchronous and has one start: each draw of the cells that fire is another rollout, and "
+            "they are too many for a proof. `difflogic evaluate` measures some of them."
+        )
+    if (start := scenario.grid(netlist.origin)) is None:
+        raise CircuitError("A proof from one start needs that start in the circuit's habitat.")
+    every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
+    right_from, seen, power = 0, start, 1
+    ending = f"is still there at step {MOST_STEPS}"
+    for step, [state] in enumerate(netlist.steps(start[None], max(MOST_STEPS, scenario.steps)), 1):
+        wrong = int(np.count_nonzero(state[..., : target.shape[-1]] != target))
+        if wrong and step == scenario.steps:
+            return Proof(claim, False, ROLLOUT, f"Wrong: {wrong} of {target.size} values differ at step {step}.")
+        if wrong and step > scenario.steps:
+            ending = f"is lost at step {step}"
+            break
+        right_from = 0 if wrong else right_from or step
+        # Brent's way to find a cycle: keep the state of step 1, 2, 4, 8, ... and wait for it to come again.
+        if step > scenario.steps and np.array_equal(state, seen):
+            ending = "stays for ever, since the states repeat"
+            break
+        if step == power:
+            seen, power = state, 2 * power
+    text = f"From its one start the picture is right at step {scenario.steps}, and {ending}."
+    return Proof(claim, True, ROLLOUT, text, right_from)
+
+
+def _rule(claim: Claim, seconds: float) -> Proof:
+    netlist = claim.netlist
+    [verdict] = equality.prove(netlist, rule_netlist(claim.rule, netlist.periodic), ["difflogic"])
+    method = verdict.how
+    if verdict.equal is None:
+        return Proof(claim, None, method, f"Inconclusive: {verdict.how}.")
+    if not verdict.equal:
+        found = verdict.counterexample
+        ones = "unknown" if found is None else ", ".join(found.ones) or "none"
+        return Proof(claim, False, method, f"Wrong for {claim.rule}: it differs where these inputs are 1: {ones}.")
+    text = f"From every start, on every grid, each step is one generation of {claim.rule}."
+    return Proof(claim, True, method, text, from_step=1)
+
+
+def rule_netlist(rule: str, periodic: bool) -> Netlist:
+    """The rule as a circuit of one channel: its table of 512 entries, halved by one input after the other."""
+    builder = Builder(wiring.PATCH)
+    # The entry's number has the patch's first cell as its highest bit: halves of the table differ in that cell, so the
+    # lowest bit is decided first.
+    level = [TRUE if entry else FALSE for entry in rules.table(rule).tolist()]
+    for patch in reversed(range(wiring.PATCH)):
+        cell = 2 * (1 + patch)
+        level = [
+            builder.or_(builder.and_(cell, one), builder.and_(cell ^ 1, zero))
+            for zero, one in zip(level[::2], level[1::2], strict=True)
+        ]
+    like = Netlist.build(1, periodic, [], [], [wiring.CENTRE])
+    return to_netlist(builder.finish(level), like)
+
+
+def read(path: Path) -> Proof:
+    """A proof.json, not yet checked. Raises CircuitError, which names the file and says what is wrong with it."""
+    text = netlist_json.read_text(path)
+    try:
+        return _from_data(netlist_json.parse(text))
+    except (CircuitError, DataError) as error:
+        raise netlist_json.refusal(path, error) from error
+
+
+def _from_data(data: dict[str, Any]) -> Proof:
+    if data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise CircuitError(
+            f"Expected {FORMAT} version {VERSION}, got {data.get('format')} version {data.get('version')}."
+        )
+    kinds = {"claim": str, "proved": bool, "method": str, "text": str, "rule": str, "target": list, "circuit": dict}
+    kinds |= {"circuit_sha256": str}
+    for name, kind in kinds.items():
+        if not isinstance(data.get(name), kind):
+            raise CircuitError(f"{name} of a proof must be a {kind.__name__}, got {str(data.get(name))[:80]!r}.")
+    first = data.get("from_step")
+    if data["claim"] not in CLAIMS or not (first is None or type(first) is int):
+        raise CircuitError(
+            f"A proof claims one of {', '.join(CLAIMS)} from a step on, got {str(data['claim'])[:80]!r}."
+        )
+    netlist = netlist_json.from_data(data["circuit"])
+    if netlist.scenario is None:
+        raise CircuitError("The circuit of a proof has a habitat: its grid, start and steps.")
+    if fingerprint(netlist) != data["circuit_sha256"]:
+        raise CircuitError("The circuit is not the one that was proved: its hash differs from circuit_sha256.")
+    scenario, target = netlist.scenario, np.zeros((0, 0, 0), dtype=np.uint8)
+    if data["claim"] == "rule":
+        rules.table(data["rule"])
+    else:
+        target = text_picture.decode([str(row) for row in data["target"]], netlist.visible)
+        if target.shape[:2] != (scenario.height, scenario.width):
+            raise CircuitError(f"The target must have the grid's {scenario.height}x{scenario.width} cells.")
+    claim = Claim(data["claim"], netlist, scenario, target, data["rule"])
+    return Proof(claim, data["proved"], data["method"], data["text"], first)
+
+
+def same(proof: Proof, again: Proof) -> bool:
+    """Whether a claim that was decided once more came out as it was said."""
+    return (again.proved, again.from_step) == (proof.proved, proof.from_step)
+
+
+def keep(proof: Proof, folder: Path | None, out: Output | None) -> list[Path]:
+    """Write the proof, and a counterexample as .npy and as a picture beside it; what was written.
+
+    To `out`, else into the run folder, where an older proof is replaced; nowhere where there is neither. Raises
+    RunFolderError.
+    """
+    if out is not None:
+        place, name = out.path.parent, out.path.stem
+        out.write(proof.to_json().encode())
+        written = [out.path]
+    elif folder is not None:
+        place, name = folder, Path(NAME).stem
+        written = [_write(folder / NAME, proof.to_json().encode())]
+    else:
+        return []
+    start = proof.counterexample
+    for suffix in (".npy", ".png"):
+        path = place / f"{name}-counterexample{suffix}"
+        if start is not None:
+            written.append(_write(path, _npy(start) if suffix == ".npy" else _picture(proof.claim, start)))
+        elif out is None:
+            path.unlink(missing_ok=True)  # an older proof's
+    return written
+
+
+def _write(path: Path, data: bytes) -> Path:
+    try:
+        files.write_atomically(path, data)
+    except OSError as error:
+        raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
+    return path
+
+
+def _npy(start: Bits) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, start)
+    return buffer.getvalue()
+
+
+def _picture(claim: Claim, start: Bits) -> bytes:
+    """From left to right: the start, what it became, the target, and where the two differ."""
+    became = shown(claim, start)
+    differs = (became != claim.target).any(axis=-1, keepdims=True).astype(np.uint8)
+    return plots.row_png([start[..., : claim.target.shape[-1]], became, claim.target, differs])
