@@ -18,7 +18,7 @@ from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
 from difflogic.errors import CircuitError, DifflogicError, RunFolderError, UsageError
-from difflogic.evaluation import evaluate
+from difflogic.evaluation import evaluate, proof
 from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
 from difflogic.evaluation.subject import TrainedCircuit
 from difflogic.evaluation.subject import load as load_subject
@@ -81,6 +81,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         "exhibit.html",
         title=subject.title,
         verdict=heading,
+        every_start="" if (certain := proof.at_once(subject)) is None else certain.text,
         facts=_facts(subject),
         counts=counts,
         proof=f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",

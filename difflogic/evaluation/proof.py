@@ -41,7 +41,6 @@ from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.errors import CircuitError, DataError, RunFolderError, UsageError
 from difflogic.evaluation import rehearsal
-from difflogic.evaluation import subject as subjects
 from difflogic.evaluation.subject import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.deployment import Scenario
@@ -132,19 +131,18 @@ def fingerprint(netlist: Netlist) -> str:
     return hashlib.sha256(b"".join(part.astype("<i4").tobytes() for part in parts)).hexdigest()
 
 
-def of_run(run: Path, every: bool = False, size: tuple[int, int] | None = None) -> tuple[Claim, TrainedCircuit]:
+def of_run(subject: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
     """The claim that fits a run's task, on its own grid or one of `size` rows and columns; `every` start, or none.
 
     Raises UsageError where `every` start is asked for and the task has one, and ConfigError for a grid that the
     task cannot be on.
     """
-    subject = subjects.load(run)
-    config = subject.config
+    config, run = subject.config, subject.path
     netlist = Netlist.of_run(subject.circuit, config)
     if config.task.target == "rule":
         if size is not None:
             raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave --size out.")
-        return _of_rule(config, netlist), subject
+        return _of_rule(config, netlist)
     has_one = job.start(config) is not None
     if every and has_one:
         raise UsageError(
@@ -159,7 +157,7 @@ def of_run(run: Path, every: bool = False, size: tuple[int, int] | None = None) 
     times = 1 if has_one else max(math.ceil(height / config.task.height), math.ceil(width / config.task.width))
     scenario = replace(Scenario.of(here), steps=times * config.task.steps)
     claim = "one-start" if has_one else "every-start"
-    return Claim(claim, netlist, scenario, job.fixed_target(here.task)), subject
+    return Claim(claim, netlist, scenario, job.fixed_target(here.task))
 
 
 def _of_rule(config: Config, netlist: Netlist) -> Claim:
@@ -169,12 +167,22 @@ def _of_rule(config: Config, netlist: Netlist) -> Claim:
     return Claim("rule", netlist, Scenario.of(config), nothing, rules.canonical(config.task.rule))
 
 
-def decide(claim: Claim, seconds: float = SECONDS) -> Proof:
-    """Prove the claim, refute it, or neither. Raises LimitError for a grid beyond memory."""
+def at_once(subject: TrainedCircuit) -> Proof | None:
+    """What three-valued simulation alone says of all starts, in milliseconds; None where starts are not drawn."""
+    if subject.config.task.target == "rule" or job.start(subject.config) is not None:
+        return None
+    return decide(of_run(subject), None)
+
+
+def decide(claim: Claim, seconds: float | None = SECONDS) -> Proof:
+    """Prove the claim, refute it, or neither; a search for a start that is wrong ends after so many seconds.
+
+    None leaves the search out. Raises LimitError for a grid beyond memory.
+    """
     return {"every-start": _every_start, "one-start": _one_start, "rule": _rule}[claim.claim](claim, seconds)
 
 
-def _every_start(claim: Claim, seconds: float) -> Proof:
+def _every_start(claim: Claim, seconds: float | None) -> Proof:
     scenario, netlist = claim.scenario, claim.netlist
     every_start.check_fits(netlist, scenario.height, scenario.width, memory.free_memory())
     synchronous = scenario.fire_rate == 1
@@ -221,7 +229,7 @@ def _when(claim: Claim, step: int) -> str:
     return f"from step {step} on, for ever{late}"
 
 
-def _one_start(claim: Claim, seconds: float) -> Proof:
+def _one_start(claim: Claim, seconds: float | None) -> Proof:
     """The rollout itself, until it repeats a state: then all that comes is known."""
     scenario, netlist, target = claim.scenario, claim.netlist, claim.target
     if scenario.fire_rate < 1:
@@ -252,7 +260,7 @@ def _one_start(claim: Claim, seconds: float) -> Proof:
     return Proof(claim, True, ROLLOUT, text, right_from)
 
 
-def _rule(claim: Claim, seconds: float) -> Proof:
+def _rule(claim: Claim, seconds: float | None) -> Proof:
     netlist = claim.netlist
     [verdict] = equality.prove(netlist, rule_netlist(claim.rule, netlist.periodic), ["difflogic"])
     method = verdict.how

@@ -14,7 +14,7 @@ import numpy as np
 
 from difflogic.config.task import TaskConfig
 from difflogic.core import rules
-from difflogic.evaluation import rehearsal
+from difflogic.evaluation import proof, rehearsal
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import Bits, DamagePlan
@@ -63,6 +63,15 @@ def accuracy(context: EvaluationContext) -> Measure | None:
 
 def _starts(context: EvaluationContext) -> str:
     return f"{context.starts} fresh starts" if context.draws_starts else "its one start"
+
+
+def every_start(context: EvaluationContext) -> Measure | None:
+    """All starts of the task's grid at once, as a proof: no fresh start can show more than this."""
+    found = proof.at_once(context.subject)
+    if found is None:
+        return None
+    values: dict[str, float] = {} if found.from_step is None else {"from_step": found.from_step}
+    return Measure("every-start", "every start, proved and not sampled", found.text, values)
 
 
 def damaged_as_trained(context: EvaluationContext) -> Measure | None:
@@ -233,6 +242,7 @@ def _grid(task: TaskConfig) -> str:
 TESTS: tuple[Test, ...] = (
     training,
     accuracy,
+    every_start,
     damaged_as_trained,
     neighbourhoods,
     generations,

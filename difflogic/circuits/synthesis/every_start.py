@@ -73,14 +73,14 @@ class EveryStart:
 
 
 def prove_every_start(
-    netlist: Netlist, target: Bits, steps: int, seconds: float, synchronous: bool = True
+    netlist: Netlist, target: Bits, steps: int, seconds: float | None, synchronous: bool = True
 ) -> EveryStart:
     """Do all starts show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size?
 
     All cells fire in each step. Where they do not, `synchronous` is False and `from_step` counts rounds, in each of
     which every cell fires at least once: a cell that fires in round k finds neighbours that know at least what they
     know after k - 1 synchronous steps, and what it knows it keeps. The search for a counterexample ends after so
-    many `seconds`.
+    many `seconds`; None leaves it out.
     """
     lean = folded(netlist)
     step, wrong, unknown = 0, 0, 0
@@ -100,7 +100,7 @@ def prove_every_start(
     reason = (
         f"{unknown} of {target.size} values stay unknown in three-valued simulation, which ended after {step} steps"
     )
-    if not synchronous:
+    if not synchronous or seconds is None:
         return EveryStart(None, THREE_VALUED, reason)
     return _search(lean, target, steps, seconds, reason)
 

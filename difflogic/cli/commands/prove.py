@@ -98,10 +98,11 @@ def _prove(
     run: Path, every_start: bool, size: tuple[int, int] | None, seconds: float, out: Output | None, as_json: bool
 ) -> int:
     from difflogic.evaluation import proof as proofs
+    from difflogic.evaluation import subject as subjects
 
-    claim, subject = proofs.of_run(run, every_start, size)
+    subject = subjects.load(run)
     tell_choice(subject.told)
-    found = proofs.decide(claim, seconds)
+    found = proofs.decide(proofs.of_run(subject, every_start, size), seconds)
     click.echo(found.to_json() if as_json else found.text, nl=not as_json)
     try:
         written = proofs.keep(found, subject.folder, out)

@@ -1,0 +1,88 @@
+"""`difflogic prove` of one run: what it prints, keeps and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from difflogic.cli.main import main
+from difflogic.config import presets
+from tests.evaluation.pass_on import keeper, keeper_config
+from tests.evaluation.test_proof import kept_run
+from tests.learned import learned
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    config = presets.get("checkerboard")
+    return kept_run(Path("board"), config, learned(config))
+
+
+def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "board", "--every-start"]) == 0
+    text, written = capsys.readouterr().out.splitlines()
+    assert text.startswith("Every one of the 2^2048 starts on 16x16 cells shows the target from step ")
+    assert written == "Written: board/proof.json"
+    assert main(["prove", "--check", "board/proof.json", "board"]) == 0
+    assert capsys.readouterr().out == f"Confirmed. {text}\n"
+    claim = json.loads((board / "proof.json").read_text())
+    (board / "proof.json").write_text(json.dumps(claim | {"from_step": claim["from_step"] - 1}))
+    assert main(["prove", "--check", "board/proof.json", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"confirmed": False, "claimed": text, "found": text}
+
+
+def test_json_and_another_file(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "board", "--size", "24x16", "--json", "-o", "wide.json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found == json.loads(Path("wide.json").read_text())
+    assert (found["width"], found["height"], found["proved"]) == (24, 16, True)
+    assert not (board / "proof.json").exists()
+
+
+def test_a_counterexample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}
+    kept_run(Path("still"), keeper_config(2, task), keeper(2))
+    assert main(["prove", "still"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("Wrong for every start on 4x4 cells: ")
+    assert lines[1:] == [
+        "Written: still/proof.json",
+        "Written: still/proof-counterexample.npy",
+        "Written: still/proof-counterexample.png",
+    ]
+    assert main(["simulate", "still", "--start", "still/proof-counterexample.npy", "--steps", "3"]) == 0
+
+
+def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (board / "proof.json").mkdir()
+    assert main(["prove", "board"]) == 0
+    assert "Warning: the proof is not kept in the run folder. Cannot write board/proof.json" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "What is to be proved? Name a run, two circuits, or --check with a proof.json."),
+        (["board", "board", "--every-start"], "--every-start is of a proof about one run"),
+        (["board", "--judge", "yosys"], "--judge is of a comparison: name two circuits, or leave it out."),
+        (["board", "--periodic"], "--periodic and --zero are of a comparison"),
+        (["board", "--seconds", "0"], "0.0 is not in the range x>0"),
+        (["--check", "none.json"], "Cannot read the circuit none.json"),
+        (["board", "--size", "2x2"], "3"),
+    ],
+)
+def test_what_is_refused(board: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(["prove", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_proof_of_another_circuit(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    life = presets.get("game-of-life")
+    kept_run(Path("life"), life, learned(life))
+    assert main(["prove", "life"]) == 0
+    assert main(["prove", "--check", "life/proof.json", "board"]) == 2
+    assert "is about another circuit than that of board: their hashes differ." in capsys.readouterr().err
