@@ -21,7 +21,7 @@ from difflogic.config import presets, recipes
 from difflogic.config.choices import RECIPES
 from difflogic.config.schema import Config
 from difflogic.core import prng
-from difflogic.devices.open import open_engine
+from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
 from difflogic.engine.job import TrainState
@@ -32,7 +32,7 @@ from difflogic.model.statistics import active_gates, undecided_gates
 from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.runs.journal import Row
 from difflogic.train import restarts, stalled
-from difflogic.train.local_search import open_training
+from difflogic.train.stages import Training
 from difflogic.train.start import fresh
 from difflogic.train.summary import wilson_interval
 
@@ -191,16 +191,19 @@ class Outcome:
 def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outcome:
     """Train until the probes say stop, it stalls, or the epochs are used up; all attempts together have `budget`."""
     member = fresh(config, None).members[0]
-    model, judge, rows = open_training(engine, [member.job], [member.state]), Judge(engine, config), []
+    training = Training(Placement(engine), [member.job], [member.state])
+    judge, rows = Judge(engine, config), []
     while True:
-        model.train(min(interval, config.train.epochs - len(rows)))
-        rows += [Row.of(metrics, 0.0) for metrics in model.drain()[0]]
-        (judged,), (state,) = model.evaluate(), model.states()
+        stop = min(len(rows) + interval, config.train.epochs)
+        while training.advance(stop) < stop:
+            pass
+        rows += [Row.of(metrics, 0.0) for metrics in training.drain()[0]]
+        (judged,), (state,) = training.evaluate(), training.states()
         circuit = member.job.circuit.with_logits(state.logits)
         chosen = chosen_by_probes(judge, circuit, member.job.probes, judged)
         over = len(rows) >= config.train.epochs
         if chosen or over or (budget and stalled.why(rows, config.train.epochs, budget, config)):
-            model.close()
+            training.close()
             return Outcome(circuit, judged, state, rows, chosen)
 
 

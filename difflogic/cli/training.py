@@ -73,7 +73,7 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     from difflogic.cli.screen import sinks
     from difflogic.cli.screen.training import Reporter
     from difflogic.config.customise import configure
-    from difflogic.devices.placement_memory import keep_last
+    from difflogic.devices.choose import keep_last
     from difflogic.runs.folder import default_path
     from difflogic.train.run_request import run_request
 

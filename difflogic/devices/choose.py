@@ -1,20 +1,30 @@
-"""Where a new run is trained under `--engine auto`: measured, remembered, or as the policy says."""
+"""Where a new run is trained under `--engine auto`: measured, remembered, or as the policy says.
+
+What is remembered are entries of `placement.json` in the user's cache: one per machine, GPU and shape of a run for
+which of two engines was measured to be faster, one per machine and shape for which was used last.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+import platform
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
 
+import difflogic
 from difflogic.config.choices import Policy
 from difflogic.config.schema import Config
-from difflogic.devices import open as placement
-from difflogic.devices import placement_memory
+from difflogic.devices import open as devices
 from difflogic.devices.open import Placement
-from difflogic.devices.race import Challenger, Contest, Decision
-from difflogic.engine.api import Engine
+from difflogic.devices.race import Candidate, Decision
+from difflogic.engine.api import Engine, EngineInfo
 from difflogic.errors import DeviceError, UsageError
+from difflogic.system.cache import JsonCache, key_of
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 20.0
 """About what opening the CPU engine takes: loading Numba, and its compiler on first use."""
+PLACES = JsonCache("placement")
 
 
 def place_run(config: Config, population: int, policy: Policy = "auto", require_hardware: bool = False) -> Placement:
@@ -23,59 +33,83 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
     `auto`: where there is a hardware GPU, what was found faster for this shape on this machine, else both it and
     the CPU engine are measured over the first epochs. `gpu`, `cpu`: the hardware GPU (the CPU engine where there is
     none), the CPU engine. `sticky`: where the last run of this shape was; where there was none, as `gpu`.
-    Nothing but hardware under `require_hardware`, and no contest for a precision that only the GPU has. Raises
+    Nothing but hardware under `require_hardware`, and no race for a precision that only the GPU has. Raises
     UsageError, NoAdapterError and other DeviceErrors.
     """
     if policy == "cpu":
         if require_hardware:
             raise UsageError("--policy cpu means the CPU engine, but --require-hardware was given too: drop one.")
-        return Placement(placement.place("cpu").engine, "auto", "the policy is cpu")
+        return Placement(_open_cpu(), "the policy is cpu")
     if policy == "sticky" and (again := _where_it_was(config, population, require_hardware)) is not None:
         return again
-    found = placement.place("auto", require_hardware, trusted=True)
+    found = devices.place("auto", require_hardware, trusted=True)
     info = found.engine.info
     if policy != "auto" or info.engine != "gpu" or info.software or require_hardware or config.train.half:
         return found
-    return _remembered(found, config, population) or _contest(found, config, population)
+    return _remembered(found, config, population) or replace(
+        found,
+        reason=f"{found.reason}, and measures the first epochs on it and on the CPU engine",
+        candidate=Candidate("the CPU engine", _open_cpu, _cpu_opening_seconds),
+    )
+
+
+def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: Decision) -> None:
+    """Keep for later runs of this shape what a race against this GPU found, where both engines were timed."""
+    if decision.compared:
+        _write(_measured_key(gpu, config, population), _Place.of(decision.engine, decision.reason))
+
+
+def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
+    """Keep where a run of this shape was trained."""
+    key, place = _last_key(config, population), _Place.of(engine)
+    if _read(key) != place:
+        _write(key, place)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """An engine, by what is needed to open it again."""
+
+    engine: str
+    """`gpu`, `cpu` or `reference`."""
+    adapter: str = ""
+    why: str = ""
+
+    @classmethod
+    def of(cls, engine: EngineInfo, why: str = "") -> _Place:
+        return cls(engine.engine, engine.adapter if engine.engine == "gpu" else "", why)
+
+    @property
+    def selector(self) -> str:
+        return f"gpu:{self.adapter}" if self.engine == "gpu" else self.engine
 
 
 def _where_it_was(config: Config, population: int, require_hardware: bool) -> Placement | None:
-    last = placement_memory.last(config, population)
+    last = _read(_last_key(config, population))
     if last is None or ((require_hardware or config.train.half) and last.engine != "gpu"):
         return None
     try:
-        again = placement.place(last.selector, require_hardware, trusted=True)
+        again = devices.place(last.selector, require_hardware, trusted=True)
     except DeviceError:  # it is gone, or not to be trusted now
         return None
-    return replace(again, selector="auto", reason="the last run of this shape was on it")
+    return replace(again, reason="the last run of this shape was on it")
 
 
 def _remembered(gpu: Placement, config: Config, population: int) -> Placement | None:
-    place = placement_memory.measured(gpu.engine.info, config, population)
+    place = _read(_measured_key(gpu.engine.info, config, population))
     if place is None:
         return None
     reason = f"found on an earlier run of this shape: {place.why}"
     if place.engine == "gpu":
         return replace(gpu, reason=reason)
     try:
-        return Placement(placement.place(place.engine).engine, "auto", reason)
+        return Placement(devices.open_engine(place.engine), reason)
     except DeviceError:
         return None
 
 
-def _contest(gpu: Placement, config: Config, population: int) -> Placement:
-    info = gpu.engine.info
-
-    def decided(decision: Decision) -> None:
-        placement_memory.keep_measured(info, config, population, decision)
-
-    challenger = Challenger("the CPU engine", _open_cpu, _cpu_opening_seconds)
-    reason = f"{gpu.reason}, and measures the first epochs on it and on the CPU engine"
-    return Placement(Contest(gpu.engine, challenger, decided), "auto", reason)
-
-
 def _open_cpu() -> Engine:
-    return placement.place("cpu").engine
+    return devices.open_engine("cpu")
 
 
 def _cpu_opening_seconds() -> float:
@@ -84,3 +118,42 @@ def _cpu_opening_seconds() -> float:
     except ImportError:  # opening it will say so
         return 0.0
     return COMPILED_SECONDS if is_cached() else COMPILING_SECONDS
+
+
+def _measured_key(gpu: EngineInfo, config: Config, population: int) -> str:
+    place = (gpu.adapter, gpu.backend, gpu.driver, difflogic.__version__)
+    return key_of("measured", *place, *_machine(), *_shape(config, population))
+
+
+def _last_key(config: Config, population: int) -> str:
+    return key_of("last", *_machine(), *_shape(config, population))
+
+
+def _shape(config: Config, population: int) -> tuple[object, ...]:
+    """Everything that sizes an epoch."""
+    train = config.train
+    return asdict(config.model), asdict(config.task), train.batch, train.asynchronous, population
+
+
+@cache
+def _machine() -> tuple[str, int]:
+    """The processor's name and how many there are, without loading what an engine needs."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names or [platform.processor() or platform.machine()])[0], os.cpu_count() or 1
+
+
+def _read(key: str) -> _Place | None:
+    entry = PLACES.read().get(key)
+    if entry is None:
+        return None
+    engine, adapter, why = (entry.get(name) for name in ("engine", "adapter", "why"))
+    # The file is the user's: anything may stand in it.
+    if engine not in ("gpu", "cpu", "reference") or not isinstance(adapter, str) or not isinstance(why, str):
+        return None
+    return None if engine == "gpu" and not adapter else _Place(engine, adapter, why)
+
+
+def _write(key: str, place: _Place) -> None:
+    PLACES.write(key, asdict(place))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from difflogic.devices.race import Candidate
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.engine.job import Job
 from difflogic.engine.search import LocalSearch
@@ -19,11 +20,11 @@ class Placement:
     """An engine and, in words, why it is this one."""
 
     engine: Engine
-    selector: str
-    """What was asked for."""
-    reason: str
+    reason: str = "the engine was given"
     max_memory: int | None = None
     """Bytes of the engine's device that training may take."""
+    candidate: Candidate | None = None
+    """Another engine, which the first epochs are to show faster or slower: see `difflogic.devices.race`."""
 
 
 def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engine:
@@ -43,12 +44,12 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
     if selector == "auto":
         return _auto(require_hardware, trusted)
     if kind == "gpu" and (which or selector == "gpu"):
-        return Placement(_open_gpu(which or None, require_hardware, trusted), selector, f"{selector} was asked for")
+        return Placement(_open_gpu(which or None, require_hardware, trusted), f"{selector} was asked for")
     if selector not in _WITHOUT_GPU:
         raise UsageError(f"Unknown engine {selector!r}: expected {EXPECTED}.")
     if require_hardware:
         raise UsageError(f"The {selector} engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
-    return Placement(_WITHOUT_GPU[selector](), selector, f"{selector} was asked for")
+    return Placement(_WITHOUT_GPU[selector](), f"{selector} was asked for")
 
 
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
@@ -93,7 +94,7 @@ def _auto(require_hardware: bool, trusted: bool) -> Placement:
         if other is None:
             return _auto_without_gpu(_why_not(error), trusted)
         engine, passed_over = other, f", since {error}"
-    return Placement(engine, "auto", f"auto found the hardware GPU {engine.info.adapter}{passed_over}")
+    return Placement(engine, f"auto found the hardware GPU {engine.info.adapter}{passed_over}")
 
 
 def _another_gpu(trusted: bool) -> Engine | None:
@@ -118,13 +119,13 @@ def _why_not(error: DeviceError) -> str:
 
 def _auto_without_gpu(why: str, trusted: bool) -> Placement:
     try:
-        return Placement(_open_cpu(), "auto", why)
+        return Placement(_open_cpu(), why)
     except DeviceError as error:
         why = f"{why}, and no CPU engine: {error}"
     try:
-        return Placement(_open_gpu(None, False, trusted), "auto", why)
+        return Placement(_open_gpu(None, False, trusted), why)
     except DeviceError:
-        return Placement(_open_reference(), "auto", why)
+        return Placement(_open_reference(), why)
 
 
 def _open_reference() -> Engine:

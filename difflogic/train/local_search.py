@@ -1,4 +1,4 @@
-"""Training that ends with a search over the hard circuit: see `difflogic.engine.search`.
+"""The search over the hard circuit as a model: see `difflogic.engine.search`.
 
 The search is the same on every engine: whole numbers, computed on the processor. Its epochs count as any other; they
 leave keys, moments and the number of steps as they are, and have no soft loss. Their batch is the probes.
@@ -7,129 +7,75 @@ leave keys, moments and the number of steps as they are, and have no soft loss. 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from difflogic.devices.open import open_local_search
-from difflogic.devices.race import ContestModel, Decision
-from difflogic.engine import search as settling
-from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
+from difflogic.engine import search
+from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.job import Job, TrainState
+from difflogic.engine.search import LocalSearch, Words
 from difflogic.errors import CheckpointError
-from difflogic.train.stages import GrowingModel, open_growing
 
 
-def open_training(
-    engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None
-) -> Model:
-    """The jobs on an engine, growing and settling as they say. Raises DeviceErrors, and CheckpointError."""
-    if jobs[0].config.train.settle_from:
-        return SettlingModel(engine, jobs, states, max_memory)
-    return open_growing(engine, jobs, states, max_memory)
+class LocalSearchModel:
+    """Implements `difflogic.engine.api.Model` for all runs; `info` is that of the engine that trained them before."""
 
-
-class SettlingModel:
-    """Implements `difflogic.engine.api.Model`: by an engine's model, and later by a search for each run."""
-
-    decided: Callable[[Decision], None] = staticmethod(lambda decision: None)
-    """Told of the contest, where engines compete."""
-
-    def __init__(
-        self, engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None
-    ) -> None:
+    def __init__(self, jobs: Sequence[Job], states: Sequence[TrainState], info: EngineInfo) -> None:
+        """Raises CheckpointError for states whose costs do not fit their job."""
+        self.info = info
         self._jobs = jobs
-        self._left = max(0, jobs[0].config.train.settle_from - states[0].epoch)
-        self._searches: list[_Search] = []
-        self._model = open_growing(engine, jobs, states, max_memory)
-        self.info = self._model.info
-        if isinstance(self._model, ContestModel | GrowingModel):
-            self._model.decided = self._decided
-        if not self._left:
-            self._settle(states)
-
-    def train(self, epochs: int) -> None:
-        if self._left:
-            count = min(epochs, self._left)
-            self._model.train(count)
-            self._left -= count
-            epochs -= count
-        if not epochs:
-            return
-        if not self._searches:
-            self._settle(self._model.states())
-        for search in self._searches:
-            search.train(epochs)
-
-    def drain(self) -> list[list[EpochMetrics]]:
-        if not self._searches:
-            return self._model.drain()
-        return [search.drain() for search in self._searches]
-
-    def evaluate(self) -> list[Evaluation]:
-        if not self._searches:
-            return self._model.evaluate()
-        return [search.evaluate() for search in self._searches]
-
-    def states(self) -> list[TrainState]:
-        if not self._searches:
-            return self._model.states()
-        return [search.state for search in self._searches]
-
-    def epochs_per_call(self) -> int:
-        """An epoch of the search at a time: it takes as long as a train step."""
-        return min(self._left, self._model.epochs_per_call()) if self._left else 1
-
-    def close(self) -> None:
-        if not self._searches:
-            self._model.close()
-
-    def _settle(self, states: Sequence[TrainState]) -> None:
-        """The engine has done its part."""
-        waiting = self._model.drain()
-        self._model.close()
-        self._searches = [_Search(*each) for each in zip(self._jobs, states, waiting, strict=True)]
-
-    def _decided(self, decision: Decision) -> None:
-        self.info = decision.engine
-        self.decided(decision)
-
-
-class _Search:
-    """That of one run."""
-
-    def __init__(self, job: Job, state: TrainState, waiting: list[EpochMetrics]) -> None:
-        self._job, self._waiting = job, waiting
-        self._search = open_local_search(job)
-        self._rounds = settling.rounds(job.config, len(job.probes))
-        fresh = settling.fresh_costs(job.config, len(job.probes))
-        costs = fresh if state.costs is None else state.costs
-        if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code looks no further
-            raise CheckpointError(
-                f"The checkpoint's costs must be {fresh.dtype} {list(fresh.shape)}, as its configuration says, "
-                f"got {costs.dtype} {list(costs.shape)}: use another checkpoint."
-            )
-        self.state = replace(state, costs=costs)
+        self._searches = [open_local_search(job) for job in jobs]
+        self._states = [replace(state, costs=_costs(job, state)) for job, state in zip(jobs, states, strict=True)]
+        self._drained = states[0].epoch
 
     def train(self, epochs: int) -> None:
         for _ in range(epochs):
-            self._epoch()
+            runs = zip(self._jobs, self._searches, self._states, strict=True)
+            self._states = [_searched(*run) for run in runs]
 
-    def _epoch(self) -> None:
-        before = self.state
-        assert before.costs is not None
-        epoch, gates, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
-        words = settling.draw(self._job.config.seed, epoch, self._rounds)
-        self._search.search(gates, costs, words, settling.costs_rise(epoch, self._rounds))
-        logits = settling.chosen(before.logits, gates)
-        self.state = replace(before, logits=logits, epoch=epoch, costs=costs)
-        self._waiting.append(EpochMetrics(epoch, math.nan))
+    def drain(self) -> list[list[EpochMetrics]]:
+        first, self._drained = self._drained + 1, self._states[0].epoch
+        return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._drained + 1)] for _ in self._jobs]
 
-    def drain(self) -> list[EpochMetrics]:
-        drained, self._waiting = self._waiting, []
-        return drained
+    def evaluate(self) -> list[Evaluation]:
+        return [_evaluation(*run) for run in zip(self._jobs, self._searches, self._states, strict=True)]
 
-    def evaluate(self) -> Evaluation:
-        wrong = self._search.wrong(self.state.logits.argmax(axis=1))
-        count = int(wrong.sum())
-        of_probes = wrong.reshape(*wrong.shape[:2], len(self._job.probes), -1)
-        return Evaluation(count, count, self._job.values, int(of_probes.any(axis=(0, 1, 3)).sum()))
+    def states(self) -> list[TrainState]:
+        return self._states
+
+    def epochs_per_call(self) -> int:
+        """An epoch at a time: it takes as long as a train step."""
+        return 1
+
+    def close(self) -> None:
+        """It holds nothing of a device."""
+
+
+def _costs(job: Job, state: TrainState) -> Words:
+    """Those of a search that goes on, else fresh ones."""
+    fresh = search.fresh_costs(job.config, len(job.probes))
+    costs = fresh if state.costs is None else state.costs
+    if (costs.shape, costs.dtype) != (fresh.shape, fresh.dtype):  # compiled code looks no further
+        raise CheckpointError(
+            f"The checkpoint's costs must be {fresh.dtype} {list(fresh.shape)}, as its configuration says, "
+            f"got {costs.dtype} {list(costs.shape)}: use another checkpoint."
+        )
+    return costs
+
+
+def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainState:
+    """An epoch further."""
+    assert before.costs is not None
+    rounds = search.rounds(job.config, len(job.probes))
+    epoch, gates, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
+    words = search.draw(job.config.seed, epoch, rounds)
+    local_search.search(gates, costs, words, search.costs_rise(epoch, rounds))
+    return replace(before, logits=search.chosen(before.logits, gates), epoch=epoch, costs=costs)
+
+
+def _evaluation(job: Job, local_search: LocalSearch, state: TrainState) -> Evaluation:
+    wrong = local_search.wrong(state.logits.argmax(axis=1))
+    count = int(wrong.sum())
+    of_probes = wrong.reshape(*wrong.shape[:2], len(job.probes), -1)
+    return Evaluation(count, count, job.values, int(of_probes.any(axis=(0, 1, 3)).sum()))

@@ -3,9 +3,9 @@
 An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., and beside them `restarts.json` says what came of
 each (`difflogic.runs.attempts`): the folder that holds them is taken by every command that takes a run.
 
-    done = train(config, engine, restarts=3, out=Path("runs/mine"))
+    done = train(config, Placement(engine), restarts=3, out=Path("runs/mine"))
     done.best.solved, done.interrupted
-    done = resume(Path("runs/mine"), engine)
+    done = resume(Path("runs/mine"), Placement(engine))
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from difflogic.config.schema import Config
 from difflogic.core import prng
-from difflogic.engine.api import Engine
+from difflogic.devices.open import Placement
 from difflogic.errors import ConfigError, UsageError
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
@@ -111,27 +111,24 @@ def _line(attempt: Attempt) -> str:
 
 def train(
     config: Config,
-    engine: Engine,
+    placement: Placement,
     restarts: int,
     out: Path | None = None,
     population: int = 1,
     stop_when_solved: int = 1,
     log_interval: int = LOG_INTERVAL,
     observer: Observer | None = None,
-    reason: str = "the engine was given",
-    max_memory: int | None = None,
     stop: Stop | None = None,
 ) -> Attempts:
     """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over models, are used up.
 
     `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
-    of each attempt when it begins and when it has ended. `reason` says in the manifests why it is this engine;
-    `max_memory` is that of `Trainer`, `stop` that of `Trainer.run`.
+    of each attempt when it begins and when it has ended. `stop` is that of `Trainer.run`.
     Raises what `check` and `Trainer.run` raise.
     """
     check(config, restarts, population)
     record = Record(config, restarts, population, stop_when_solved)
-    series = _Series(record, engine, reason, max_memory, log_interval, observer, stop)
+    series = _Series(record, placement, log_interval, observer, stop)
     if out is None:
         return series.train()
     folders.check_new(out)
@@ -142,11 +139,9 @@ def train(
 
 def resume(
     folder: Path,
-    engine: Engine,
+    placement: Placement,
     log_interval: int = LOG_INTERVAL,
     observer: Observer | None = None,
-    reason: str = "the engine was given",
-    max_memory: int | None = None,
     stop: Stop | None = None,
 ) -> Attempts:
     """Go on with the attempts in a folder: first, bit for bit, with the one that was cut short.
@@ -162,7 +157,7 @@ def resume(
                 f"The run in {folder} is over, no attempt is left: train one of them further, say with "
                 f"--resume {files.quoted(last)} --epochs N."
             )
-        return _Series(record, engine, reason, max_memory, log_interval, observer, stop).train(folder)
+        return _Series(record, placement, log_interval, observer, stop).train(folder)
 
 
 class _Series:
@@ -171,15 +166,12 @@ class _Series:
     def __init__(
         self,
         record: Record,
-        engine: Engine,
-        reason: str,
-        max_memory: int | None,
+        placement: Placement,
         log_interval: int,
         observer: Observer | None,
         stop: Stop | None,
     ) -> None:
-        self._record = record
-        self._engine, self._reason, self._max_memory = engine, reason, max_memory
+        self._record, self._placement = record, placement
         self._log_interval, self._stop = log_interval, stop
         self._observer = observer or Observer()
 
@@ -216,10 +208,10 @@ class _Series:
         self._observer.attempted(attempt)
 
     def _run(self, attempt: Attempt, folder: Path | None) -> Run:
-        record = self._record
+        record, placement = self._record, self._placement
         config = attempt_of(record.config, attempt.number - 1, attempt.epochs)
         resumed = folder is not None and _can_go_on(folder)
-        return Trainer(config, self._engine, self._reason, self._max_memory).run(
+        return Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(
             out=None if resumed else folder,
             resume=folder if resumed else None,
             population=None if resumed else record.population,

@@ -61,26 +61,23 @@ def run_request(
 
     Raises what `Trainer.run`, `restarts.train` and `restarts.resume` raise.
     """
-    engine, reason, max_memory = placement.engine, placement.reason, placement.max_memory
     if resume is not None and records.is_in(resume):
-        made = restarts.resume(resume, engine, log_interval, observer, reason, max_memory, stop)
+        made = restarts.resume(resume, placement, log_interval, observer, stop)
         return Trained(made.best, made)
     if resume is None and request.restarts is not None:
         made = restarts.train(
             config,
-            engine,
+            placement,
             request.restarts,
             out,
             request.population,
             request.solved_models,
             log_interval,
             observer,
-            reason,
-            max_memory,
             stop,
         )
         return Trained(made.best, made)
-    run = Trainer(config, engine, reason, max_memory).run(
+    run = Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(
         out=out,
         resume=resume,
         init_from=request.init_from,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from difflogic.config import schedule
+from difflogic.devices import choose
 from difflogic.devices.race import Decision
-from difflogic.engine.api import Model
 from difflogic.errors import RunFolderError
 from difflogic.model import statistics
 from difflogic.runs import manifest
@@ -20,6 +20,7 @@ from difflogic.runs.journal import Row, Rows, last_evaluated
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Observer, Standing
 from difflogic.train.signals import Stop
+from difflogic.train.stages import Training
 from difflogic.train.start import Start
 
 GiveUp = Callable[[Sequence[Member]], str | None]
@@ -27,11 +28,11 @@ GiveUp = Callable[[Sequence[Member]], str | None]
 
 
 class Session:
-    """Drives a Model, of one model or many. `folder`, where there is one, gets rows and checkpoints."""
+    """Drives the training of one model or many. `folder`, where there is one, gets rows and checkpoints."""
 
-    def __init__(self, model: Model, start: Start, observer: Observer) -> None:
+    def __init__(self, training: Training, start: Start, observer: Observer) -> None:
         first = start.snapshot.members[0]
-        self.model = model
+        self.training = training
         self.members = start.members
         self.config = first.config
         self.observer = observer
@@ -55,14 +56,6 @@ class Session:
         """Write into this folder, whose manifest is `record`."""
         self.folder, self.record = folder, record
         return self
-
-    def placed(self, decision: Decision) -> None:
-        """The first epochs showed where the rest is to be trained."""
-        self.observer.placed(decision.engine, decision.reason)
-        if self.folder is not None:
-            measured = [heat.to_dict() for heat in decision.heats]
-            self.record = manifest.placed(self.record, decision.engine, decision.reason, measured)
-            self.folder.write(manifest.NAME, manifest.to_json(self.record))
 
     @property
     def epochs_here(self) -> int:
@@ -100,7 +93,7 @@ class Session:
         """The members' states of this epoch, from the engine."""
         if self.members[0].state.epoch == self.epoch:
             return
-        for member, state in zip(self.members, self.model.states(), strict=True):
+        for member, state in zip(self.members, self.training.states(), strict=True):
             member.state = state
 
     def fail(self, error: BaseException) -> None:
@@ -114,13 +107,23 @@ class Session:
 
     def _advance(self, stop: int) -> None:
         """Train towards epoch `stop`, as far as the engine goes at once."""
-        epochs = min(stop - self.epoch, self.model.epochs_per_call())
-        self.model.train(epochs)
-        self.epoch += epochs
+        decision = self.training.decide()
+        if decision is not None:
+            self._place(decision)
+        self.epoch = self.training.advance(stop)
         self.observer.advanced(self.epoch)
         if self.observer.wants_states():
             self.bring_home()
             self.observer.shown(self.members)
+
+    def _place(self, decision: Decision) -> None:
+        """The first epochs showed where the rest is trained: tell it, and keep it for runs of the same shape."""
+        self.observer.placed(decision.engine, decision.reason)
+        if self.folder is not None:
+            measured = [trial.to_dict() for trial in decision.trials]
+            self.record = manifest.placed(self.record, decision.engine, decision.reason, measured)
+            self.folder.write(manifest.NAME, manifest.to_json(self.record))
+        choose.keep_measured(decision.trials[0].engine, self.config, len(self.members), decision)
 
     def _is_over(self, stop_when_solved: int) -> bool:
         solved = sum(row.hard_loss == 0 for row in self._last_rows())
@@ -143,11 +146,11 @@ class Session:
         `decide`: where so many models are right, which ends the run, their gates are decided for good.
         """
         before = [last_evaluated(member.metrics) for member in self.members]
-        metrics = self.model.drain()
+        metrics = self.training.drain()
         results = []
         if judged:
             self.observer.judging(self.epoch)
-            results = self.model.evaluate()
+            results = self.training.evaluate()
             self.bring_home()
             right = [member for member, each in zip(self.members, results, strict=True) if each.hard_loss == 0]
             for member in right if 0 < decide <= len(right) else ():

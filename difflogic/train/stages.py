@@ -1,28 +1,96 @@
-"""Training that begins on a smaller grid, with fewer CA steps, and grows to the task's own.
+"""The stages of a run, and the training that goes through them.
 
-What a small grid asks for is learned sooner: fewer steps to send gradients back through, and no cell far from the
-border. States, moments, keys and counters go from stage to stage as they are, and the stage is a function of the epoch,
-so that a resumed run goes on bit for bit. Evaluations are always of the task's own grid and steps.
+A run may begin on a smaller grid, with fewer CA steps, and grow to the task's own: what a small grid asks for is
+learned sooner, with fewer steps to send gradients back through, and no cell far from the border. It may end with a
+search over the hard circuit. States, moments, keys and counters go from stage to stage as they are, and the stage is a
+function of the epoch, so that a resumed run goes on bit for bit. Evaluations are always of the task's own grid and
+steps.
+
+Example: with growth until epochs 60 and 100, and a search from 400 on, a run of 500 epochs has four stages: epochs 1 to
+60 and 61 to 100 on smaller grids, 101 to 400 on the whole, and 401 to 500 of the search. Resumed after epoch 60, it
+begins in the second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.schedule import at_stage, stage_of
+from difflogic.config.fields import MOST
+from difflogic.config.schedule import at_stage
 from difflogic.core.bits import WORD
-from difflogic.devices.race import Contest, ContestModel, Decision
-from difflogic.engine import job as tasks
-from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
-from difflogic.engine.job import Floats, Job, TrainState
+from difflogic.devices.open import Placement
+from difflogic.devices.race import Decision, Race
+from difflogic.engine.api import Engine, EngineInfo, EpochMetrics, Evaluation, Model
+from difflogic.engine.job import Floats, Job, TrainState, make_job
 from difflogic.model.circuit import Circuit
+from difflogic.train.local_search import LocalSearchModel
 
 STRETCH_BYTES = 1 << 26
 """While a grid grows, the whole task's states are judged so many bytes at once, or a step's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """Epochs that are trained alike: on a smaller grid, on the task's own, or by the search."""
+
+    until: int
+    """The epoch after which it ends."""
+    jobs: Sequence[Job]
+    """The task itself, of each run."""
+    smaller: Sequence[Job] = ()
+    """The same on the smaller grid that this stage trains; empty where it trains the task itself."""
+    searches: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether gradients are taken of the task itself: what engines are compared on."""
+        return not self.smaller and not self.searches
+
+    def open(self, engine: Engine, states: Sequence[TrainState], max_memory: int | None) -> Model:
+        """The model that trains it from these states. Raises DeviceErrors, and CheckpointError."""
+        if self.searches:
+            return LocalSearchModel(self.jobs, states, engine.info)
+        return engine.open(self.smaller or self.jobs, states, max_memory, self._reserved(engine))
+
+    def check_memory(self, engine: Engine, max_memory: int | None) -> None:
+        """Raises LimitError where `open` would refuse it. The search takes nothing of the engine."""
+        if not self.searches:
+            engine.memory(self.smaller or self.jobs, max_memory, self._reserved(engine))
+
+    def evaluate(self, engine: Engine, model: Model) -> list[Evaluation]:
+        """Of the task itself; `train_hard_loss` is of what the stage trains."""
+        judged = model.evaluate()
+        if not self.smaller:
+            return judged
+        return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), judged, strict=True)]
+
+    def _reserved(self, engine: Engine) -> int:
+        """Bytes that a model of a smaller grid leaves its engine to evaluate the whole task."""
+        if not self.smaller:
+            return 0
+        job = self.jobs[0]
+        grids = (len(job.probes[:WORD]), *job.probes.shape[1:])
+        return engine.rollout_memory(job.circuit, grids, _stretch(job), job.config.train.asynchronous)
+
+
+def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
+    """What is left of the runs after `epoch`; the last stage has no end of its own."""
+    train, found = jobs[0].config.train, []
+    end = train.settle_from or MOST
+    for index, until in enumerate((*train.growth_until, end)):
+        # The search cuts short what would still grow, and what has ended is left out.
+        if epoch < min(until, end):
+            grows = index < len(train.growth_until)
+            smaller = [make_job(at_stage(job.config, index), job.circuit) for job in jobs] if grows else []
+            epoch = min(until, end)
+            found.append(Stage(epoch, jobs, smaller))
+    if train.settle_from:
+        found.append(Stage(MOST, jobs, searches=True))
+    return found
 
 
 def on_probes(engine: Engine, job: Job, state: TrainState, judged: Evaluation) -> Evaluation:
@@ -52,116 +120,95 @@ def _stretch(job: Job) -> int:
     return min(job.config.task.steps, max(1, STRETCH_BYTES // (4 * job.probes[:WORD].size)))
 
 
-def open_growing(
-    engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None
-) -> Model:
-    """The jobs on an engine, each growing as it says. Raises DeviceErrors."""
-    if jobs[0].config.train.growth_until:
-        return GrowingModel(engine, jobs, states, max_memory)
-    return engine.open(jobs, states, max_memory)
+class Training:
+    """The training of some runs through their stages, by one model at a time. Lists have one entry per run."""
 
-
-class GrowingModel:
-    """Implements `difflogic.engine.api.Model` by the model of the stage, each opened from the last one's
-    states.
-
-    Where engines compete, the whole task decides: smaller grids are trained on the engine that is chosen so far.
-    """
-
-    decided: Callable[[Decision], None] = staticmethod(lambda decision: None)
-    """Told of the contest, where there is one."""
-
-    def __init__(
-        self, engine: Engine, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None
-    ) -> None:
-        self._engine, self._jobs, self._max_memory = engine, jobs, max_memory
-        self._train = jobs[0].config.train
-        self._epoch = states[0].epoch
+    def __init__(self, placement: Placement, jobs: Sequence[Job], states: Sequence[TrainState]) -> None:
+        """Opens the first model. Raises DeviceErrors, also for a later stage that would be refused, CheckpointError."""
+        self.epoch = states[0].epoch
+        self.engine = placement.engine
+        """Where it is trained now."""
+        self._placement, self._epochs = placement, jobs[0].config.train.epochs
         self._waiting: list[list[EpochMetrics]] = [[] for _ in jobs]
-        self._check_memory()
+        self._race: Race | None = None
+        self._stage, *self._later = stages(jobs, self.epoch)
+        # In the middle of the run it would be too late to say that the whole task does not fit.
+        for stage in (self._stage, *self._later) if self._stage.smaller else ():
+            stage.check_memory(self.engine, placement.max_memory)
         self._open(states)
 
-    def train(self, epochs: int) -> None:
-        while epochs > 0:
-            if stage_of(self._train, self._epoch) != self._stage:
-                self._grow()
-            count = epochs if self._grown else min(epochs, self._train.growth_until[self._stage] - self._epoch)
+    @property
+    def info(self) -> EngineInfo:
+        """What the model of this moment runs on."""
+        return self._model.info
+
+    def decide(self) -> Decision | None:
+        """Asked before each `advance`: hands over to another engine where that is to be tried; told once, what won."""
+        decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
+        if decision is not None:
+            self._race = None
+        return decision
+
+    def advance(self, stop: int) -> int:
+        """Train towards epoch `stop`, as far as the model goes at once; returns the epoch that it got to."""
+        if self.epoch == self._stage.until:
+            self._cross()
+        if self._race is None:
+            count = min(min(stop, self._stage.until) - self.epoch, self._model.epochs_per_call())
             self._model.train(count)
-            self._epoch += count
-            epochs -= count
+            self.epoch += count
+        else:
+            self._race.time(self._train_one)
+        return self.epoch
 
     def drain(self) -> list[list[EpochMetrics]]:
+        """The metrics of every epoch since the last call, in order."""
         self._collect()
-        drained, self._waiting = self._waiting, [[] for _ in self._jobs]
+        drained, self._waiting = self._waiting, [[] for _ in self._waiting]
         return drained
 
     def evaluate(self) -> list[Evaluation]:
-        judged = self._model.evaluate()
-        if self._grown:
-            return judged
-        whole = zip(self._jobs, self._model.states(), judged, strict=True)
-        return [on_probes(self._present_engine(), *each) for each in whole]
+        """The hard circuits on the task's own probes, whatever is trained now."""
+        return self._stage.evaluate(self.engine, self._model)
 
     def states(self) -> list[TrainState]:
+        """Exact copies of the states."""
         return self._model.states()
 
-    def epochs_per_call(self) -> int:
-        return self._model.epochs_per_call()
-
     def close(self) -> None:
+        """Free what the model holds."""
         self._model.close()
 
-    @property
-    def _grown(self) -> bool:
-        return self._stage == len(self._train.growth_until)
-
-    def _grow(self) -> None:
+    def _cross(self) -> None:
+        """Into the next stage. The old model goes first: a device may not hold both."""
         self._collect()
         states = self._model.states()
         self._model.close()
+        self._stage = self._later.pop(0)
         self._open(states)
+
+    def _open(self, states: Sequence[TrainState]) -> None:
+        """The model of this stage, and where engines are to be compared, their race."""
+        self._model = self._stage.open(self.engine, states, self._placement.max_memory)
+        candidate = self._placement.candidate if self._stage.is_whole else None
+        self._race = None if candidate is None else Race(self.engine, self._model.info, candidate, self.epoch)
+
+    def _train_one(self) -> None:
+        """An epoch, and its metrics, which wait until it is done."""
+        self._model.train(1)
+        self._collect()
+        self.epoch += 1
 
     def _collect(self) -> None:
         for waiting, drained in zip(self._waiting, self._model.drain(), strict=True):
             waiting += drained
 
-    def _open(self, states: Sequence[TrainState]) -> None:
-        """The model of this epoch's stage."""
-        self._stage = stage_of(self._train, self._epoch)
-        self._model = self._opened(states)
-        self.info = self._model.info
-
-    def _opened(self, states: Sequence[TrainState]) -> Model:
-        if not self._grown:
-            limits = self._max_memory, self._reserved(self._stage)
-            return self._present_engine().open(self._jobs_of(self._stage), states, *limits)
-        model = self._engine.open(self._jobs, states, self._max_memory)
-        if isinstance(model, ContestModel):
-            model.decided = self._decided
-        return model
-
-    def _jobs_of(self, stage: int) -> Sequence[Job]:
-        """What is trained in that stage."""
-        if stage == len(self._train.growth_until):
-            return self._jobs
-        return [tasks.make_job(at_stage(each.config, stage), each.circuit) for each in self._jobs]
-
-    def _check_memory(self) -> None:
-        """Raises LimitError where a later stage would be refused, in the middle of the run."""
-        for stage in range(stage_of(self._train, self._epoch), len(self._train.growth_until) + 1):
-            self._present_engine().memory(self._jobs_of(stage), self._max_memory, self._reserved(stage))
-
-    def _reserved(self, stage: int) -> int:
-        """Bytes that a model of a smaller grid leaves its engine to judge the whole task."""
-        job = self._jobs[0]
-        if stage == len(self._train.growth_until):
-            return 0
-        grids = (len(job.probes[:WORD]), *job.probes.shape[1:])
-        return self._present_engine().rollout_memory(job.circuit, grids, _stretch(job), self._train.asynchronous)
-
-    def _decided(self, decision: Decision) -> None:
-        self.info = decision.engine
-        self.decided(decision)
-
-    def _present_engine(self) -> Engine:
-        return self._engine.chosen if isinstance(self._engine, Contest) else self._engine
+    def _switch(self, engine: Engine) -> EngineInfo:
+        """The exact states to another engine; where that refuses them, nothing has changed."""
+        self._collect()
+        # The limit is that of the first engine's device.
+        limit = self._placement.max_memory if engine is self._placement.engine else None
+        model = self._stage.open(engine, self._model.states(), limit)
+        self._model.close()
+        self._model, self.engine = model, engine
+        return model.info

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from difflogic.config.schema import Config
 from difflogic.devices import cost
-from difflogic.devices.race import ContestModel
+from difflogic.devices.open import Placement
+from difflogic.devices.race import Candidate
 from difflogic.engine import memory
 from difflogic.engine.api import Engine, EngineInfo, describe_engine
 from difflogic.engine.job import TrainState
@@ -29,12 +30,11 @@ from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, read_rows
 from difflogic.runs.summary import summarise
 from difflogic.train import results, start
-from difflogic.train.local_search import SettlingModel, open_training
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.session import GiveUp, Session
 from difflogic.train.signals import Stop, StopSignals
-from difflogic.train.stages import GrowingModel
+from difflogic.train.stages import Training
 from difflogic.train.start import Start
 from difflogic.train.summary import summarise_population
 
@@ -114,12 +114,14 @@ class Trainer:
         engine: Engine,
         reason: str = "the engine was given",
         max_memory: int | None = None,
+        candidate: Candidate | None = None,
     ) -> None:
-        """`reason` says in the manifest why it is this engine; `max_memory`: bytes of its device that it may take."""
+        """`reason` says in the manifest why it is this engine; `max_memory`: bytes of its device that it may take.
+
+        `candidate`: another engine, on which the rest is trained where the first epochs show that it is faster.
+        """
         self.config = config
-        self.engine = engine
-        self.reason = reason
-        self.max_memory = max_memory
+        self.placement = Placement(engine, reason, max_memory, candidate)
 
     def run(
         self,
@@ -178,9 +180,10 @@ class Trainer:
     ) -> Iterator[Session]:
         if out is not None:
             folders.check_new(out)
-        is_slow = self.engine.info.engine != "gpu"  # a GPU plans its memory itself, and its speed is not known
+        engine = self.placement.engine.info
+        is_slow = engine.engine != "gpu"  # a GPU plans its memory itself, and its speed is not known
         if is_slow:
-            memory.check_processor(config, population, self.engine.info.variant.get("threads", 1))
+            memory.check_processor(config, population, engine.variant.get("threads", 1))
         begin = start.fresh(config, init_from, population)
         if is_slow and (long := cost.notice(config, population)) is not None:
             begin = replace(begin, notices=(*begin.notices, long))
@@ -188,7 +191,9 @@ class Trainer:
             if out is None:
                 yield session
                 return
-            record = manifest.begin(config, session.model.info, self.reason, init_from, begin.snapshot.seeds)
+            record = manifest.begin(
+                config, session.training.info, self.placement.reason, init_from, begin.snapshot.seeds
+            )
             target = plots.target_png(begin.members[0].job)
             with _closing(RunFolder.create(out, begin.snapshot, manifest.to_json(record), target)) as folder:
                 yield session.keep(folder, record)
@@ -206,14 +211,15 @@ class Trainer:
                 folder.start_journal(begin.snapshot.seeds, [member.metrics for member in begin.members])
                 earlier = manifest.read(folder.path)
                 self._compare(manifest.last_engine(earlier), observer)
-                record = manifest.resume(earlier, config, session.model.info, self.reason, session.epoch)
+                info, reason = session.training.info, self.placement.reason
+                record = manifest.resume(earlier, config, info, reason, session.epoch)
                 folder.write(manifest.NAME, manifest.to_json(record))
                 folder.write("config.toml", config.to_toml())
                 yield session.keep(folder, record)
 
     def _compare(self, earlier: EngineInfo | None, observer: Observer) -> None:
         """Say so where the numbers of a resumed run may differ from those of one that never stopped."""
-        here = self.engine.info
+        here = self.placement.engine.info
         if earlier is not None and describe_engine(earlier) != describe_engine(here):
             observer.noticed(
                 f"The run was on {describe_engine(earlier)} and goes on on {describe_engine(here)}: "
@@ -224,40 +230,36 @@ class Trainer:
     def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
         members = begin.members
         jobs, states = [member.job for member in members], [member.state for member in members]
-        model = open_training(self.engine, jobs, states, self.max_memory)
-        session = Session(model, begin, observer)
-        if isinstance(model, ContestModel | GrowingModel | SettlingModel):
-            model.decided = session.placed
+        training = Training(self.placement, jobs, states)
         try:
-            yield session
+            yield Session(training, begin, observer)
         finally:
-            model.close()
+            training.close()
 
     def _beginning(self, session: Session) -> Beginning:
-        path = None if session.folder is None else session.folder.path
-        return Beginning(
-            session.config, self.engine.info, self.reason, path, session.epoch, len(session.members), session.lender
-        )
+        path, placement = None if session.folder is None else session.folder.path, self.placement
+        models, info = len(session.members), placement.engine.info
+        return Beginning(session.config, info, placement.reason, path, session.epoch, models, session.lender)
 
     def _finish(self, session: Session, stop: Stop) -> Run:
         session.bring_home()
         session.observer.ending()
-        members, config = session.members, session.config
+        members, config, engine = session.members, session.config, session.training.engine
         first = leader(members)
-        effort = self.engine.info, session.epochs_here, session.seconds_here
+        effort = engine.info, session.epochs_here, session.seconds_here
         if len(members) == 1:
             summary = summarise(config, members[0].state, members[0].metrics, *effort, session.best)
         else:
             summary = summarise_population(config, members, first, *effort, session.best)
         if session.folder is not None:
-            results.write(session.folder, self.engine, members, first, summary, session.best)
+            results.write(session.folder, engine, members, first, summary, session.best)
             status = "complete" if session.complete else "interrupted"
             ended = manifest.end(session.record, status, session.epoch, summary)
             session.folder.write(manifest.NAME, manifest.to_json(ended))
         return Run(
             path=None if session.folder is None else session.folder.path,
             config=config,
-            engine=self.engine.info,
+            engine=engine.info,
             members=members,
             leader=first,
             kept=session.best,

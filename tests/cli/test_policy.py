@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from difflogic.devices import choose
+from difflogic.devices import choose, race
 from difflogic.devices.open import Placement, open_engine
-from difflogic.devices.race import Challenger, Contest
+from difflogic.devices.race import Candidate
 from difflogic.engine.api import EngineInfo
 from tests.cli.conftest import Call
 
@@ -17,20 +17,21 @@ AUTO = None
 
 
 @pytest.fixture
-def contest(monkeypatch: pytest.MonkeyPatch) -> None:
+def rivals(monkeypatch: pytest.MonkeyPatch) -> None:
     """auto finds two engines; time stands still, so that the first one stays."""
 
     def place_run(*given: object) -> Placement:
-        challenger = Challenger("the CPU engine", lambda: open_engine("cpu"))
-        return Placement(Contest(open_engine("reference"), challenger, clock=lambda: 0.0), "auto", "to be measured")
+        candidate = Candidate("the CPU engine", lambda: open_engine("cpu"))
+        return Placement(open_engine("reference"), "to be measured", candidate=candidate)
 
+    monkeypatch.setattr(race, "clock", lambda: 0.0)
     monkeypatch.setattr(choose, "place_run", place_run)
 
 
 REASON = "auto measured 0 ms per epoch on reference, 0 ms on cpu"
 
 
-def test_a_contest_in_lines(call: Call, contest: None) -> None:
+def test_a_race_in_lines(call: Call, rivals: None) -> None:
     result = call("--log-interval", 1, "--out", "here", engine=AUTO)
     assert (result.code, result.errors) == (0, "")
     lines = result.out.splitlines()
@@ -41,10 +42,10 @@ def test_a_contest_in_lines(call: Call, contest: None) -> None:
     assert lines[placed - 1].startswith("Epoch    8:")
     kept = json.loads(Path("here/manifest.json").read_text())
     assert kept["engine"]["why"] == REASON
-    assert [heat["engine"]["engine"] for heat in kept["measured"]] == ["reference", "cpu"]
+    assert [trial["engine"]["engine"] for trial in kept["measured"]] == ["reference", "cpu"]
 
 
-def test_a_contest_in_json(call: Call, contest: None) -> None:
+def test_a_race_in_json(call: Call, rivals: None) -> None:
     result = call("--json", "--out", "here", engine=AUTO)
     events = [json.loads(line) for line in result.out.splitlines()]
     (placed,) = [event for event in events if event["event"] == "placed"]
@@ -52,7 +53,7 @@ def test_a_contest_in_json(call: Call, contest: None) -> None:
     assert placed["engine"]["engine"] == "reference"
 
 
-def test_a_resumed_run_is_not_measured_again(call: Call, contest: None) -> None:
+def test_a_resumed_run_is_not_measured_again(call: Call, rivals: None) -> None:
     call("--epochs", 5, "--out", "here", engine=AUTO)
     result = call("--resume", "here", "--epochs", 12, "--json", engine=AUTO)
     assert result.code == 0

@@ -14,10 +14,9 @@ import pytest
 from difflogic.config.choices import Policy
 from difflogic.config.schema import Config
 from difflogic.devices import choose, selftest
-from difflogic.devices import placement_memory as memory
 from difflogic.devices.choose import place_run
 from difflogic.devices.open import open_engine
-from difflogic.devices.race import Contest, Decision, Heat
+from difflogic.devices.race import Decision, Trial
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 from difflogic.gpu import adapter as adapters
@@ -63,29 +62,26 @@ def config() -> Config:
 
 
 def measured(engine: EngineInfo, paces: tuple[float, ...] = (1.0, 2.0)) -> Decision:
-    return Decision(engine, "auto measured", tuple(Heat(HARDWARE, 1, [9.0, pace]) for pace in paces))
+    return Decision(engine, "auto measured", tuple(Trial(HARDWARE, 1, [9.0, pace]) for pace in paces))
 
 
 def test_a_gpu_and_a_processor_are_measured(gpu: list[EngineInfo], config: Config) -> None:
     placement = place_run(config, 1)
-    contest = placement.engine
-    assert isinstance(contest, Contest)
-    assert contest.info is HARDWARE
-    assert contest.challenger.open().info.engine == "cpu"
-    assert contest.challenger.opening_seconds() in (choose.COMPILED_SECONDS, choose.COMPILING_SECONDS)
+    candidate = placement.candidate
+    assert candidate is not None
+    assert placement.engine.info is HARDWARE
+    assert candidate.open().info.engine == "cpu"
+    assert candidate.opening_seconds() in (choose.COMPILED_SECONDS, choose.COMPILING_SECONDS)
     assert placement.reason == (
         "auto found the hardware GPU Quick 9000, and measures the first epochs on it and on the CPU engine"
     )
 
 
 def test_what_was_found_is_remembered(gpu: list[EngineInfo], config: Config) -> None:
-    contest = place_run(config, 1).engine
-    assert isinstance(contest, Contest)
     for winner, engine in ((CPU, "cpu"), (HARDWARE, "gpu")):
-        contest.decided(measured(winner))
+        choose.keep_measured(HARDWARE, config, 1, measured(winner))
         placement = place_run(config, 1)
-        assert placement.engine.info.engine == engine
-        assert not isinstance(placement.engine, Contest)
+        assert (placement.engine.info.engine, placement.candidate) == (engine, None)
         assert placement.reason == "found on an earlier run of this shape: auto measured"
 
 
@@ -100,35 +96,35 @@ def test_what_was_found_is_remembered(gpu: list[EngineInfo], config: Config) -> 
 def test_another_shape_is_measured_again(
     other: Callable[[Config], tuple[Config, int]], gpu: list[EngineInfo], config: Config
 ) -> None:
-    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
-    assert isinstance(place_run(*other(config)).engine, Contest)
+    choose.keep_measured(HARDWARE, config, 1, measured(CPU))
+    assert place_run(*other(config)).candidate is not None
     same = config.with_(seed=9, train={"epochs": 999, "lr": 0.1})
     assert place_run(same, 1).engine.info.engine == "cpu"
 
 
 @pytest.mark.parametrize("change", [{"adapter": "Quick 9001"}, {"driver": "1.1"}])
 def test_another_gpu_or_driver_is_measured_again(change: dict[str, str], gpu: list[EngineInfo], config: Config) -> None:
-    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    choose.keep_measured(HARDWARE, config, 1, measured(CPU))
     gpu[:] = [replace(HARDWARE, **change)]
-    assert isinstance(place_run(config, 1).engine, Contest)
+    assert place_run(config, 1).candidate is not None
 
 
 def test_another_processor_is_measured_again(
     gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
-    monkeypatch.setattr(memory, "_machine", lambda: ("Slide rule", 2))
-    assert isinstance(place_run(config, 1).engine, Contest)
+    choose.keep_measured(HARDWARE, config, 1, measured(CPU))
+    monkeypatch.setattr(choose, "_machine", lambda: ("Slide rule", 2))
+    assert place_run(config, 1).candidate is not None
 
 
 @pytest.mark.parametrize("paces", [(1.0,), ()])
 def test_only_what_was_compared_is_remembered(paces: tuple[float, ...], gpu: list[EngineInfo], config: Config) -> None:
-    memory.keep_measured(HARDWARE, config, 1, measured(HARDWARE, paces))
-    assert memory.measured(HARDWARE, config, 1) is None
+    choose.keep_measured(HARDWARE, config, 1, measured(HARDWARE, paces))
+    assert place_run(config, 1).candidate is not None
 
 
 def test_policies_that_measure_nothing(gpu: list[EngineInfo], config: Config) -> None:
-    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    choose.keep_measured(HARDWARE, config, 1, measured(CPU))
     found = place_run(config, 1, "gpu")
     assert (found.engine.info, found.reason) == (HARDWARE, "auto found the hardware GPU Quick 9000")
     found = place_run(config, 1, "cpu")
@@ -138,17 +134,17 @@ def test_policies_that_measure_nothing(gpu: list[EngineInfo], config: Config) ->
 
 def test_sticky_stays_where_the_last_run_was(gpu: list[EngineInfo], config: Config) -> None:
     for info in (CPU, HARDWARE, ReferenceEngine().info):
-        memory.keep_last(config, 1, info)
+        choose.keep_last(config, 1, info)
         placement = place_run(config, 1, "sticky")
         assert placement.engine.info.engine == info.engine
         assert placement.reason == "the last run of this shape was on it"
     assert place_run(config, 1, "sticky", require_hardware=True).engine.info is HARDWARE
-    memory.keep_last(config, 1, EngineInfo("gpu", "Sold 1000"))
+    choose.keep_last(config, 1, EngineInfo("gpu", "Sold 1000"))
     assert place_run(config, 1, "sticky").reason == "auto found the hardware GPU Quick 9000"
 
 
 def test_sticky_goes_where_it_can(gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.keep_last(config, 1, CPU)
+    choose.keep_last(config, 1, CPU)
     half = config.with_(train={"precision": "f16-storage"})
     assert place_run(half, 1, "sticky").engine.info is HARDWARE
     monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
@@ -170,14 +166,14 @@ def test_a_software_adapter_is_no_rival_of_the_processor(how: Policy, gpu: list[
 def test_where_numba_is_missing_the_gpu_stays(
     gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    memory.keep_measured(HARDWARE, config, 1, measured(CPU))
+    choose.keep_measured(HARDWARE, config, 1, measured(CPU))
     monkeypatch.setitem(sys.modules, "difflogic.cpu.engine", None)
     monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)
-    contest = place_run(config, 1).engine
-    assert isinstance(contest, Contest)
-    assert contest.challenger.opening_seconds() == 0
+    candidate = place_run(config, 1).candidate
+    assert candidate is not None
+    assert candidate.opening_seconds() == 0
     with pytest.raises(DeviceError, match="needs the package numba"):
-        contest.challenger.open()
+        candidate.open()
 
 
 @pytest.mark.parametrize(
@@ -185,13 +181,14 @@ def test_where_numba_is_missing_the_gpu_stays(
               {"engine": "cpu", "adapter": 1, "why": ""}, {"engine": [], "adapter": "", "why": ""}]
 )  # fmt: skip
 def test_a_strange_entry_counts_as_none(entry: dict[str, Any], config: Config) -> None:
-    memory.PLACES.write(memory._last_key(config, 1), entry)
-    assert memory.last(config, 1) is None
+    key = choose._last_key(config, 1)
+    choose.PLACES.write(key, entry)
+    assert choose._read(key) is None
 
 
 def test_the_last_place_is_written_once(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     info = open_engine("reference").info
-    memory.keep_last(config, 1, info)
-    before = memory.PLACES.path.stat().st_mtime_ns
-    memory.keep_last(config, 1, info)
-    assert memory.PLACES.path.stat().st_mtime_ns == before
+    choose.keep_last(config, 1, info)
+    before = choose.PLACES.path.stat().st_mtime_ns
+    choose.keep_last(config, 1, info)
+    assert choose.PLACES.path.stat().st_mtime_ns == before

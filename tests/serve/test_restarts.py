@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.config.schema import Config
-from difflogic.devices.open import open_engine
+from difflogic.devices.open import Placement, open_engine
 from difflogic.runs import attempts, checkpoint, run_list
 from difflogic.serve.api import artefacts
 from difflogic.serve.client import unpack
@@ -48,7 +48,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same attempts where nothing disturbs them."""
     path = tmp_path_factory.mktemp("hand") / "run"
-    restarts.train(flat(), open_engine("cpu"), MOST, path)
+    restarts.train(flat(), Placement(open_engine("cpu")), MOST, path)
     return path
 
 

@@ -11,15 +11,16 @@ import pytest
 
 from difflogic.config import presets
 from difflogic.config.schema import Config
-from difflogic.devices.open import open_engine
+from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job, search
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError
 from difflogic.runs import checkpoint
 from difflogic.train import stalled, start
-from difflogic.train.local_search import open_training
+from difflogic.train.local_search import LocalSearchModel
+from difflogic.train.stages import Training
 from difflogic.train.trainer import Trainer
-from tests.devices.test_race import LONG, Listener, paced_pair
+from tests.devices.test_race import LONG, Rivals
 from tests.tasks import task_config
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -54,13 +55,14 @@ def test_every_engine_finds_the_same(config: Config, engine: Engine) -> None:
 
 def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> None:
     member = start.fresh(config, None).members[0]
-    model = open_training(engine, [member.job], [member.state])
-    model.train(7)
-    (judged,), (state,) = model.evaluate(), model.states()
+    training = Training(Placement(engine), [member.job], [member.state])
+    while training.advance(7) < 7:
+        pass
+    (judged,), (state,) = training.evaluate(), training.states()
     other = engine.open([job.make_job(config, member.circuit)], [state])
     assert (judged.hard_loss, judged.wrong_probes) == (other.evaluate()[0].hard_loss, other.evaluate()[0].wrong_probes)
     assert (judged.train_hard_loss, judged.values) == (judged.hard_loss, other.evaluate()[0].values)
-    assert [row.epoch for row in model.drain()[0]] == list(range(1, 8))
+    assert [row.epoch for row in training.drain()[0]] == list(range(1, 8))
 
 
 @pytest.mark.parametrize("population", [1, 2])
@@ -93,17 +95,18 @@ def test_it_solves_what_gradients_left() -> None:
     assert run.metrics[0].hard_loss
     assert run.solved
     solved = run.state
-    still = open_training(open_engine("cpu"), [job.make_job(config, run.circuit)], [solved])
+    still = LocalSearchModel([job.make_job(config, run.circuit)], [solved], run.engine)
     still.train(3)
     assert still.states()[0].logits.tobytes() == solved.logits.tobytes()
 
 
-def test_engines_compete_for_the_gradients() -> None:
-    contest, gpu, cpu, decisions = paced_pair(1.0, 0.5)
-    listener = Listener()
-    Trainer(tiny_config(settle_from=98, **LONG), contest).run(observer=listener)
-    assert [*gpu.epochs, *cpu.epochs] == list(range(1, 99))
-    assert len(decisions) == len(listener.heard) == 1
+@pytest.mark.parametrize(("begins", "decisions"), [(98, 1), (7, 0)])
+def test_engines_compete_for_the_gradients(begins: int, decisions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the search begins before they are compared."""
+    rivals = Rivals(monkeypatch, 1.0, 0.5)
+    rivals.train(settle_from=begins, **LONG)
+    assert [*rivals.gpu.epochs, *rivals.cpu.epochs] == list(range(1, begins + 1))
+    assert len(rivals.decisions) == len(rivals.heard) == decisions
 
 
 def test_a_search_is_not_given_up(config: Config) -> None:
@@ -142,4 +145,4 @@ def test_costs_of_another_size_are_refused(config: Config, engine: Engine) -> No
     member = start.fresh(config, None).members[0]
     state = replace(member.state, epoch=5, costs=np.ones((1, 1, 2), dtype=np.uint32))
     with pytest.raises(CheckpointError, match=r"costs must be uint32 \[1, 1, \d+\], as .*, got uint32 \[1, 1, 2\]"):
-        open_training(engine, [member.job], [state])
+        Training(Placement(engine), [member.job], [state])

@@ -12,8 +12,8 @@ import pytest
 
 from difflogic.config import presets
 from difflogic.config.schema import Config
-from difflogic.devices.open import open_engine
-from difflogic.engine.api import Engine, EpochMetrics
+from difflogic.devices.open import Placement, open_engine
+from difflogic.engine.api import EpochMetrics
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.runs import attempts, checkpoint, chosen, run_list
 from difflogic.runs.journal import Row
@@ -126,15 +126,15 @@ def flattened(config: Config) -> Config:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
+def placement() -> Placement:
     """One is enough: attempts know nothing of engines."""
-    return open_engine("cpu")
+    return Placement(open_engine("cpu"))
 
 
 @pytest.mark.parametrize("population", [1, 2])
-def test_attempts_share_the_epochs(population: int, config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_attempts_share_the_epochs(population: int, config: Config, placement: Placement, tmp_path: Path) -> None:
     flat = flattened(config)
-    done = restarts.train(flat, engine, 2, tmp_path / "run", population)
+    done = restarts.train(flat, placement, 2, tmp_path / "run", population)
     lengths = [run.state.epoch * population for run in done.runs]
     assert lengths == {1: [20, 20, 60], 2: [40, 40, 20]}[population]
     assert done.record.epochs == sum(lengths) == 100
@@ -148,10 +148,10 @@ def test_attempts_share_the_epochs(population: int, config: Config, engine: Engi
     assert len(circuits) == 3
 
 
-def test_an_attempt_is_what_it_would_be_alone(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placement, tmp_path: Path) -> None:
     flat = flattened(config)
-    second = restarts.train(flat, engine, 1, tmp_path / "run").runs[-1]
-    alone = Trainer(second.config, engine).run()
+    second = restarts.train(flat, placement, 1, tmp_path / "run").runs[-1]
+    alone = Trainer(second.config, placement.engine).run()
     assert second.state.logits.tobytes() == alone.state.logits.tobytes()
     assert [row.soft_loss for row in second.metrics] == [row.soft_loss for row in alone.metrics]
 
@@ -188,17 +188,17 @@ class StopAt(Observer):
 
 @pytest.mark.parametrize(("attempt", "epoch"), [(1, 3), (2, 15), (3, 59)])
 def test_what_was_cut_short_goes_on_bit_for_bit(
-    attempt: int, epoch: int, config: Config, engine: Engine, tmp_path: Path
+    attempt: int, epoch: int, config: Config, placement: Placement, tmp_path: Path
 ) -> None:
     """First with the attempt that was cut short, between evaluations or at one, then with those that are left."""
     flat = flattened(config)
-    whole = restarts.train(flat, engine, 2, tmp_path / "whole")
+    whole = restarts.train(flat, placement, 2, tmp_path / "whole")
     observer = StopAt(attempt, epoch)
-    cut = restarts.train(flat, engine, 2, tmp_path / "cut", observer=observer, stop=observer.stop)
+    cut = restarts.train(flat, placement, 2, tmp_path / "cut", observer=observer, stop=observer.stop)
     assert cut.interrupted == "enough"
     assert [each.status for each in cut.record.attempts] == ["given up"] * (attempt - 1) + ["interrupted"]
     observer = StopAt()
-    cut = restarts.resume(tmp_path / "cut", engine, observer=observer)
+    cut = restarts.resume(tmp_path / "cut", placement, observer=observer)
     assert (observer.told[0].number, observer.told[0].status) == (attempt, "running")
     assert cut.record == whole.record
     assert [run.path.name for run in cut.runs if run.path is not None] == ["attempt-1", "attempt-2", "attempt-3"]
@@ -206,36 +206,38 @@ def test_what_was_cut_short_goes_on_bit_for_bit(
         assert_same_run(tmp_path / "whole" / f"attempt-{number}", tmp_path / "cut" / f"attempt-{number}")
 
 
-def test_what_was_killed_goes_on_too(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_what_was_killed_goes_on_too(config: Config, placement: Placement, tmp_path: Path) -> None:
     """Before its first checkpoint, and between the end of an attempt and the record of it."""
     flat, out = flattened(config), tmp_path / "run"
-    whole = restarts.train(flat, engine, 2, out)
+    whole = restarts.train(flat, placement, 2, out)
     first, second, third = whole.record.attempts
     begun = replace(second, status="running", epoch=0, wrong=None, given_up=None)
     shutil.rmtree(out / "attempt-3")
     whole.record.with_attempt(first).with_attempt(begun).write(out)
-    assert restarts.resume(out, engine).record == whole.record
+    assert restarts.resume(out, placement).record == whole.record
     whole.record.with_attempt(first).with_attempt(second).with_attempt(replace(third, status="running")).write(out)
     for name in (checkpoint.NAME, checkpoint.PREVIOUS):
         (out / "attempt-3" / name).unlink()
-    assert restarts.resume(out, engine).record == whole.record
+    assert restarts.resume(out, placement).record == whole.record
 
 
-def test_a_run_that_is_over_is_not_resumed(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_a_run_that_is_over_is_not_resumed(config: Config, placement: Placement, tmp_path: Path) -> None:
     out = tmp_path / "my run"
-    restarts.train(flattened(config), engine, 0, out)
+    restarts.train(flattened(config), placement, 0, out)
     with pytest.raises(UsageError, match=f"is over, no attempt is left: .* --resume '{out}/attempt-1' --epochs N"):
-        restarts.resume(out, engine)
+        restarts.resume(out, placement)
     with pytest.raises(RunFolderError, match="is not empty"):
-        restarts.train(flattened(config), engine, 0, out)
+        restarts.train(flattened(config), placement, 0, out)
     (out / attempts.NAME).write_text('{"format": 2, "attempts": 3}')
     with pytest.raises(RunFolderError, match=r"restarts\.json cannot be used: "):
-        restarts.resume(out, engine)
+        restarts.resume(out, placement)
 
 
-def test_the_best_attempt_is_taken_by_the_folder_that_holds_all(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_the_best_attempt_is_taken_by_the_folder_that_holds_all(
+    config: Config, placement: Placement, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
-    done = restarts.train(flattened(config), engine, 2, out)
+    done = restarts.train(flattened(config), placement, 2, out)
     wrong = [attempt.wrong for attempt in done.record.attempts]
     assert None not in wrong
     best = wrong.index(min(each for each in wrong if each is not None))

@@ -22,7 +22,7 @@ from difflogic.gpu.plan import Plan
 from difflogic.gpu.workspace import Workspace
 from difflogic.train import stages, start
 from difflogic.train.trainer import Trainer
-from tests.devices.test_race import LONG, Listener, paced_pair
+from tests.devices.test_race import LONG, Rivals
 from tests.train.tiny import assert_same_run, tiny_config
 
 GROWTH = {"growth_until": (4, 7), "growth_sides": (3, 4), "growth_steps": (1, 2)}
@@ -158,13 +158,12 @@ def test_a_run_resumed_within_a_stage_is_the_run_that_never_stopped(
         assert_same_run(whole, parts)
 
 
-def test_engines_compete_for_the_whole_grid() -> None:
-    contest, gpu, cpu, decisions = paced_pair(1.0, 0.5)
-    listener = Listener()
-    Trainer(tiny_config(**GROWTH, **LONG), contest).run(observer=listener)
-    assert gpu.epochs[:11] == list(range(1, 12))  # the small grids, then the first heat
-    assert cpu.epochs == list(range(12, 101))
-    assert len(decisions) == len(listener.heard) == 1
+def test_engines_compete_for_the_whole_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    rivals = Rivals(monkeypatch, 1.0, 0.5)
+    rivals.train(**GROWTH, **LONG)
+    assert rivals.gpu.epochs == list(range(1, 12))  # the small grids, then the first trial
+    assert rivals.cpu.epochs == list(range(12, 101))
+    assert len(rivals.decisions) == len(rivals.heard) == 1
 
 
 @pytest.mark.parametrize(
