@@ -13,7 +13,7 @@ import numpy as np
 
 from difflogic.bench import memory
 from difflogic.bench.cases import Case
-from difflogic.bench.profile import Profile, can_profile, profile
+from difflogic.bench.profile import Profile, profile
 from difflogic.devices import open as placement
 from difflogic.devices.check_gradients import Subject
 from difflogic.engine import population
@@ -82,8 +82,9 @@ class Contender:
 
     def take_apart(self) -> Profile | None:
         """Where a train step's time goes; None where it is not one step of one piece. Close the model after it."""
-        rounds = 3 if self.seconds[-1] < LONG else 1
-        return profile(self.model, rounds) if can_profile(self.model) else None
+        # A GPU trains many models by one plan, where they are not too many for it; elsewhere each model is on its own.
+        is_one_piece = self.case.models == 1 or hasattr(self.model, "plan")
+        return profile(self.model, rounds=3 if self.seconds[-1] < LONG else 1) if is_one_piece else None
 
 
 def open_contender(case: Case, name: str, engine: Engine) -> Contender:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.engine.api import Model
-from difflogic.engine.population import SequentialModels
 
 PHASES = {
     "prepare": "start",
@@ -52,7 +51,7 @@ ATTRIBUTED = 0.9
 
 
 @dataclass(frozen=True)
-class Part:
+class ProfilePart:
     """A kernel, something the host does, or what is left."""
 
     name: str
@@ -70,10 +69,10 @@ class Profile:
     how: str
     """Which clock measured it, in words."""
     wall: float
-    parts: tuple[Part, ...]
+    parts: tuple[ProfilePart, ...]
 
     @property
-    def kernels(self) -> tuple[Part, ...]:
+    def kernels(self) -> tuple[ProfilePart, ...]:
         return tuple(part for part in self.parts if part.phase not in (HOST, GAPS, TRANSFER, UNKNOWN))
 
     @property
@@ -117,11 +116,6 @@ class Profile:
         }
 
 
-def can_profile(model: Model) -> bool:
-    """Whether the model does its train steps as one piece of work: a population may be done one after another."""
-    return not isinstance(model, SequentialModels)
-
-
 def profile(model: Model, rounds: int = 5) -> Profile:
     """Profile a model that has trained at least once. It trains on, but its metrics are lost: close it after."""
     how: Callable[[Any], Profile] = {"gpu": _profile_gpu, "cpu": _profile_cpu, "reference": _profile_reference}[
@@ -143,16 +137,20 @@ def _profile_gpu(model: Any) -> Profile:
     times = timer.measure()
     timer.close()
     kernels = [
-        Part(name, PHASES.get(name, name), times.counts[name], seconds) for name, seconds in times.kernels.items()
+        ProfilePart(name, PHASES.get(name, name), times.counts[name], seconds)
+        for name, seconds in times.kernels.items()
     ]
-    around = [Part("encode", HOST, 1, times.encode), Part("submit", HOST, 1, times.submit)]
+    around = [ProfilePart("encode", HOST, 1, times.encode), ProfilePart("submit", HOST, 1, times.submit)]
     # the device may begin while the host is still submitting
     waiting = max(0.0, times.wait - sum(part.seconds for part in kernels) - times.gaps)
     if times.timestamps:
         transfer = min(times.round_trip, waiting)
         waiting -= transfer
-        around += [Part("between kernels", GAPS, timer.gap_count, times.gaps), Part("read back", TRANSFER, 1, transfer)]
-    around.append(Part("wait beyond the kernels", UNKNOWN, 1, waiting))
+        around += [
+            ProfilePart("between kernels", GAPS, timer.gap_count, times.gaps),
+            ProfilePart("read back", TRANSFER, 1, transfer),
+        ]
+    around.append(ProfilePart("wait beyond the kernels", UNKNOWN, 1, waiting))
     how = "device timestamps" if times.timestamps else "host clock, each kernel submitted alone: no timestamp queries"
     return Profile("gpu", how, times.wall, (*kernels, *around))
 
@@ -161,7 +159,7 @@ def _profile_cpu(model: Any) -> Profile:
     from difflogic.cpu.model import time_phases
 
     begin = time.perf_counter()
-    parts = [Part(name, PHASES.get(name, name), count, seconds) for name, count, seconds in time_phases(model)]
+    parts = [ProfilePart(name, PHASES.get(name, name), count, seconds) for name, count, seconds in time_phases(model)]
     return _with_rest("cpu", "host clock, phase by phase", time.perf_counter() - begin, parts)
 
 
@@ -171,49 +169,36 @@ def _profile_reference(model: Model) -> Profile:
     profiler.runcall(model.train, 1)
     wall = time.perf_counter() - begin
     model.drain()
-    found: dict[str, Part] = {}
+    found: dict[str, ProfilePart] = {}
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     for (file, _, function), (_, calls, _, cumulative, _) in stats.items():
         if function in PHASES and Path(file).stem == function:
-            found[function] = Part(function, PHASES[function], calls, cumulative)
+            found[function] = ProfilePart(function, PHASES[function], calls, cumulative)
     parts = [found[name] for name in PHASES if name in found]
     return _with_rest("reference", "host clock, function by function", wall, parts)
 
 
-def _with_rest(engine: str, how: str, wall: float, parts: list[Part]) -> Profile:
+def _with_rest(engine: str, how: str, wall: float, parts: list[ProfilePart]) -> Profile:
     rest = max(0.0, wall - sum(part.seconds for part in parts))
-    return Profile(engine, how, wall, (*parts, Part("the rest", UNKNOWN, 1, rest)))
+    return Profile(engine, how, wall, (*parts, ProfilePart("the rest", UNKNOWN, 1, rest)))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Seconds of one train step that each suspect takes; the host's may be hidden behind the device's."""
+def bottleneck(profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> str:
+    """What takes most of a train step: `kernel (79 % of the step), most of all gate_backward (61 %)`.
 
-    host: float
-    """Encoding and submitting."""
-    transfer: float
-    """Reading the metrics back."""
-    gaps: float
-    """As many dispatches as the step has, each empty and waiting for the one before."""
-    kernels: float
-    """The kernels' own work."""
-
-    @classmethod
-    def of(cls, profile: Profile, dispatch_s: float = 0.0, transfer_s: float = 0.0) -> Limits:
-        gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
-        return cls(profile.host_seconds, transfer_s, gaps, profile.kernel_seconds - gaps)
-
-    def line(self, profile: Profile) -> str:
-        """`kernels (79 % of the step), most of all gate_backward (61 %)`."""
-        names = {
-            "host encode": self.host,
-            "transfer": self.transfer,
-            "dispatch gaps": self.gaps,
-            "kernel": self.kernels,
-        }
-        name = max(names, key=names.__getitem__)
-        text = f"{name} ({names[name] / profile.wall:.0%} of the step)"
-        if name != "kernel":
-            return text
-        longest = max(profile.kernels, key=lambda part: part.seconds)
-        return f"{text}, most of all {longest.name} ({longest.seconds / profile.wall:.0%})"
+    `dispatch_s`: of an empty dispatch that waits for the one before; `transfer_s`: of reading the metrics back.
+    """
+    # Every dispatch has such a gap before it, which is measured as part of its kernel.
+    gaps = min(profile.dispatches * dispatch_s, profile.kernel_seconds)
+    seconds = {
+        "host encode": profile.host_seconds,
+        "transfer": transfer_s,
+        "dispatch gaps": gaps,
+        "kernel": profile.kernel_seconds - gaps,
+    }
+    name = max(seconds, key=seconds.__getitem__)
+    text = f"{name} ({seconds[name] / profile.wall:.0%} of the step)"
+    if name != "kernel":
+        return text
+    longest = max(profile.kernels, key=lambda part: part.seconds)
+    return f"{text}, most of all {longest.name} ({longest.seconds / profile.wall:.0%})"

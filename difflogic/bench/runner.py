@@ -13,7 +13,7 @@ from difflogic.bench.contender import Contender, WrongResultError, open_contende
 from difflogic.bench.engines import Bench
 from difflogic.bench.machine import stamp
 from difflogic.bench.memory import peak_bytes
-from difflogic.bench.profile import Limits, Profile
+from difflogic.bench.profile import Profile, bottleneck
 from difflogic.bench.results import FORMAT, Results
 from difflogic.errors import LimitError
 
@@ -151,5 +151,5 @@ def _profile_figures(profile: Profile, each: Contender, bench: Bench, seconds: f
         "dispatches": profile.dispatches if is_gpu else None,
         "transfer_share": min(1.0, transfer / seconds),
         "kernel_share": profile.kernel_seconds / profile.wall,
-        "limiter": Limits.of(profile, bench.dispatch_s, transfer).line(profile),
+        "limiter": bottleneck(profile, bench.dispatch_s, transfer),
     }

@@ -15,7 +15,7 @@ from difflogic.bench.cases import Case
 from difflogic.bench.contender import WrongResultError, open_contender
 from difflogic.bench.engines import Bench, open_benches
 from difflogic.bench.memory import peak_bytes
-from difflogic.bench.profile import Part, Profile
+from difflogic.bench.profile import Profile, ProfilePart, bottleneck
 from difflogic.bench.results import Results
 from difflogic.bench.runner import Effort, measure
 from difflogic.devices.open import open_engine
@@ -142,11 +142,9 @@ def test_a_population_starts_with_the_seed_of_the_case(benches: list[Bench]) -> 
     ],
 )
 def test_the_limiter(host: float, kernels: dict[str, float], count: int, line: str) -> None:
-    from difflogic.bench.profile import Limits
-
-    parts = [Part(name, name, count // len(kernels), seconds) for name, seconds in kernels.items()]
-    profile = Profile("gpu", "", 1.0, (*parts, Part("encode", "host", 1, host)))
-    assert Limits.of(profile, 1e-3, 0.6 if line.startswith("transfer") else 0.0).line(profile) == line
+    parts = [ProfilePart(name, name, count // len(kernels), seconds) for name, seconds in kernels.items()]
+    profile = Profile("gpu", "", 1.0, (*parts, ProfilePart("encode", "host", 1, host)))
+    assert bottleneck(profile, 1e-3, 0.6 if line.startswith("transfer") else 0.0) == line
 
 
 def test_engines_that_are_here() -> None:

@@ -56,7 +56,7 @@ def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, 
 
 
 def _show(found: Profile) -> None:
-    from difflogic.bench.profile import ATTRIBUTED, Limits
+    from difflogic.bench.profile import ATTRIBUTED, bottleneck
     from difflogic.cli.screen import table
 
     def timed(seconds: float) -> tuple[str, str]:
@@ -69,4 +69,4 @@ def _show(found: Profile) -> None:
     click.echo(f"\nOne train step takes {1e3 * found.wall:.3f} ms; the parts account for {found.share:.0%} of it.")
     if found.share < ATTRIBUTED:
         click.echo("That is little: the machine was busy with something else, or the driver keeps its work to itself.")
-    click.echo(f"Limited by: {Limits.of(found).line(found)}")
+    click.echo(f"Limited by: {bottleneck(found)}")
