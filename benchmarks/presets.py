@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.store import CHECKOUT, Line, append, load
+from benchmarks.store import CHECKOUT, Line, append, inserted, load
 from difflogic.bench.machine import stamp
 from difflogic.circuits.readers import source
 from difflogic.circuits.synthesis.behaviour import pruned
@@ -44,8 +44,6 @@ FIRST_LOSSES = {
     "colored-g": (102.129, 109),
 }
 """Soft and hard, of the authors' code at seed 23; of the last two with the paper's own pictures."""
-
-END = "<!-- end of generated text -->"
 
 SHOWN = ("larger-grid-4x", "self-healing")
 """Tests of which the result is shown in words."""
@@ -188,10 +186,7 @@ def _table(heads: list[str], texts: int, rows: Iterator[list[str]] | list[list[s
 def readme_with(page: str, lines: Sequence[Line]) -> str:
     """The page with both tables anew, each between its marks."""
     for mark, table in (("training", training_table(lines)), ("gates", gates_table(lines))):
-        begin = begin_of(mark)
-        before, found, rest = page.partition(begin)
-        assert found, f"the page has no place for the table of {mark}"
-        page = f"{before}{begin}\n{table}\n\n{END}{rest.partition(END)[2]}"
+        page = inserted(page, begin_of(mark), table)
     return page
 
 

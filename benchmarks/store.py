@@ -1,4 +1,4 @@
-"""The results files: what was measured and kept, a line of JSON each."""
+"""The results files, a line of JSON for each that was measured, and the pages that show them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 RESULTS = CHECKOUT / "benchmarks" / "results"
+
+END = "<!-- end of generated text -->"
 
 Line = dict[str, Any]
 
@@ -24,3 +26,10 @@ def append(name: str, lines: list[Line]) -> None:
     with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
         for line in lines:
             file.write(json.dumps(line) + "\n")
+
+
+def inserted(page: str, begin: str, text: str) -> str:
+    """The page with other text between the line `begin` and the next END."""
+    before, found, rest = page.partition(begin)
+    assert found, f"the page has no place for {begin}"
+    return f"{before}{begin}\n{text}\n\n{END}{rest.partition(END)[2]}"

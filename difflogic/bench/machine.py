@@ -8,13 +8,13 @@ import threading
 import time
 from datetime import UTC, datetime
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import difflogic
 from difflogic.runs.manifest import git_commit
+from difflogic.system.processor import processor_name
 
 COPIED_BYTES = 64 << 20
 """Per thread: far more than a cache holds."""
@@ -25,7 +25,7 @@ def stamp() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "commit": (git_commit() or "unknown")[:12],
-        "machine": {"processor": processor(), "cores": cores(), "system": platform.system(), "load_1min": load()},
+        "machine": {"processor": processor_name(), "cores": cores(), "system": platform.system(), "load_1min": load()},
         "versions": {
             "difflogic": difflogic.__version__,
             "python": platform.python_version(),
@@ -43,14 +43,6 @@ def cores() -> int:
 def load() -> float | None:
     """How many processes wanted to run, in the mean of the last minute; None where the system does not tell."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
-
-
-def processor() -> str:
-    """The processor's name."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (names or [platform.processor() or platform.machine()])[0]
 
 
 def copy_bytes_per_s(threads: int) -> float:

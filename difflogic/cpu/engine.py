@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import platform
 from collections import deque
 from collections.abc import Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -33,6 +31,7 @@ from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import UsageError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
+from difflogic.system.processor import processor_name
 
 KEPT_BYTES = 1 << 26
 """A workspace of at most so many bytes of states waits for the next hard rollout of its circuit and shape."""
@@ -181,7 +180,7 @@ def processor_info(threads: int) -> EngineInfo:
     """The engine's description: the processor, and how its code was compiled."""
     return EngineInfo(
         engine="cpu",
-        adapter=_name(),
+        adapter=processor_name(),
         driver=f"Numba {numba.__version__}, {vector_unit()}",
         software=True,
         variant={"threads": threads},
@@ -193,10 +192,3 @@ def vector_unit() -> str:
     enabled = set(compiled.target()[1].split(","))
     found = next((name for feature, name in _FEATURES if f"+{feature}" in enabled), "")
     return found or f"LLVM for {binding.get_process_triple().partition('-')[0]}"
-
-
-def _name() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (names or [platform.processor() or platform.machine()])[0]

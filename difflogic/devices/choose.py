@@ -7,10 +7,7 @@ which of two engines was measured to be faster, one per machine and shape for wh
 from __future__ import annotations
 
 import os
-import platform
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from pathlib import Path
 
 import difflogic
 from difflogic.config.choices import Policy
@@ -21,6 +18,7 @@ from difflogic.devices.race import Candidate, Decision
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.errors import DeviceError, UsageError
 from difflogic.system.cache import JsonCache, key_of
+from difflogic.system.processor import processor_name
 
 COMPILED_SECONDS, COMPILING_SECONDS = 1.0, 20.0
 """About what opening the CPU engine takes: loading Numba, and its compiler on first use."""
@@ -122,26 +120,25 @@ def _cpu_opening_seconds() -> float:
 
 def _measured_key(gpu: EngineInfo, config: Config, population: int) -> str:
     place = (gpu.adapter, gpu.backend, gpu.driver, difflogic.__version__)
-    return key_of("measured", *place, *_machine(), *_shape(config, population))
+    return key_of("measured", *place, *_shape(config, population))
 
 
 def _last_key(config: Config, population: int) -> str:
-    return key_of("last", *_machine(), *_shape(config, population))
+    return key_of("last", *_shape(config, population))
 
 
 def _shape(config: Config, population: int) -> tuple[object, ...]:
-    """Everything that sizes an epoch."""
+    """The machine, and everything that sizes an epoch."""
     train = config.train
-    return asdict(config.model), asdict(config.task), train.batch, train.asynchronous, population
-
-
-@cache
-def _machine() -> tuple[str, int]:
-    """The processor's name and how many there are, without loading what an engine needs."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return (names or [platform.processor() or platform.machine()])[0], os.cpu_count() or 1
+    return (
+        processor_name(),
+        os.cpu_count() or 1,
+        asdict(config.model),
+        asdict(config.task),
+        train.batch,
+        train.asynchronous,
+        population,
+    )
 
 
 def _read(key: str) -> _Place | None:

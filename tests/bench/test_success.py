@@ -77,10 +77,3 @@ def test_the_table() -> None:
     lines = [line("lizard", 0, solved=True), line("lizard", 2, solved=True), line("lizard", 3, solved=False)]
     row = success.report(lines).splitlines()[-1]
     assert row == "| lizard | paper | 3500 | 2 of 3 | 21 to 94 % | 101 (100 to 102) | 7 (7 to 7) |"
-
-
-def test_the_page_gets_the_table_between_its_marks() -> None:
-    page = f"before\n{success.BEGIN}old\n{success.END}\nafter\n"
-    once = success.inserted(page, "| new |")
-    assert once == f"before\n{success.BEGIN}\n| new |\n\n{success.END}\nafter\n"
-    assert success.inserted(once, "| new |") == once

@@ -113,7 +113,7 @@ def test_another_processor_is_measured_again(
     gpu: list[EngineInfo], config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choose.keep_measured(HARDWARE, config, 1, measured(CPU))
-    monkeypatch.setattr(choose, "_machine", lambda: ("Slide rule", 2))
+    monkeypatch.setattr(choose, "processor_name", lambda: "Slide rule")
     assert place_run(config, 1).candidate is not None
 
 

@@ -26,16 +26,17 @@ _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\
 
 def lines() -> Iterator[str]:
     """Versions, system, processor, environment and caches."""
-    from difflogic.bench.machine import cores, processor
+    from difflogic.bench.machine import cores
     from difflogic.runs.manifest import git_commit
     from difflogic.system.memory import free_memory, physical_memory
+    from difflogic.system.processor import processor_name
 
     memory = [_megabytes(found) if found else "unknown" for found in (physical_memory(), free_memory())]
     yield f"difflogic    {difflogic.__version__}, commit {(git_commit() or 'unknown')[:12]}"
     yield f"Python       {platform.python_version()}, {platform.python_implementation()} {platform.architecture()[0]}"
     yield f"Packages     {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}"
     yield f"System       {', '.join(part for part in _system() if part)}"
-    yield f"Processor    {processor()}, {cores()} of {os.cpu_count()} cores"
+    yield f"Processor    {processor_name()}, {cores()} of {os.cpu_count()} cores"
     yield f"Memory       {memory[0]}, free {memory[1]}"
     yield f"Environment  {', '.join(_environment()) or 'no variable of difflogic or Numba is set'}"
     yield from _caches()

@@ -1,0 +1,16 @@
+"""The processor that this process runs on."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from pathlib import Path
+
+
+@cache
+def processor_name() -> str:
+    """As the system calls it, such as `AMD EPYC 7B13`; Linux alone tells it in full."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names or [platform.processor() or platform.machine()])[0]
