@@ -22,7 +22,7 @@ from difflogic.circuits.readers import source
 from difflogic.circuits.synthesis.behaviour import pruned
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.pipeline import run_pipeline
-from difflogic.circuits.synthesis.simplify import STRUCTURAL, OnPass, PassReport
+from difflogic.circuits.synthesis.simplify import OnPass, PassReport, structural
 from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
@@ -114,7 +114,7 @@ def _gates(circuit: source.Source, fixed: bool, on_pass: OnPass) -> dict[str, in
     small = found.found.netlist
     smallest = pruned(small, circuit.task, on_pass).netlist
     return {
-        "structural": found.steps[len(STRUCTURAL) - 1].gates[1],
+        "structural": gate_count(structural(circuit.netlist)),
         "simplified": gate_count(small),
         "once": gates_once(small),
         "from_start": gate_count(found.netlist) if fixed else None,

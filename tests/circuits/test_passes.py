@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import reduce
+from functools import partial, reduce
 from types import SimpleNamespace
 from typing import NoReturn
 from unittest.mock import Mock
@@ -14,17 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difflogic.circuits.synthesis import resynthesis, sweep
+from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.dont_care import ProvedPatterns, SampledPatterns
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.simplify import FUNCTIONAL, STRUCTURAL, PassReport, silent, simplified, to_fixpoint
+from difflogic.circuits.synthesis.simplify import FUNCTIONAL, PassReport, Search, simplified
 from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
 from difflogic.circuits.synthesis.truth_tables import Samples, Tables
 from difflogic.circuits.synthesis.windows import SIZES, by_windows
-from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.model import netlist_json
 from difflogic.model.netlist import Netlist
@@ -33,7 +34,11 @@ from tests.export_cases import CASES
 from tests.random_circuits import bits
 from tests.random_netlists import netlists, random_netlist, same
 
-PASSES = STRUCTURAL | FUNCTIONAL
+PASSES: dict[str, Callable[[Search], None]] = {
+    "structural": Search.drop_structure,
+    "unseen channels": Search.drop_unseen_channels,
+    **{name: partial(Search.apply, name=name, change=change) for name, change in FUNCTIONAL.items()},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +46,13 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a walk finds is checked as well after ten moves as after a thousand."""
     monkeypatch.setattr(resynthesis, "WALKS", 2)
     monkeypatch.setattr(resynthesis, "MOVES", 10)
+
+
+def after(netlist: Netlist, name: str) -> Netlist:
+    """The netlist after one pass."""
+    search = Search(Cell.of(netlist))
+    PASSES[name](search)
+    return search.cell.netlist(netlist)
 
 
 def shows_the_same(one: Netlist, other: Netlist, seed: int) -> bool:
@@ -56,11 +68,11 @@ def shows_the_same(one: Netlist, other: Netlist, seed: int) -> bool:
 @settings(max_examples=15)
 def test_a_pass_changes_nothing_and_never_grows(name: str, netlist: Netlist, seed: int) -> None:
     before = gate_count(netlist), len(netlist.gates)
-    found = PASSES[name](netlist)
+    found = after(netlist, name)
     assert shows_the_same(netlist, found, seed)
     assert gate_count(found) <= before[0]
     assert (gate_count(netlist), len(netlist.gates)) == before, "a pass is a pure function"
-    assert same(PASSES[name](netlist), found), "and always gives the same"
+    assert same(after(netlist, name), found), "and always gives the same"
 
 
 @given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
@@ -84,20 +96,19 @@ def test_what_is_simplified_cannot_be_simplified_again(case: str) -> None:
 
 def test_passes_go_on_until_each_gains_nothing_on_what_the_others_left() -> None:
     """One that gained goes on by itself, so that the others alone are asked again."""
-    sizes = {size: random_netlist(np.random.default_rng(1), 0, channels=size) for size in range(1, 5)}
     calls: list[str] = []
 
-    def fewer(name: str, steps: dict[int, int]) -> Callable[[Netlist], Netlist]:
-        def change(netlist: Netlist) -> Netlist:
+    def fewer(name: str, steps: dict[int, int]) -> Callable[[XAG], XAG]:
+        def change(graph: XAG) -> XAG:
             calls.append(name)
-            return sizes[steps.get(netlist.channels, netlist.channels)]
+            return XAG(9, graph.gates[: steps.get(len(graph.gates))], [])
 
         return change
 
-    passes = {"a": fewer("a", {4: 3, 2: 1}), "b": fewer("b", {}), "c": fewer("c", {3: 2})}
-    found, steps = to_fixpoint(sizes[4], passes, silent)
+    search = Search(Cell(XAG(9, [Node(True, 2, 4)] * 4, []), (0,), 1))
+    search.to_fixpoint(search.turns({"a": fewer("a", {4: 3, 2: 1}), "b": fewer("b", {}), "c": fewer("c", {3: 2})}))
     assert "".join(calls) == "abcabc"
-    assert (found.channels, len(steps)) == (1, 6)
+    assert (search.cell.size, len(search.steps)) == ((1, 1), 6)
 
 
 @pytest.mark.parametrize("born", [{3}, {3, 6}])
@@ -106,10 +117,8 @@ def test_a_channel_of_few_inputs_is_made_anew_however_large(born: set[int]) -> N
     alone = life_graph(born)
     assert len(simplified(to_netlist(alone, random_netlist(np.random.default_rng(1), 0))).netlist.gates) <= 27
     builder = Builder(27)
-    literals = alone.on_same_inputs()
-    builder.copy(alone, alone.nodes, literals)
-    wide = reduce(builder.xor, range(20, 56, 2))
-    both = builder.finish([mapped(alone.outputs[0], literals), wide])
+    (rule,) = builder.embed(alone, range(2, 20, 2))
+    both = builder.finish([rule, reduce(builder.xor, range(20, 56, 2))])
     found = resynthesis.by_channel(both)
     assert len(found.gates) <= 17 + 27
     words = np.random.default_rng(1).integers(0, 2**64, (27, 8), dtype=np.uint64)
@@ -183,11 +192,11 @@ def test_walks_end_where_there_cannot_be_less(monkeypatch: pytest.MonkeyPatch) -
 def test_unseen_channels_are_dropped() -> None:
     """0 reads 2, 2 reads itself; 1 reads everything and is read by itself alone."""
     netlist = Netlist.build(3, False, [1, 6], [[9 * 2 + 3, 9 * 2 + 5], [0, 9]], [27, 28, 9 * 2 + 4], visible=1)
-    found = STRUCTURAL["channels that are never seen dropped"](netlist)
+    found = after(netlist, "unseen channels")
     assert found.origin == (0, 2)
     assert gate_count(found) == 1
     assert shows_the_same(netlist, found, 3)
-    assert STRUCTURAL["channels that are never seen dropped"](found) is found
+    assert after(found, "unseen channels").origin == (0, 2)
 
 
 def wide_with_twins(seed: int, kept_inputs: int) -> XAG:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from difflogic.circuits.synthesis import tools, truth_tables
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.prove import JUDGES, network, prove
-from difflogic.circuits.synthesis.simplify import STRUCTURAL, folded
+from difflogic.circuits.synthesis.simplify import structural
 from difflogic.errors import CircuitError
 from difflogic.model.netlist import Netlist
 from tests.random_circuits import random_circuit
@@ -51,7 +51,7 @@ def test_the_verdict_is_right(netlist: Netlist, place: int, gate: int) -> None:
 def test_independent_judges_agree(name: str, netlist: Netlist, place: int, gate: int, require_tool) -> None:
     require_tool(name)
     assume(len(netlist.gates) > 0)
-    other = changed(folded(netlist) if place % 2 and len(folded(netlist).gates) else netlist, place, gate)
+    other = changed(structural(netlist) if place % 2 and len(structural(netlist).gates) else netlist, place, gate)
     own, theirs = prove(netlist, other, ["difflogic", name])
     assert own.equal is theirs.equal
     assert theirs.how.startswith("says")
@@ -77,7 +77,7 @@ def test_wide_functions_go_to_sat() -> None:
 def test_dropped_channels_are_matched_by_name() -> None:
     """Channel 1 is never seen: without it the automaton is the same, and its own next state is not compared."""
     whole = Netlist.build(3, False, [1, 6], [[18, 3], [0, 9]], [27, 28, 4], visible=1)
-    fewer = STRUCTURAL["channels that are never seen dropped"](whole)
+    fewer = structural(whole)
     assert fewer.origin == (0, 2)
     for one, other in ((whole, fewer), (fewer, whole)):
         assert prove(one, other, ["difflogic"])[0].equal is True
@@ -107,7 +107,7 @@ def test_the_network_and_its_gates(channels: int) -> None:
     good = network(circuit, netlist)
     assert (good.equal, good.proves) == (True, False)
     assert ("all 512" if channels == 1 else "random 4096") in good.how
-    used = STRUCTURAL["equal gates shared"](netlist)
+    used = structural(netlist)
     wrong = replace(used, outputs=np.zeros_like(used.outputs))
     assert network(circuit, wrong).equal is False
 

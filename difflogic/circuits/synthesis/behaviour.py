@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits.synthesis.convert import to_netlist, to_xag
+from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.dont_care import SampledPatterns
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.resynthesis import window_by_window
-from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent, simplified, timed
+from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Search, silent
 from difflogic.circuits.synthesis.sweep import swept_on
-from difflogic.circuits.synthesis.truth_tables import Samples
+from difflogic.circuits.synthesis.truth_tables import samples_of
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, rebuilt
 from difflogic.config.schema import Config
 from difflogic.core.bits import Bits, pack_bits
@@ -54,68 +54,73 @@ class Pruned:
 class Rollouts:
     """Starts uint8 `[B, H, W, C]` and, where cells update now and then, masks bool `[T, B, H, W, 1]`."""
 
+    netlist: Netlist
+    """Whose rollouts they are: its channels are those of the starts."""
     starts: Bits
     masks: npt.NDArray[np.bool_] | None
     steps: int
     judged: tuple[int, ...]
 
-    def trajectory(self, netlist: Netlist, origin: tuple[int, ...]) -> Iterator[Bits]:
-        """The states from the start on, of a netlist that may have fewer channels than the starts, by `origin`."""
-        state = self.starts[..., [origin.index(name) for name in netlist.origin]]
+    def trajectory(self, cell: Cell) -> Iterator[Bits]:
+        """The states from the start on, of a cell that may have fewer channels than the starts."""
+        # A circuit runs as a netlist: this is where a graph that is tried becomes one.
+        netlist = cell.netlist(self.netlist)
+        state = self.starts[..., [self.netlist.origin.index(name) for name in cell.origin]]
         yield state
         for step in range(self.steps):
             new = next(netlist.steps(state, 1))
             state = new if self.masks is None else np.where(self.masks[step], new, state)
             yield state
 
-    def shown(self, netlist: Netlist, origin: tuple[int, ...]) -> Bits:
+    def shown(self, cell: Cell) -> Bits:
         """The visible channels after the judged steps, uint8 `[steps, B, H, W, visible]`."""
-        states = self.trajectory(netlist, origin)
-        return np.stack([state[..., : netlist.visible] for step, state in enumerate(states) if step in self.judged])
+        states = enumerate(self.trajectory(cell))
+        return np.stack([state[..., : cell.visible] for step, state in states if step in self.judged])
 
 
 def pruned(netlist: Netlist, config: Config, on_pass: OnPass = silent) -> Pruned:
     """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage.
 
-    `tell` hears of each pass, and how far the trying of changes is.
+    `on_pass` hears of each pass, and how far the trying of changes is.
     """
     if config.task.damage_steps:
         raise UsageError("--task does not follow tasks with damage: simplify without it.")
-    origin = netlist.origin
-    seen, fresh = _rollouts(config, job.probes(config), 0), _rollouts(config, _fresh_starts(config), 1)
-    wanted = [each.shown(netlist, origin) for each in (seen, fresh)]
-    steps: list[PassReport] = []
-    changes: dict[str, Change] = {
-        "values on the rollouts kept": _kept_on,
-        "what the rollouts show kept": partial(_tried, on_pass=on_pass),
+    search = Search(Cell.of(netlist), on_pass)
+    seen = _rollouts(netlist, config, job.probes(config), 0)
+    fresh = _rollouts(netlist, config, _fresh_starts(config), 1)
+    wanted = [each.shown(search.cell) for each in (seen, fresh)]
+    changes: dict[str, Callable[[Cell], Cell]] = {
+        "values on the rollouts kept": lambda cell: replace(cell, graph=_kept_on(seen, cell)),
+        "what the rollouts show kept": lambda cell: replace(cell, graph=_tried(seen, cell, on_pass)),
     }
     for name, change in changes.items():
-        found, step = timed(name, partial(_simplified_after, change, seen, origin), netlist)
-        on_pass(step)
-        shown = [each.shown(found, origin) for each in (seen, fresh)]
-        if all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
-            netlist = found
-            steps.append(step)
-        if step.stopped:
+        before, steps = search.cell, len(search.steps)
+        search.run(name, partial(_simplified_after, change))
+        stopped = search.stopped
+        shown = [each.shown(search.cell) for each in (seen, fresh)]
+        if not all(np.array_equal(one, other) for one, other in zip(shown, wanted, strict=True)):
+            search.cell = before
+            del search.steps[steps:]
+        if stopped:
             break
     unseen = len(fresh.starts) if config.task.start == "random" or config.train.asynchronous else 0
-    return Pruned(netlist, tuple(steps), len(seen.starts) + unseen)
+    return Pruned(search.cell.netlist(netlist), tuple(search.steps), len(seen.starts) + unseen)
 
 
-Change = Callable[[Rollouts, tuple[int, ...], Netlist], Netlist]
+def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
+    """What a change allows to be left out goes by the passes that change nothing."""
+    search = Search(change(cell))
+    search.simplify()
+    return search.cell
 
 
-def _simplified_after(change: Change, seen: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> Netlist:
-    return simplified(change(seen, origin, netlist)).netlist
-
-
-def _rollouts(config: Config, starts: Bits, stream: int) -> Rollouts:
+def _rollouts(netlist: Netlist, config: Config, starts: Bits, stream: int) -> Rollouts:
     task, train = config.task, config.train
     masks = None
     if train.asynchronous:
         shape = (task.steps, *starts.shape[:3], 1)
         masks = np.random.default_rng((_SEED, stream)).random(shape) <= train.fire_rate
-    return Rollouts(starts, masks, task.steps, task.judged_steps)
+    return Rollouts(netlist, starts, masks, task.steps, task.judged_steps)
 
 
 def _fresh_starts(config: Config) -> Bits:
@@ -126,39 +131,37 @@ def _fresh_starts(config: Config) -> Bits:
     return np.repeat(probes[:1], FRESH, axis=0) if config.train.asynchronous else probes
 
 
-def _kept_on(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist) -> Netlist:
+def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     """All channels of all states on the way stay what they are; other neighbourhoods do not matter."""
-    states = list(rollouts.trajectory(netlist, origin))[:-1]
-    columns = np.concatenate([patches(state, netlist.periodic) for state in states], axis=1)
+    states = list(rollouts.trajectory(cell))[:-1]
+    columns = np.concatenate([patches(state, rollouts.netlist.periodic) for state in states], axis=1)
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
-    samples = np.unpackbits(packed, axis=0, count=netlist.inputs, bitorder="little")
+    samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
     words = pack_bits(samples)
-    graph = swept_on(to_xag(netlist), words)
+    graph = swept_on(cell.graph, words)
     if len(graph.gates) > MOST_WHOLE:
-        return to_netlist(window_by_window(graph, SampledPatterns(words)), netlist)
-    rows = np.packbits(samples, axis=1, bitorder="little")
-    tables = tuple(int.from_bytes(row.tobytes(), "little") for row in rows)
-    return to_netlist(improved(graph, walks=0, moves=0, samples=Samples(samples.shape[1], tables)), netlist)
+        return window_by_window(graph, SampledPatterns(words))
+    return improved(graph, walks=0, moves=0, samples=samples_of(samples))
 
 
-def _tried(rollouts: Rollouts, origin: tuple[int, ...], netlist: Netlist, on_pass: OnPass = silent) -> Netlist:
+def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
     """Channels and gates made constant, or gates what one of their inputs is, as long as the same is shown."""
-    wanted, began = rollouts.shown(netlist, origin), time.perf_counter()
-    graph, place, since, tries = rebuilt(to_xag(netlist)), 0, 0, 0
+    wanted, began = rollouts.shown(cell), time.perf_counter()
+    graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
     while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
         tries += 1
         if tries % TOLD == 0:
-            gates, channels = (before, len(graph.gates)), (netlist.channels,) * 2
+            gates, channels = (before, len(graph.gates)), (len(cell.origin),) * 2
             seconds = time.perf_counter() - began
             on_pass(PassReport(f"{tries} of at most {MOST_TRIES} changes tried", gates, channels, seconds))
-        if np.array_equal(rollouts.shown(to_netlist(candidate, netlist), origin), wanted):
+        if np.array_equal(rollouts.shown(replace(cell, graph=candidate)), wanted):
             graph, since, changes = candidate, 0, _changes(candidate)
         else:
             place, since = place + 1, since + 1
-    return to_netlist(graph, netlist)
+    return graph
 
 
 def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from difflogic.circuits.synthesis.truth_tables import input_tables
-from difflogic.circuits.synthesis.xag import XAG, Builder, Node, rebuilt
+from difflogic.circuits.synthesis.truth_tables import Samples, Tables, input_tables
+from difflogic.circuits.synthesis.xag import XAG, Builder, Node, input_literal, rebuilt
 from difflogic.core import wiring
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import NOT_A, READS
@@ -25,39 +23,33 @@ def gates_once(netlist: Netlist) -> int:
     Two such gates are the same where their values are the same function of the nine cells, or opposite ones.
     """
     graph = rebuilt(to_xag(netlist))
-    cells = input_tables(wiring.PATCH)
-    ones = (1 << (1 << wiring.PATCH)) - 1
-    tables = [0, *cells * netlist.channels]
+    # Every channel's nine cells get the same nine tables, so that equal functions of one channel are equal numbers. The
+    # table of a gate that reads several channels means nothing then, and is not looked at.
+    cells = Samples(1 << wiring.PATCH, tuple(input_tables(wiring.PATCH) * netlist.channels))
+    tables = Tables(graph, cells)
     found: set[int] = set()
     several = 0
-    for node, (xor, a, b) in enumerate(graph.gates, graph.first):
-        x, y = (tables[side >> 1] ^ (ones if side & 1 else 0) for side in (a, b))
-        tables.append(x ^ y if xor else x & y)
+    for node in graph.nodes:
         support = graph.supports[node]
         channel = ((support & -support).bit_length() - 1) // wiring.PATCH
         if support >> wiring.PATCH * (channel + 1):
             several += 1
         else:
-            found.add(min(tables[node], tables[node] ^ ones))
+            found.add(min(tables.values[node], tables.values[node] ^ tables.ones))
     return several + len(found)
-
-
-def on_xag(change: Callable[[XAG], XAG]) -> Callable[[Netlist], Netlist]:
-    """What changes a graph, as what changes a netlist: channels stay, and the netlist is made anew at the end alone."""
-    return lambda netlist: to_netlist(change(to_xag(netlist)), netlist)
 
 
 def to_xag(netlist: Netlist, share: bool = False) -> XAG:
     """The netlist with constants, pass-throughs and inverters folded away; gates that nothing reads stay."""
     builder = Builder(netlist.inputs, share)
-    literals = [2 * (1 + bit) for bit in range(netlist.inputs)]
+    literals = [input_literal(bit) for bit in range(netlist.inputs)]
     for gate, (a, b) in zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True):
         literals.append(builder.gate(gate, literals[a], literals[b]))
     return builder.finish(literals[output] for output in netlist.outputs.tolist())
 
 
-def to_netlist(graph: XAG, like: Netlist) -> Netlist:
-    """The graph as a netlist with the channels of `like`.
+def to_netlist(graph: XAG, like: Netlist, origin: tuple[int, ...] | None = None) -> Netlist:
+    """The graph as a netlist with the channels of `like`, or those of `origin` where some were dropped.
 
     A node is built in the polarity that an output wants, so that an inverter is left only where an output is
     an inverted input, or where two outputs are opposite.
@@ -76,7 +68,8 @@ def to_netlist(graph: XAG, like: Netlist) -> Netlist:
             types.append(15 * (output & 1) if node == 0 else NOT_A)
             wires.append((max(node - 1, 0),) * 2)
         outputs.append(inverted.get(output, node - 1))
-    return Netlist.build(like.channels, like.periodic, types, wires, outputs, like.visible, like.origin, like.scenario)
+    origin = like.origin if origin is None else origin
+    return Netlist.build(len(origin), like.periodic, types, wires, outputs, like.visible, origin, like.scenario)
 
 
 def _polarities(graph: XAG) -> list[int]:

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from difflogic.circuits.synthesis.sat import Clause, Solver
-from difflogic.circuits.synthesis.truth_tables import Samples
+from difflogic.circuits.synthesis.truth_tables import Samples, samples_of
 from difflogic.circuits.synthesis.xag import XAG
 from difflogic.core.bits import Words
 
@@ -47,7 +47,7 @@ class SampledPatterns:
         return set(np.unique(rows.T @ (1 << np.arange(len(nodes)))).tolist())
 
     def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
-        return samples_of(self.codes(graph, nodes), len(nodes))
+        return _patterns(self.codes(graph, nodes), len(nodes))
 
 
 class ProvedPatterns:
@@ -67,7 +67,7 @@ class ProvedPatterns:
         if solver is None or graph is not self._graph:
             self.close()
             self._graph, self._solver = graph, (solver := Solver(graph, CONFLICTS, self._clauses))
-        return samples_of(codes, len(nodes)) if solver.complete(nodes, codes, most) else None
+        return _patterns(codes, len(nodes)) if solver.complete(nodes, codes, most) else None
 
     def close(self) -> None:
         """Give the solver's memory back."""
@@ -75,8 +75,7 @@ class ProvedPatterns:
             self._solver.close()
 
 
-def samples_of(codes: Iterable[int], nodes: int) -> Samples:
-    """The patterns with these numbers."""
+def _patterns(codes: Iterable[int], nodes: int) -> Samples:
+    """The patterns with these numbers, in their order."""
     ordered = np.array(sorted(codes), dtype=np.int64)
-    rows = np.packbits((ordered >> np.arange(nodes)[:, None] & 1).astype(np.uint8), axis=1, bitorder="little")
-    return Samples(len(ordered), tuple(int.from_bytes(row.tobytes(), "little") for row in rows))
+    return samples_of((ordered >> np.arange(nodes)[:, None] & 1).astype(np.uint8))

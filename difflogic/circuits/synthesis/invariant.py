@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.circuits.synthesis.cell import neighbour
 from difflogic.circuits.synthesis.convert import to_xag
 from difflogic.circuits.synthesis.sat import Clause, Solver
 from difflogic.circuits.synthesis.xag import rebuilt
@@ -42,7 +43,7 @@ class Invariant:
 
     def on_inputs(self) -> list[Clause]:
         """The clauses in each of the nine cells of a neighbourhood, in literals of a graph's inputs."""
-        return [(_literal(a, patch), _literal(b, patch)) for a, b in self.clauses for patch in range(wiring.PATCH)]
+        return [(in_cell(a, patch), in_cell(b, patch)) for a, b in self.clauses for patch in range(wiring.PATCH)]
 
     def replacements(self) -> dict[int, int]:
         """Channels that are constant, or what an earlier one is, or its opposite: by channel, the literal that it is.
@@ -99,9 +100,9 @@ def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
     return bool((literals[:, pairs[:, 0]] | literals[:, pairs[:, 1]]).all())
 
 
-def _literal(channel_literal: int, patch: int) -> int:
-    """The literal of a graph's input node."""
-    return 2 * (1 + wiring.PATCH * (channel_literal >> 1) + patch) + (channel_literal & 1)
+def in_cell(literal: int, patch: int) -> int:
+    """A literal of a channel as one of a graph's input: that channel in a cell of the neighbourhood."""
+    return neighbour(literal >> 1, patch) ^ (literal & 1)
 
 
 def _seen(netlist: Netlist, start: Bits) -> tuple[Bits, Words]:
@@ -141,7 +142,7 @@ def _inductive(netlist: Netlist, clauses: npt.NDArray[np.int64]) -> Iterator[tup
             assumed.append(solver.new())
             broken.append(solver.new())
             for patch in range(wiring.PATCH):
-                solver.add([-assumed[-1], *(solver.variable(_literal(each, patch)) for each in (a, b))])
+                solver.add([-assumed[-1], *(solver.variable(in_cell(each, patch)) for each in (a, b))])
             for implied in (assumed[-1], -after[a], -after[b]):
                 solver.add([-broken[-1], int(implied)])
         solver.add(broken)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from difflogic.circuits.synthesis.convert import to_xag
-from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped
+from difflogic.circuits.synthesis.xag import XAG, Builder, input_literal
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
 from difflogic.model.netlist import Netlist
@@ -29,6 +30,15 @@ class Miter:
         outputs = self.joint.outputs
         return list(zip(self.channels, outputs[:count], outputs[count:], strict=True))
 
+    def inputs_of(self, netlist: Netlist) -> list[int]:
+        """The literals in `joint` of the inputs of one of the two."""
+        return _inputs_of(netlist, self.names)
+
+
+def _inputs_of(netlist: Netlist, names: Sequence[str]) -> list[int]:
+    literals = {name: input_literal(index) for index, name in enumerate(names)}
+    return [literals[netlist.bit_name(bit)] for bit in range(netlist.inputs)]
+
 
 def make_miter(one: Netlist, other: Netlist) -> Miter:
     """The two beside each other, matched by the names of their channels.
@@ -43,25 +53,10 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     channels = [name for name in one.origin if name in set(other.origin)]
     every = sorted(set(one.origin) | set(other.origin))
     names = tuple(f"in[{name}][{patch}]" for name in every for patch in range(wiring.PATCH))
-    places = {name: index for index, name in enumerate(every)}
-    graphs = [_graph(netlist, places, channels) for netlist in (one, other)]
     builder = Builder(len(names))
     outputs: list[int] = []
-    for graph in graphs:
-        literals = graph.on_same_inputs()
-        builder.copy(graph, graph.nodes, literals)
-        outputs += [mapped(output, literals) for output in graph.outputs]
+    for netlist in (one, other):
+        graph = to_xag(netlist)
+        common = [graph.outputs[netlist.origin.index(name)] for name in channels]
+        outputs += builder.embed(graph, _inputs_of(netlist, names), common)
     return Miter(builder.finish(outputs), names, tuple(channels))
-
-
-def _graph(netlist: Netlist, places: dict[int, int], channels: list[int]) -> XAG:
-    """The needed gates over the inputs of both, with the outputs of the common channels."""
-    graph = to_xag(netlist)
-    builder = Builder(wiring.PATCH * len(places), share=False)
-    literals = [FALSE] * graph.size
-    for index, name in enumerate(netlist.origin):
-        for patch in range(wiring.PATCH):
-            literals[1 + wiring.PATCH * index + patch] = 2 * (1 + wiring.PATCH * places[name] + patch)
-    outputs = [graph.outputs[netlist.origin.index(name)] for name in channels]
-    builder.copy(graph, graph.fanin_cone(output >> 1 for output in outputs), literals)
-    return builder.finish(mapped(output, literals) for output in outputs)

@@ -83,7 +83,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
     widest = 0
     with Solver(miter.joint, CONFLICTS) as solver:
         for channel, a, b in miter.pairs():
-            support = (miter.joint.supports[a >> 1] | miter.joint.supports[b >> 1]).bit_count()
+            support = len(miter.joint.support((a, b)))
             if a == b:
                 ways["by structure"] += 1
                 continue

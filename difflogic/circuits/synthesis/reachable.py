@@ -9,25 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from difflogic.circuits.synthesis import invariant
-from difflogic.circuits.synthesis.convert import on_xag, to_netlist, to_xag
+from difflogic.circuits.synthesis.cell import Cell
+from difflogic.circuits.synthesis.convert import to_xag
 from difflogic.circuits.synthesis.invariant import Invariant
 from difflogic.circuits.synthesis.miter import make_miter
 from difflogic.circuits.synthesis.prove import CONFLICTS, Verdict
 from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.simplify import (
-    UNSEEN,
-    OnPass,
-    Pass,
-    PassReport,
-    silent,
-    timed,
-    to_fixpoint,
-    unless_stopped,
-)
+from difflogic.circuits.synthesis.simplify import OnPass, Pass, PassReport, Search, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof
-from difflogic.circuits.synthesis.unused_channels import without_unseen_channels
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, Builder, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.model.netlist import Netlist
 
@@ -45,41 +36,29 @@ def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> Reachable
     """`tell` hears of each pass. Raises UsageError without a start that is always the same."""
     found = invariant.find(netlist)
     given = found.on_inputs()
+    # The invariant speaks of channels by their place, so that none is dropped before the last of these passes.
     passes: dict[str, Pass] = {
-        "channels that are the same from the start on merged": lambda each: _replaced(each, found),
-        "nodes that agree in all states it reaches merged": on_xag(
-            lambda graph: swept_by_proof(graph, found.samples, given)
-        ),
-        "resynthesis for these states": on_xag(lambda graph: resynthesised_where(graph, found.samples, given)),
+        "channels that are the same from the start on merged": lambda graph: _replaced(graph, found),
+        "nodes that agree in all states it reaches merged": lambda graph: swept_by_proof(graph, found.samples, given),
+        "resynthesis for these states": lambda graph: resynthesised_where(graph, found.samples, given),
     }
-    current, done = to_fixpoint(netlist, passes, on_pass)
-    steps = list(done)
-    if not steps[-1].stopped:
-        current, last = timed(UNSEEN, without_unseen_channels, current)
-        steps.append(last)
-        on_pass(last)
-    verdict = unless_stopped(lambda: proved(netlist, current, found), current, steps, on_pass)
-    return ReachableResult(current, tuple(steps), verdict)
+    search = Search(Cell.of(netlist), on_pass)
+    search.to_fixpoint(search.turns(passes))
+    search.drop_unseen_channels()
+    current = search.cell.netlist(netlist)
+    verdict = search.prove(lambda: proved(netlist, current, found))
+    return ReachableResult(current, tuple(search.steps), verdict)
 
 
-def _replaced(netlist: Netlist, found: Invariant) -> Netlist:
+def _replaced(graph: XAG, found: Invariant) -> XAG:
     """Inputs of a channel read from the one that it always is; all channels stay."""
-    graph = to_xag(netlist)
-    builder = Builder(graph.inputs)
-    literals = graph.on_same_inputs()
-    for channel, literal in found.replacements().items():
+    inputs = [input_literal(index) for index in range(graph.inputs)]
+    for channel, same in found.replacements().items():
         for patch in range(wiring.PATCH):
-            place = 1 + wiring.PATCH * channel + patch
-            literals[place] = _constant_or_input(literal, patch)
-    builder.copy(graph, graph.nodes, literals)
-    smaller = rebuilt(builder.finish(mapped(output, literals) for output in graph.outputs))
-    return to_netlist(smaller, netlist)
-
-
-def _constant_or_input(literal: int, patch: int) -> int:
-    if literal < 0:
-        return TRUE if literal == -1 else FALSE
-    return 2 * (1 + wiring.PATCH * (literal >> 1) + patch) + (literal & 1)
+            value = (FALSE, TRUE)[same + 2] if same < 0 else invariant.in_cell(same, patch)
+            inputs[wiring.PATCH * channel + patch] = value
+    builder = Builder(graph.inputs)
+    return rebuilt(builder.finish(builder.embed(graph, inputs)))
 
 
 def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
@@ -96,8 +75,8 @@ def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
             if solver.solve([-variable for variable in after]) is not False:
                 return Verdict(judge, None, f"induction of {len(found.clauses)} relations was not shown")
     miter = make_miter(netlist, smaller)
-    places = {name: index for index, name in enumerate(sorted(set(netlist.origin) | set(smaller.origin)))}
-    moved = [tuple(_moved(literal, netlist, places) for literal in clause) for clause in given]
+    inputs = [FALSE, *miter.inputs_of(netlist)]
+    moved = [[mapped(literal, inputs) for literal in clause] for clause in given]
     with Solver(miter.joint, CONFLICTS, moved) as solver:
         for channel, a, b in miter.pairs():
             answer = False if a == b else solver.differ(a, b)
@@ -109,9 +88,3 @@ def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
         f"{len(miter.channels)} channels by SAT, in all states in which {len(found.clauses)} relations between "
         "channels hold, which do so in the start, and by induction after every step",
     )
-
-
-def _moved(literal: int, netlist: Netlist, places: dict[int, int]) -> int:
-    """A literal of an input of `netlist` as one of the miter's."""
-    channel, patch = divmod((literal >> 1) - 1, wiring.PATCH)
-    return 2 * (1 + wiring.PATCH * places[netlist.origin[channel]] + patch) + (literal & 1)

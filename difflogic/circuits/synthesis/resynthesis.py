@@ -8,11 +8,11 @@ from itertools import cycle
 from difflogic.circuits.synthesis.dont_care import DontCares, ProvedPatterns
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.sat import Clause
-from difflogic.circuits.synthesis.sweep import random_words, used_inputs
+from difflogic.circuits.synthesis.sweep import random_words
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
 from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, Samples, Tables, cofactor
 from difflogic.circuits.synthesis.windows import SIZES, by_windows
-from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 from difflogic.core.bits import Words
 
 WHOLE_GATES = 300
@@ -32,9 +32,10 @@ def resynthesised(graph: XAG) -> XAG:
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
-    used = used_inputs(graph)
+    used = graph.support(graph.outputs)
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
-        return _renumbered(_walked(best), dict(enumerate(used)), graph.inputs)
+        builder = Builder(graph.inputs)
+        return builder.finish(builder.embed(_walked(best), [input_literal(place) for place in used]))
     return resynthesised_where(graph, random_words(graph.inputs))
 
 
@@ -68,16 +69,12 @@ def by_channel(graph: XAG) -> XAG:
 def _with_whole(graph: XAG, index: int) -> XAG:
     """The graph with one output made of gates of its own."""
     alone = rebuilt(XAG(graph.inputs, graph.gates, [graph.outputs[index]]))
-    used = used_inputs(alone)
+    used = alone.support(alone.outputs)
     if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(_on_inputs(alone, used))):
         return graph
     builder = Builder(graph.inputs)
-    literals = graph.on_same_inputs()
-    builder.copy(graph, graph.nodes, literals)
-    inner = [FALSE, *(2 * (1 + bit) for bit in used), *[FALSE] * len(best.gates)]
-    builder.copy(best, best.nodes, inner)
-    outputs = [mapped(output, literals) for output in graph.outputs]
-    outputs[index] = mapped(best.outputs[0], inner)
+    outputs = builder.embed(graph, range(2, 2 * graph.first, 2))
+    (outputs[index],) = builder.embed(best, [input_literal(place) for place in used])
     return rebuilt(builder.finish(outputs))
 
 
@@ -124,12 +121,8 @@ def _widest(graph: XAG) -> int:
 
 def _on_inputs(graph: XAG, used: list[int]) -> XAG:
     """The graph with these inputs alone, which are all that it reads."""
-    return _renumbered(graph, {old: new for new, old in enumerate(used)}, len(used))
-
-
-def _renumbered(graph: XAG, places: dict[int, int], inputs: int) -> XAG:
-    """The same gates, reading input `places[i]` of `inputs` where they read input `i`."""
-    builder = Builder(inputs)
-    literals = [FALSE, *(2 * (1 + places.get(index, 0)) for index in range(graph.inputs)), *[FALSE] * len(graph.gates)]
-    builder.copy(graph, graph.nodes, literals)
-    return builder.finish(mapped(output, literals) for output in graph.outputs)
+    builder = Builder(len(used))
+    inputs = [FALSE] * graph.inputs
+    for new, old in enumerate(used):
+        inputs[old] = input_literal(new)
+    return builder.finish(builder.embed(graph, inputs))

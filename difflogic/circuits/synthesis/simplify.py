@@ -7,57 +7,31 @@ for a NOT disappears in the type of a gate beside it, and all sixteen types cost
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import cycle
 
-from difflogic.circuits.synthesis.convert import gate_count, on_xag, to_netlist, to_xag
+from difflogic.circuits.synthesis.cell import Cell
+from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.prove import Verdict, prove
 from difflogic.circuits.synthesis.resynthesis import by_channel, resynthesised
 from difflogic.circuits.synthesis.sweep import swept
-from difflogic.circuits.synthesis.unused_channels import without_unseen_channels
-from difflogic.circuits.synthesis.xag import Interrupted, rebuilt
+from difflogic.circuits.synthesis.xag import XAG, Interrupted, rebuilt
 from difflogic.model.netlist import Netlist
 
 MOST_GATES = 50_000
 """A circuit that is larger after the structural passes is not searched further: the rest would take hours."""
 
-Pass = Callable[[Netlist], Netlist]
-
-
-def folded(netlist: Netlist) -> Netlist:
-    """Constants, pass-throughs and inverters are folded into the gates that read them."""
-    return to_netlist(to_xag(netlist), netlist)
-
-
-UNSEEN = "channels that are never seen dropped"
-"""Among the last passes too: resynthesis may have freed some."""
-
-STRUCTURAL: dict[str, Pass] = {
-    "constants, wires and NOTs folded": folded,
-    "gates that nothing reads dropped": on_xag(lambda graph: rebuilt(graph, share=False)),
-    UNSEEN: without_unseen_channels,
-    "equal gates shared": on_xag(rebuilt),
-}
-"""By name, in order; each a pure function of a netlist, whose result computes the same in the visible channels."""
-
-
-@lru_cache(maxsize=1)
-def structural(netlist: Netlist) -> Netlist:
-    """The netlist after the structural passes, which prove themselves: what is left has the same structure."""
-    for change in STRUCTURAL.values():
-        netlist = change(netlist)
-    return netlist
-
+Pass = Callable[[XAG], XAG]
+"""A pure function of a graph, whose result has the same inputs and outputs, computes the same and is no larger."""
 
 FUNCTIONAL: dict[str, Pass] = {
-    "nodes that always agree merged": on_xag(swept),
-    "channels of few inputs made anew": on_xag(by_channel),
-    "resynthesis": on_xag(resynthesised),
-    UNSEEN: without_unseen_channels,
+    "nodes that always agree merged": swept,
+    "channels of few inputs made anew": by_channel,
+    "resynthesis": resynthesised,
 }
-"""As STRUCTURAL; repeated until none helps. Each ends where it gains nothing by itself."""
+"""By name, in order; repeated until none helps. Each ends where it gains nothing by itself."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +51,99 @@ class PassReport:
         return self.gates[1] < self.gates[0] or self.channels[1] < self.channels[0]
 
 
+OnPass = Callable[[PassReport], None]
+"""Hears of each pass as it ends, of one that Ctrl-C stopped too: there it raises KeyboardInterrupt, or what is reached
+is kept."""
+
+
+def silent(step: PassReport) -> None:
+    """Tells nobody, and lets Ctrl-C end all."""
+    if step.stopped:
+        raise KeyboardInterrupt
+
+
+class Search:
+    """A cell on its way through passes, and a report of each. Once Ctrl-C stopped one, no other is begun."""
+
+    def __init__(self, cell: Cell, on_pass: OnPass = silent) -> None:
+        self.cell = cell
+        self.steps: list[PassReport] = []
+        self._on_pass = on_pass
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return bool(self.steps) and self.steps[-1].stopped
+
+    def run(self, name: str, change: Callable[[Cell], Cell]) -> None:
+        """Go on with what `change` makes of the cell, or had made of it when Ctrl-C stopped it."""
+        if self.stopped:
+            return
+        before, start, stopped = self.cell, time.perf_counter(), True
+        try:
+            self.cell, stopped = change(before), False
+        except Interrupted as interrupted:
+            self.cell = replace(before, graph=interrupted.graph)
+        except KeyboardInterrupt:
+            pass  # a pass that is not made of small steps has nothing to show before it ends
+        self.report(name, before.size, start, stopped)
+
+    def apply(self, name: str, change: Pass) -> None:
+        """The same for a pass over the graph alone, which leaves the channels what they are."""
+        self.run(name, lambda cell: replace(cell, graph=change(cell.graph)))
+
+    def drop_unseen_channels(self) -> None:
+        """The one pass that changes inputs and outputs. Any other may have freed a channel: it comes after them too."""
+        self.run("channels that are never seen dropped", Cell.without_unseen_channels)
+
+    def drop_structure(self) -> None:
+        """The structural passes, which prove themselves: what is left has the same structure."""
+        self.apply("gates that nothing reads dropped", partial(rebuilt, share=False))
+        self.drop_unseen_channels()
+        self.apply("equal gates shared", rebuilt)
+
+    def to_fixpoint(self, turns: Sequence[Callable[[], None]]) -> None:
+        """The passes in turns, until each gains nothing on what the others left.
+
+        A pass goes on by itself until it gains nothing, so that it need not see its own result again.
+        """
+        idle = 0
+        for turn in cycle(turns):
+            turn()
+            idle = 1 if self.steps[-1].gained else idle + 1
+            if idle >= len(turns) or self.stopped:
+                break
+
+    def turns(self, passes: dict[str, Pass]) -> list[Callable[[], None]]:
+        """The passes by name, as `to_fixpoint` takes them."""
+        return [partial(self.apply, name, change) for name, change in passes.items()]
+
+    def simplify(self) -> str:
+        """All passes to a fixpoint; returns what was left out, and why."""
+        self.drop_structure()
+        count = len(self.cell.graph.gates)
+        if count > MOST_GATES:
+            return f"Only structural passes: they leave {count} gates, and search ends at {MOST_GATES}."
+        if not self.stopped:
+            self.to_fixpoint([*self.turns(FUNCTIONAL), self.drop_unseen_channels])
+        return ""
+
+    def prove(self, proof: Callable[[], Verdict]) -> Verdict:
+        """What a proof finds; nothing where Ctrl-C stops it, which is a step more."""
+        start = time.perf_counter()
+        try:
+            return proof()
+        except KeyboardInterrupt:
+            self.report("proof", self.cell.size, start, stopped=True)
+            return Verdict("difflogic", None, "Ctrl-C stopped the proof")
+
+    def report(self, name: str, before: tuple[int, int], start: float, stopped: bool = False) -> None:
+        """Enter and tell a pass that began at `start` with so many gates and channels."""
+        gates, channels = zip(before, self.cell.size, strict=True)
+        self.steps.append(PassReport(name, gates, channels, time.perf_counter() - start, stopped))
+        self._on_pass(self.steps[-1])
+
+
 @dataclass(frozen=True, eq=False)
 class Simplified:
     """The smaller netlist, how it came about, and whether it is proved to be the same automaton."""
@@ -94,73 +161,21 @@ class Simplified:
         return self.steps[-1].stopped
 
 
-OnPass = Callable[[PassReport], None]
-"""Hears of each pass as it ends, of one that Ctrl-C stopped too: there it raises KeyboardInterrupt, or what is reached
-is kept."""
-
-
-def silent(step: PassReport) -> None:
-    """Tells nobody, and lets Ctrl-C end all."""
-    if step.stopped:
-        raise KeyboardInterrupt
-
-
 def simplified(netlist: Netlist, on_pass: OnPass = silent) -> Simplified:
     """All passes to a fixpoint. The visible channels behave the same in every step from every start."""
-    steps: list[PassReport] = []
-    current = netlist
-    for name, change in STRUCTURAL.items():
-        current, step = timed(name, change, current)
-        steps.append(step)
-        on_pass(step)
-        if step.stopped:
-            break
-    note = ""
-    if gate_count(current) > MOST_GATES:
-        note = f"Only structural passes: they leave {gate_count(current)} gates, and search ends at {MOST_GATES}."
-    elif not steps[-1].stopped:
-        current, more = to_fixpoint(current, FUNCTIONAL, on_pass)
-        steps += more
-    verdict = unless_stopped(lambda: prove(netlist, current, ["difflogic"])[0], current, steps, on_pass)
-    return Simplified(current, tuple(steps), verdict, note)
-
-
-def unless_stopped(proof: Callable[[], Verdict], netlist: Netlist, steps: list[PassReport], on_pass: OnPass) -> Verdict:
-    """What a proof finds; nothing where Ctrl-C stops it, which is a step more."""
     start = time.perf_counter()
-    try:
-        return proof()
-    except KeyboardInterrupt:
-        gates, seconds = gate_count(netlist), time.perf_counter() - start
-        steps.append(PassReport("proof", (gates, gates), (netlist.channels,) * 2, seconds, stopped=True))
-        on_pass(steps[-1])
-        return Verdict("difflogic", None, "Ctrl-C stopped the proof")
+    search = Search(Cell.of(netlist), on_pass)
+    search.report("constants, wires and NOTs folded", (gate_count(netlist), netlist.channels), start)
+    note = search.simplify()
+    # Two netlists are compared, not two graphs: what is proved is what is written, conversions included.
+    current = search.cell.netlist(netlist)
+    verdict = search.prove(lambda: prove(netlist, current, ["difflogic"])[0])
+    return Simplified(current, tuple(search.steps), verdict, note)
 
 
-def to_fixpoint(netlist: Netlist, passes: dict[str, Pass], on_pass: OnPass) -> tuple[Netlist, tuple[PassReport, ...]]:
-    """The passes in turns, until each gains nothing on what the others left.
-
-    A pass goes on by itself until it gains nothing, so that it need not see its own result again.
-    """
-    steps: list[PassReport] = []
-    turns, idle = cycle(passes.items()), 0
-    while idle < len(passes) and not (steps and steps[-1].stopped):
-        netlist, step = timed(*next(turns), netlist)
-        steps.append(step)
-        on_pass(step)
-        idle = 1 if step.gained else idle + 1
-    return netlist, tuple(steps)
-
-
-def timed(name: str, change: Pass, netlist: Netlist) -> tuple[Netlist, PassReport]:
-    """The pass's result, or what it had reached when Ctrl-C stopped it, and the row that tells about it."""
-    start, stopped = time.perf_counter(), True
-    try:
-        found, stopped = change(netlist), False
-    except Interrupted as interrupted:
-        found = to_netlist(interrupted.graph, netlist)
-    except KeyboardInterrupt:
-        found = netlist
-    seconds = time.perf_counter() - start
-    gates = gate_count(netlist), gate_count(found)
-    return found, PassReport(name, gates, (netlist.channels, found.channels), seconds, stopped)
+@lru_cache(maxsize=1)
+def structural(netlist: Netlist) -> Netlist:
+    """The netlist after folding and the structural passes, which prove themselves: it has the same structure."""
+    search = Search(Cell.of(netlist))
+    search.drop_structure()
+    return search.cell.netlist(netlist)

@@ -38,7 +38,7 @@ _TINY = 8
 def swept(graph: XAG) -> XAG:
     """The same functions with fewer nodes, or as many."""
     graph = rebuilt(graph)
-    used = used_inputs(graph)
+    used = graph.support(graph.outputs)
     if len(used) <= EXACT:
         words = np.zeros((graph.inputs, truth_tables.all_patterns(len(used)).shape[1]), dtype=np.uint64)
         words[used] = truth_tables.all_patterns(len(used))
@@ -69,14 +69,6 @@ def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XA
 def swept_on(graph: XAG, words: Words) -> XAG:
     """The same values on these samples, uint64 `[inputs, N]`, with fewer nodes, or as many."""
     return rebuilt(graph, replaced=_first_of_each(_classes(graph.evaluate(words))))
-
-
-def used_inputs(graph: XAG) -> list[int]:
-    """The inputs that some output depends on, by structure."""
-    support = 0
-    for output in graph.outputs:
-        support |= graph.supports[output >> 1]
-    return [index for index in range(graph.inputs) if support >> index & 1]
 
 
 Classes = list[list[int]]
@@ -147,8 +139,7 @@ class _Prover:
 
 def differ_anywhere(graph: XAG, one: int, other: int) -> tuple[int, ...] | bool:
     """Inputs on which two literals differ, False where there are none, by all combinations of their support."""
-    support = graph.supports[one >> 1] | graph.supports[other >> 1]
-    used = [index for index in range(graph.inputs) if support >> index & 1]
+    used = graph.support((one, other))
     values = dict(zip([1 + index for index in used], truth_tables.all_patterns(len(used)), strict=True))
     values[0] = np.zeros(1, dtype=np.uint64)
     for node in graph.fanin_cone((one >> 1, other >> 1)):

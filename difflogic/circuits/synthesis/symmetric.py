@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 from difflogic.circuits.synthesis.truth_tables import Tables, cofactor
-from difflogic.circuits.synthesis.xag import XAG, Builder, rebuilt
+from difflogic.circuits.synthesis.xag import XAG, Builder, input_literal, rebuilt
 
 LEAST = 3
 """A smaller group is not worth an adder."""
@@ -76,7 +76,7 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
 
 
 def _groups(builder: Builder, members: list[int]) -> list[_Group]:
-    literals = [2 * (1 + member) for member in members]
+    literals = [input_literal(member) for member in members]
     if len(members) >= LEAST:
         return [_Group(members, _counted(builder, literals), True)]
     return [_Group([member], [literal], False) for member, literal in zip(members, literals, strict=True)]

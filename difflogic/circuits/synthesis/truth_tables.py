@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from difflogic.circuits.synthesis.xag import XAG, Node
-from difflogic.core.bits import Words
+from difflogic.core.bits import Bits, Words
 
 MOST_INPUTS = 12
 """Tables of up to 4096 bits: operations on them take a tenth of a microsecond."""
@@ -58,6 +58,12 @@ class Samples(NamedTuple):
 
     number: int
     columns: tuple[int, ...]
+
+
+def samples_of(bits: Bits) -> Samples:
+    """Samples uint8 `[inputs, samples]`, 0 or 1, as a table for each input."""
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    return Samples(bits.shape[1], tuple(int.from_bytes(row.tobytes(), "little") for row in rows))
 
 
 class Tables:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.truth_tables import Samples
-from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, Interrupted, mapped, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, Interrupted, input_literal, mapped, rebuilt
 
 
 class Size(NamedTuple):
@@ -46,7 +46,7 @@ class Window:
         builder = Builder(len(self.leaves))
         literals = [FALSE] * graph.size
         for index, leaf in enumerate(self.leaves):
-            literals[leaf] = 2 * (1 + index)
+            literals[leaf] = input_literal(index)
         builder.copy(graph, self.gates, literals)
         return builder.finish(literals[root] for root in self.roots)
 
@@ -165,9 +165,8 @@ def _put_back(graph: XAG, window: Window, part: XAG) -> tuple[XAG, list[int]]:
             later.append(node)
         else:
             builder.copy(graph, [node], literals)
-    inner = [FALSE, *(literals[leaf] for leaf in window.leaves), *[FALSE] * len(part.gates)]
-    builder.copy(part, part.nodes, inner)
-    for root, output in zip(window.roots, part.outputs, strict=True):
-        literals[root] = mapped(output, inner)
+    outputs = builder.embed(part, [literals[leaf] for leaf in window.leaves])
+    for root, output in zip(window.roots, outputs, strict=True):
+        literals[root] = output
     builder.copy(graph, later, literals)
     return builder.finish(mapped(output, literals) for output in graph.outputs), literals

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class XAG:
 
     def on_same_inputs(self) -> list[int]:
         """Where nodes are in a graph of the same inputs, to which the gates are still to be copied."""
-        return [2 * node for node in range(self.first)] + [FALSE] * len(self.gates)
+        return [*range(FALSE, 2 * self.first, 2), *[FALSE] * len(self.gates)]
 
     @cached_property
     def fanouts(self) -> list[int]:
@@ -105,6 +106,11 @@ class XAG:
         wires = np.array([((a >> 1) - 1, (b >> 1) - 1) for _, a, b in self.gates], dtype=np.int32).reshape(-1, 2)
         return BitProgram(self.inputs, types, wires)
 
+    def support(self, literals: Iterable[int]) -> list[int]:
+        """The inputs that some of the literals depend on, by structure, ascending."""
+        together = reduce(or_, (self.supports[literal >> 1] for literal in literals), 0)
+        return [index for index in range(self.inputs) if together >> index & 1]
+
     def fanin_cone(self, nodes: Iterable[int]) -> list[int]:
         """The gates that the given nodes depend on, themselves included, in order."""
         seen = set()
@@ -116,6 +122,11 @@ class XAG:
                 _, a, b = self.gates[node - self.first]
                 stack.extend(literal >> 1 for literal in (a, b) if literal >> 1 >= self.first)
         return sorted(seen)
+
+
+def input_literal(index: int) -> int:
+    """The literal of an input; nodes are counted from 1, for node 0 is FALSE."""
+    return 2 * (1 + index)
 
 
 def mapped(literal: int, literals: Sequence[int]) -> int:
@@ -176,6 +187,16 @@ class Builder:
             xor, a, b = graph.gates[node - graph.first]
             a, b = mapped(a, literals), mapped(b, literals)
             literals[node] = self.xor(a, b) if xor else self.and_(a, b)
+
+    def embed(self, graph: XAG, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> list[int]:
+        """Build what some outputs of another graph need, all of its own if not told; returns their literals here.
+
+        `inputs` are literals here that stand for the inputs there: other inputs, constants, or gates.
+        """
+        outputs = graph.outputs if outputs is None else outputs
+        literals = [FALSE, *inputs, *[FALSE] * len(graph.gates)]
+        self.copy(graph, graph.fanin_cone(output >> 1 for output in outputs), literals)
+        return [mapped(output, literals) for output in outputs]
 
     def gate(self, gate: int, a: int, b: int) -> int:
         """The literal of one of the sixteen gates, by id."""
