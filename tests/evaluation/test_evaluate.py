@@ -113,8 +113,8 @@ def test_a_board_that_stays_noise(tmp_path):
     lab = _lab(tmp_path, BOARD)
     found = evaluate(lab.subject.path, ReferenceEngine(), starts=5)
     assert keys(found) == [
-        "accuracy", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x", "asynchronous",
-        "fault-tolerance", "self-healing", "robustness",
+        "accuracy", "every-start", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x",
+        "asynchronous", "fault-tolerance", "self-healing", "robustness",
     ]  # fmt: skip
     starts = rehearsal.fresh_starts(lab.own, 5, lab.keys(100)[0])
     wrong = np.count_nonzero(starts[..., :1] != job.fixed_target(lab.own.task))
