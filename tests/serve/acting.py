@@ -1,19 +1,68 @@
-"""A worker that dies of every job: `python -m tests.serve.dying STORE --name NAME ...`."""
+"""A worker that does as its job is called, so that a test which steps in while a job runs never comes too late.
+
+    die           it ends at once, whenever it takes this job
+    hold 60       at epoch 60 it waits, with signs of life, until someone asks for the job or ends the worker
+    hold 2.60     the same at epoch 60 of attempt 2; there may be several of these
+    hold          of a follow-up: it never ends
+
+It holds a job at a place once: who takes it up again goes on.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
+from pathlib import Path
 
-from difflogic.serve.worker import worker
-from difflogic.serve.worker.lease import Lease
+from difflogic.serve.worker import follow_up_process, observer, worker
+from difflogic.serve.worker.lease import Lease, WorkerLimits
 from difflogic.serve.worker.log import say
+from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.serve.worker.supervisor import Supervisor
+
+COMMAND = (sys.executable, "-P", __file__)
 
 
-def _train(self: worker.WorkerProcess, lease: Lease) -> None:
-    say("the driver is broken")
-    os._exit(7)
+def acting(folder: Path, limits: WorkerLimits | None = None) -> Supervisor:
+    """A supervisor of such a worker on the processor, for the store in a folder."""
+    return Supervisor(folder, ["cpu"], limits, command=COMMAND)
+
+
+class _Observer(ServiceObserver):
+    def advanced(self, epoch: int) -> None:
+        name, _, places = self._lease.job.name.partition(" ")
+        for place in places.split() if name == "hold" else ():
+            attempt, _, first = place.rpartition(".")
+            if int(attempt or 0) == self._folder.attempt and int(first) <= epoch and _is_first(self._lease, place):
+                while self._lease.wanted is None and not self._stopping():
+                    self._lease.report(epoch=epoch)
+                    time.sleep(0.05)
+        super().advanced(epoch)
+
+
+def _is_first(lease: Lease, place: str) -> bool:
+    """Whether the job was not held there before; a file beside its log says so."""
+    mark = lease.store.job_folder(lease.job.id).path / f"held-{place}"
+    is_first = not mark.exists()
+    mark.touch()
+    return is_first
+
+
+class _Worker(worker.WorkerProcess):
+    def _train(self, lease: Lease) -> None:
+        if lease.job.name == "die":
+            say("the driver is broken")
+            os._exit(7)
+        super()._train(lease)
+
+    def _follow(self, lease: Lease) -> None:
+        if lease.job.name == "hold" and _is_first(lease, "whole"):
+            follow_up_process.COMMAND = (sys.executable, "-c", "while True: pass")
+        super()._follow(lease)
 
 
 if __name__ == "__main__":
-    worker.WorkerProcess._train = _train
+    observer.ServiceObserver = _Observer
+    worker.WorkerProcess = _Worker
     worker.main()

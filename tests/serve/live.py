@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,10 @@ from difflogic.serve.api.context import Context
 from difflogic.serve.api.server import Server, listen
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.store.store import Store
+from tests.serve.service import PATIENCE_S
 
 ANN, BEN = "ann's-own-secret-token", "ben's-own-secret-token"
+TOKENS = {"ann": ANN, "ben": BEN}
 API = "/api/v1"
 
 
@@ -32,24 +34,26 @@ class Live:
     def client(self, token: str | None = ANN, **options: object) -> httpx.Client:
         """One that sends this token."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.address + API, headers=headers, timeout=30, **options)  # type: ignore[arg-type]
+        return httpx.Client(base_url=self.address + API, headers=headers, timeout=PATIENCE_S, **options)  # type: ignore[arg-type]
 
 
 @contextmanager
-def serving(folder: Path, settings: ServeSettings | None = None, port: int = 0) -> Iterator[Live]:
-    """Two owners, ann and ben; without workers."""
+def serving(
+    folder: Path, settings: ServeSettings | None = None, port: int = 0, tokens: Mapping[str, str] = TOKENS
+) -> Iterator[Live]:
+    """A server without workers, by default for two owners."""
     store = Store.open(folder, durable=False)
-    app = create_app(store, Tokens({"ann": ANN, "ben": BEN}), settings or ServeSettings())
+    app = create_app(store, Tokens(tokens), settings or ServeSettings())
     ready = threading.Event()
     server = Server(app, ready.set)
     with listen("127.0.0.1", port) as socket:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
         thread.start()
-        assert ready.wait(30)
+        assert ready.wait(PATIENCE_S)
         try:
             yield Live(f"http://127.0.0.1:{socket.getsockname()[1]}", store, app.state.context)
         finally:
             server.stop()
-            thread.join(30)
+            thread.join(PATIENCE_S)
             assert not thread.is_alive()
             store.close()

@@ -29,7 +29,7 @@ def short_config(epochs: int = EPOCHS, **train: Any) -> Config:
 
 
 def draft_of(config: Config, **fields: Any) -> Draft:
-    return Draft("train", config.name, config.to_dict(), **{"engine": "cpu"} | fields)
+    return Draft(**{"kind": "train", "name": config.name, "config": config.to_dict(), "engine": "cpu"} | fields)
 
 
 def by_hand(config: Config, path: Path, **options: Any) -> Path:
@@ -52,7 +52,18 @@ def ended(store: Store, job: str) -> Job:
     return store.job(job)
 
 
-def reached(store: Store, job: str, epoch: int) -> Job:
-    """The job, once it has trained so many epochs."""
-    wait(lambda: store.job(job).epoch >= epoch, f"job {job} to reach epoch {epoch}: {store.job(job)}")
-    return store.job(job)
+def reached(store: Store, job: str, epoch: int, attempt: int = 0) -> None:
+    """Wait until the job has trained so many epochs, with restarts those of an attempt."""
+
+    def there() -> bool:
+        now = store.job(job)
+        return (now.attempt, now.epoch) >= (attempt, epoch)
+
+    wait(there, f"job {job} to reach epoch {epoch} of attempt {attempt}: {store.job(job)}")
+
+
+def held(store: Store, config: Config, epoch: int, **fields: Any) -> str:
+    """A job that an acting worker holds at an epoch, until something is asked of it or the worker is ended."""
+    job = store.submit("ann", draft_of(config, name=f"hold {epoch}", **fields))[0].id
+    reached(store, job, epoch)
+    return job

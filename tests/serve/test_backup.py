@@ -15,7 +15,8 @@ from difflogic.serve.store.backup import back_up
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.system.files import Output
-from tests.serve.service import by_hand, draft_of, ended, reached, short_config
+from tests.serve.acting import acting
+from tests.serve.service import by_hand, draft_of, ended, held, short_config
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -30,10 +31,9 @@ def unpacked(file, folder):
 def test_a_backup_while_jobs_run(tmp_path, capsys):
     live = Store.open(tmp_path / "live")
     live.open_session("hash", "ann", 3600)
-    with Supervisor(live.folder, ["cpu"]):
-        job, _ = live.submit("ann", draft_of(short_config(3000)))
+    with acting(live.folder):
+        job = live.job(held(live, short_config(), 200))
         waiting, _ = live.submit("bob", draft_of(short_config(), engine="gpu"))
-        reached(live, job.id, 200)
         assert main(["backup", str(live.folder), str(tmp_path / "copy.tar.gz")]) == 0
         assert "2 jobs" in capsys.readouterr().out
         assert live.job(job.id).status == "running", "it did not notice"
@@ -48,7 +48,7 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
     begins = re.findall(r"from epoch (\d+)\n", copy.job_folder(job.id).log.read_text())
     assert (begins[0], len(begins)) == ("0", 2)
     assert int(begins[1]) >= 50
-    assert_same_run(copy.job_folder(job.id).run, by_hand(short_config(3000), tmp_path / "hand"))
+    assert_same_run(copy.job_folder(job.id).run, by_hand(short_config(), tmp_path / "hand"))
 
 
 def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):

@@ -22,15 +22,14 @@ from difflogic.serve.store import leases
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.service import by_hand, draft_of, ended, reached, short_config, wait
+from tests.serve.acting import acting
+from tests.serve.service import PATIENCE_S, by_hand, draft_of, ended, held, reached, short_config, wait
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 ROOT = Path(__file__).parents[2]
 KILLS = 5
-LONG = 3000
-"""Epochs that are not over before a test can step in."""
 QUICK = WorkerLimits(heartbeat=4.0)
 """A hang is seen sooner than by default; on the busiest machine nothing here is silent for so long."""
 
@@ -47,7 +46,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return by_hand(short_config(LONG), tmp_path_factory.mktemp("hand") / "run")
+    return by_hand(short_config(), tmp_path_factory.mktemp("hand") / "run")
 
 
 def test_killed_workers(tmp_path):
@@ -82,33 +81,31 @@ def test_a_full_disk_at_a_checkpoint(tmp_path):
 
 
 def test_a_worker_that_stands_still(store, undisturbed):
-    job, _ = store.submit("ann", draft_of(short_config(LONG)))
-    with Supervisor(store.folder, ["cpu"], QUICK):
-        reached(store, job.id, 100)
+    with acting(store.folder, QUICK):
+        job = held(store, short_config(), 100)
         pid = store.workers()[0].pid
         os.kill(pid, signal.SIGSTOP)
-        assert ended(store, job.id).attempts == 1
+        assert ended(store, job).attempts == 1
         assert not _is_alive(pid)
-    assert_same_run(store.job_folder(job.id).run, undisturbed)
+    assert_same_run(store.job_folder(job).run, undisturbed)
 
 
 def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
-    job, _ = store.submit("ann", draft_of(short_config(LONG)))
-    with Supervisor(store.folder, ["cpu"]):
-        reached(store, job.id, 100)
-    handed = store.job(job.id)
+    with acting(store.folder):
+        job = held(store, short_config(), 100)
+    handed = store.job(job)
     assert (handed.status, handed.attempts, handed.reason) == ("queued", 0, None)
     assert handed.saved_epoch == handed.epoch >= 100
     assert store.workers() == []
     with Supervisor(store.folder, ["cpu"]):
-        assert ended(store, job.id).status == "done"
-    assert_same_run(store.job_folder(job.id).run, undisturbed)
+        assert ended(store, job).status == "done"
+    assert_same_run(store.job_folder(job).run, undisturbed)
 
 
 def test_tries_end_with_the_last_words(store, monkeypatch):
     monkeypatch.setattr(leases, "BACK_OFF_S", (0.0,))
-    job, _ = store.submit("ann", draft_of(short_config()))
-    with Supervisor(store.folder, ["cpu"], command=[sys.executable, "-m", "tests.serve.dying"]):
+    job, _ = store.submit("ann", draft_of(short_config(), name="die"))
+    with acting(store.folder):
         failed = ended(store, job.id)
     assert (failed.status, failed.attempts) == ("failed", 5)
     assert "Given up after 5 tries" in failed.reason
@@ -123,7 +120,7 @@ def hands(store: Store) -> subprocess.Popen[bytes]:
 
 
 def test_a_worker_does_not_outlive_its_supervisor(store):
-    job, _ = store.submit("ann", draft_of(short_config(20_000)))
+    job, _ = store.submit("ann", draft_of(short_config(1_000_000)))
     with hands(store) as supervisor:
         reached(store, job.id, 100)
         pid = store.workers()[0].pid
@@ -142,7 +139,7 @@ def test_several_supervisors_share_a_store(store, tmp_path):
     finally:
         for each in several:
             each.send_signal(signal.SIGINT)
-        codes = [each.wait(60) for each in several]
+        codes = [each.wait(PATIENCE_S) for each in several]
     assert codes == [0, 0]
     hand = by_hand(short_config(300), tmp_path / "hand")
     for job in made:

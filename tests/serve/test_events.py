@@ -6,8 +6,7 @@ import asyncio
 import json
 import re
 import threading
-import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import httpx
@@ -23,6 +22,7 @@ from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.client import Client, ServerEvent, parsed
 from difflogic.serve.store.jobs import Draft, Job
 from tests.serve.live import ANN, BEN, Live, serving
+from tests.serve.service import PATIENCE_S, wait
 from tests.train.tiny import tiny_config
 
 
@@ -95,14 +95,6 @@ def listen(live: Live, path: str, last: str = "", events: int = 0, until: str = 
     raise AssertionError(found)
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for it, half a minute at most."""
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def streams_of(live: Live) -> int:
     """How many listen."""
     found = re.search(r"^difflogic_event_streams (.*)$", httpx.get(live.address + "/metrics").text, re.MULTILINE)
@@ -157,24 +149,25 @@ def test_many_listen_to_one_feed(live, training, monkeypatch):
     reads: list[int] = []
     real = jsonl.after
     monkeypatch.setattr(jsonl, "after", lambda *arguments: reads.append(1) or real(*arguments))
+    monkeypatch.setattr(broadcast, "POLL_S", 0.05)
     path = f"/jobs/{training.job.id}/events"
     heard: list[list[tuple[str, object, str]]] = []
     threads = [threading.Thread(target=lambda: heard.append(listen(live, path))) for _ in range(8)]
     for thread in threads:
         thread.start()
     feeds = live.context.feed._job_feeds
-    until(lambda: training.job.id in feeds and feeds[training.job.id].listeners == 8)
+    wait(lambda: training.job.id in feeds and feeds[training.job.id].listeners == 8)
     for step in range(6):
         training.train(10)
-        time.sleep(0.15)
+        wait(lambda: feeds[training.job.id].epoch >= training.epoch)
         if step == 3:
             training.crash(25)
     training.end()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     assert [epochs_of(events) for events in heard] == [list(range(1, training.epoch + 1))] * 8
     assert len(reads) < 30  # not once for each listener and change
-    until(lambda: not live.context.feed._job_feeds)
+    wait(lambda: not live.context.feed._job_feeds)
 
 
 def test_a_population_is_told_in_whole_epochs(live):
@@ -191,28 +184,26 @@ def test_a_population_is_told_in_whole_epochs(live):
 
 def test_frames_come_while_somebody_listens_and_the_newest_counts(live, training):
     assert not live.store.heartbeat(training.job.id, training.lease, 1000).watched
-    stop = threading.Event()
+    training.frame(1)
+    path = f"/jobs/{training.job.id}"
+    with live.client() as client, client.stream("GET", f"{path}/events") as answer:
+        events = parsed(answer.iter_lines())
+        assert [next(events)[0] for _ in range(2)] == ["job", "frame"]
+        assert live.store.heartbeat(training.job.id, training.lease, 1000).watched
+        training.frame(2)
+        assert next(events)[:2] == ("frame", {"epoch": 2})
+        assert client.get(f"{path}/frame").json() == {"epoch": 2}
 
-    def draw() -> None:
-        number = 0
-        while not stop.wait(0.02):
-            number += 1
-            training.frame(number)
+    async def drawn_between_two_polls() -> str:
+        feed = ChangeFeed(live.store, Telemetry(live.store))
+        await feed.start()
+        async with feed.follow(training.job) as job_feed:
+            for epoch in (3, 4, 5):
+                training.frame(epoch)
+            await feed._poll()
+            return job_feed.frame
 
-    drawing = threading.Thread(target=draw)
-    drawing.start()
-    try:
-        events = listen(live, f"/jobs/{training.job.id}/events", events=4)
-    finally:
-        stop.set()
-        drawing.join()
-    frames = [data["epoch"] for name, data, _ in events if name == "frame"]
-    assert len(frames) == 3
-    assert frames == sorted(set(frames))
-    assert frames[1] - frames[0] > 1  # those between were dropped
-    assert live.store.heartbeat(training.job.id, training.lease, 1000).watched
-    with live.client() as client:
-        assert client.get(f"/jobs/{training.job.id}/frame").json()["epoch"] >= frames[-1]
+    assert json.loads(asyncio.run(drawn_between_two_polls())) == {"epoch": 5}
 
 
 def test_a_listener_that_lags_gets_what_the_feed_forgot(tmp_path, monkeypatch):
@@ -260,7 +251,7 @@ def told(store, job: Job, position: Position) -> list[tuple[str, object, str]]:
     async def hear() -> list[str]:
         feed = ChangeFeed(store, Telemetry(store))
         await feed.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             return [text async for text in streams.of_job(feed, job, position)]
 
     return list(parsed(iter("".join(asyncio.run(hear())).splitlines())))
@@ -325,7 +316,7 @@ def test_every_attempt_is_told_from_its_first_row(live):
         await feed.start()
         attempt(1, 30)
         stream = streams.of_job(feed, claimed, Position())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             heard = [await until(stream, "frame")]
             attempt(2, 20)
             await feed._poll()
@@ -355,7 +346,7 @@ def test_all_jobs_of_an_owner_are_told_from_the_moment_of_the_request(live):
         live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))
         await feed._poll()
         assert (await anext(stream)).startswith(streams.BEGIN)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             text = await anext(stream)
         await stream.aclose()
         return text
@@ -412,13 +403,13 @@ def test_the_client_goes_on_when_the_server_is_back(tmp_path):
 
         follower = threading.Thread(target=follow)
         follower.start()
-        until(lambda: training.job.id in live.context.feed._job_feeds)
+        wait(lambda: training.job.id in live.context.feed._job_feeds)
     training.train(10)
-    time.sleep(0.5)
+    wait(lambda: lost)
     with serving(folder, port=port):
         training.train(10)
         training.end()
-        follower.join(30)
+        follower.join(PATIENCE_S)
         assert not follower.is_alive()
     assert [each["epoch"] for event in heard if event.name == "rows" for each in event.data] == list(range(1, 31))
     assert heard[-1] == ServerEvent("end", {"status": "done"})
@@ -444,9 +435,9 @@ def test_streams_end_with_the_server(tmp_path):
         threads = [threading.Thread(target=hear, args=(path,)) for path in ("/events", f"/jobs/{job.id}/events")]
         for thread in threads:
             thread.start()
-        until(lambda: streams_of(live) == 2)
+        wait(lambda: streams_of(live) == 2)
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE_S)
     assert len(answers) == 2
     assert all("end" not in [name for name, _, _ in events] for events in answers)  # the job goes on
 
@@ -460,15 +451,15 @@ def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
     training.train(2)
     training.end()
     assert epochs_of(listen(live, f"/jobs/{training.job.id}/events")) == [1, 2]
-    until(lambda: "ZeroDivisionError" in caplog.text)
+    wait(lambda: "ZeroDivisionError" in caplog.text)
 
 
 def test_who_leaves_in_the_middle_is_forgotten(live):
     job = live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))[0]
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         next(answer.iter_lines())
-    until(lambda: not live.context.feed._job_feeds)
-    until(lambda: streams_of(live) == 0)
+    wait(lambda: not live.context.feed._job_feeds)
+    wait(lambda: streams_of(live) == 0)
     assert live.context.feed.listeners == 0
 
 

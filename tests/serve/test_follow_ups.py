@@ -19,7 +19,8 @@ from difflogic.serve.worker.devices import FOLLOW_UPS
 from difflogic.serve.worker.follow_up_process import FollowUpProcess
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.service import PATIENCE_S, draft_of, ended, reached, short_config, wait
+from tests.serve.acting import acting
+from tests.serve.service import PATIENCE_S, draft_of, ended, held, short_config, wait
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -64,15 +65,16 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[FollowUpProcess]:
 
 def test_a_follow_up_does_not_wait_for_a_training(trained):
     store, _ = trained
-    with Supervisor(store.folder, ["cpu"], WorkerLimits(idle=1.0)):
-        long = store.submit("ann", draft_of(short_config(1_000_000)))[0].id
-        reached(store, long, 100)
-        done = ended(store, submit(trained).id)
+    seen: set[str] = set()
+    with acting(store.folder, WorkerLimits(idle=1.0)):
+        long = held(store, short_config(), 100)
+        export = submit(trained).id
+        wait(lambda: seen.update(each.device for each in store.workers()) or store.job(export).is_over, "the export")
+        assert seen == {"cpu", FOLLOW_UPS}
+        done = store.job(export)
         assert (done.status, done.device, done.attempts) == ("done", "cpu", 0)
         assert done.result["formats"]["c"] == ["export_tiny.h", "export_tiny_demo.c"]
         assert store.job(long).status == "running"
-        names = [each.device for each in store.workers()]
-        assert names == ["cpu", FOLLOW_UPS]
         wait(lambda: [each.device for each in store.workers()] == ["cpu"], "the idle one to end")
         again = submit(trained, "simplify").id
         assert ended(store, again).result["equal"]
@@ -83,9 +85,9 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
 
 
 def test_a_worker_of_follow_ups_that_is_killed(trained):
-    store, _ = trained
-    with Supervisor(store.folder, ["cpu"]):
-        job = submit(trained, "simplify").id
+    store, source = trained
+    with acting(store.folder):
+        job = store.submit("ann", Draft("simplify", "hold", source=source))[0].id
         wait(lambda: store.job(job).phase == "working", "the follow-up to begin")
         hand = next(each for each in store.workers() if each.job == job)
         os.kill(hand.pid, signal.SIGKILL)

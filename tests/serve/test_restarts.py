@@ -18,11 +18,11 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.runs import attempts, checkpoint, run_list
 from difflogic.serve.api import artefacts
 from difflogic.serve.client import unpack
-from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.jobs import Draft
 from difflogic.serve.store.store import Store
-from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.train import restarts
-from tests.serve.service import draft_of, ended, short_config, wait
+from tests.serve.acting import acting
+from tests.serve.service import draft_of, ended, reached, short_config, wait
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -40,7 +40,7 @@ def flat(epochs: int = EPOCHS) -> Config:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     folder = tmp_path_factory.mktemp("service")
     opened = Store.open(folder)
-    with Supervisor(folder, ["cpu"]):
+    with acting(folder):
         yield opened
 
 
@@ -54,14 +54,6 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def submit(store: Store, **fields: object) -> str:
     return store.submit("ann", draft_of(flat(), restarts=MOST, stop_when_solved=1, **fields))[0].id
-
-
-def reached(store: Store, job: str, attempt: int, epoch: int) -> Job:
-    wait(
-        lambda: (store.job(job).attempt, store.job(job).epoch) >= (attempt, epoch),
-        f"attempt {attempt} to reach epoch {epoch}: {store.job(job)}",
-    )
-    return store.job(job)
 
 
 def assert_as_by_hand(store: Store, job: str, by_hand: Path) -> None:
@@ -107,13 +99,13 @@ def test_a_follow_up_takes_the_best_attempts_circuit(store, trained):
 
 
 def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
-    job = submit(store)
+    job = submit(store, name="hold 1.60 2.60")
     for attempt, ask in enumerate(("pause", "cancel"), 1):
-        reached(store, job, attempt, 60)
+        reached(store, job, 60, attempt)
         store.ask(job, ask)
         wait(lambda: store.job(job).status in ("paused", "cancelled"), "the job to stop")
         stopped = store.job(job)
-        assert stopped.attempt >= attempt
+        assert (stopped.attempt, stopped.epoch < 400) == (attempt, True)
         assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(stopped).run).state.epoch
         store.resume(job) if ask == "pause" else store.retry(job)
     ended(store, job)
@@ -121,16 +113,16 @@ def test_what_is_stopped_goes_on_in_the_right_attempt(store, by_hand):
 
 
 def test_what_is_killed_goes_on_in_the_right_attempt(store, by_hand):
-    job = submit(store)
-    reached(store, job, 2, 60)
+    job = submit(store, name="hold 2.60")
+    reached(store, job, 60, attempt=2)
     os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
     assert ended(store, job).attempts == 1
     assert_as_by_hand(store, job, by_hand)
 
 
 def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
-    job = submit(store)
-    reached(store, job, 2, 160)
+    job = submit(store, name="hold 2.160")
+    reached(store, job, 160, attempt=2)
     store.ask(job, "pause")
     wait(lambda: store.job(job).status == "paused", "the job to pause")
     record = attempts.read(store.job_folder(job).whole)

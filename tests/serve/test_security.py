@@ -36,6 +36,7 @@ from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.client import unpack
 from difflogic.serve.store.jobs import Draft
 from tests.serve.live import ANN, API, BEN, Live, serving
+from tests.serve.service import PATIENCE_S
 
 CAPS = Caps(epochs=5000, population=8, hours=1.0, memory=200_000_000, upload=300_000, body=100_000, pixels=256 * 256)
 
@@ -449,7 +450,7 @@ def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> 
 
 def test_a_body_that_does_not_come_is_not_waited_for(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "BODY_S", 0.2)
-    connection = http.client.HTTPConnection(live.address.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(live.address.removeprefix("http://"), timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.putrequest("POST", f"{API}/jobs")
         for name, value in (("Authorization", f"Bearer {ANN}"), ("Content-Type", "application/json")):
@@ -588,7 +589,7 @@ def test_no_other_file_is_reached(live: Live, kept: str, name: str) -> None:
 
 def raw(live: Live, path: str) -> tuple[int, bytes]:
     """A path exactly as it is written: other clients make dots disappear."""
-    connection = http.client.HTTPConnection(live.address.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(live.address.removeprefix("http://"), timeout=PATIENCE_S)
     with contextlib.closing(connection):
         connection.request("GET", path, headers={"Authorization": f"Bearer {ANN}"})
         answer = connection.getresponse()

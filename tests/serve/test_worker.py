@@ -24,9 +24,9 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker import worker
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
-from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.train.trainer import Trainer
-from tests.serve.service import by_hand, draft_of, ended, reached, short_config, wait
+from tests.serve.acting import acting
+from tests.serve.service import by_hand, draft_of, ended, held, reached, short_config, wait
 from tests.train.tiny import assert_same_run, columns_of, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("compiled")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     folder = tmp_path_factory.mktemp("service")
     opened = Store.open(folder)
-    with Supervisor(folder, ["cpu"]):
+    with acting(folder):
         yield opened
     assert opened.workers() == []
 
@@ -87,28 +87,26 @@ def test_the_gates_of_every_evaluation_are_kept(store, trained):
 
 @pytest.mark.parametrize(("ask", "status", "again"), [("pause", "paused", "resume"), ("cancel", "cancelled", "retry")])
 def test_a_stopped_job_goes_on_as_if_it_had_not_been(store, undisturbed, ask, status, again):
-    job, _ = store.submit("ann", draft_of(short_config()))
-    reached(store, job.id, 60)
-    store.ask(job.id, ask)
-    wait(lambda: store.job(job.id).status == status, f"the job to be {status}")
-    stopped = store.job(job.id)
-    assert 0 < stopped.epoch < 1500
-    assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(job.id).run).state.epoch
+    job = held(store, short_config(), 60)
+    store.ask(job, ask)
+    wait(lambda: store.job(job).status == status, f"the job to be {status}")
+    stopped = store.job(job)
+    assert 60 <= stopped.epoch < 1500
+    assert stopped.saved_epoch == stopped.epoch == checkpoint.load(store.job_folder(job).run).state.epoch
     assert (stopped.ended is None) == (status == "paused")
-    getattr(store, again)(job.id)
-    assert ended(store, job.id).attempts == 0
-    assert_same_run(store.job_folder(job.id).run, undisturbed)
+    getattr(store, again)(job)
+    assert ended(store, job).attempts == 0
+    assert_same_run(store.job_folder(job).run, undisturbed)
 
 
 def test_a_population_that_is_requeued_and_solved(store, tmp_path):
     config = tiny_config(epochs=900, eval_interval=50)
     hand = Trainer(config, open_engine("cpu")).run(out=tmp_path / "run", population=3)
-    job, _ = store.submit("ann", draft_of(config, population=3))
-    reached(store, job.id, 60)
-    store.ask(job.id, "requeue")
-    done = ended(store, job.id)
+    job = held(store, config, 60, population=3)
+    store.ask(job, "requeue")
+    done = ended(store, job)
     assert done.status == "done"
-    assert columns_of(store.job_folder(job.id).run) == columns_of(tmp_path / "run")
+    assert columns_of(store.job_folder(job).run) == columns_of(tmp_path / "run")
     assert done.hard_loss == hand.wrong
     assert done.soft_loss == min(member.metrics[-1].soft_loss for member in hand.members)
 
@@ -131,7 +129,7 @@ def test_frames_are_made_for_those_who_watch(store, trained):
     assert json.loads(store.job_folder(trained).frame.read_text())["epoch"] == 1500, (
         "what became of it is drawn unasked"
     )
-    config = short_config(20_000)
+    config = short_config(1_000_000)
     job, _ = store.submit("ann", draft_of(config))
     path = store.job_folder(job.id).frame
     reached(store, job.id, 500)
@@ -212,13 +210,12 @@ def test_a_job_that_cannot_be_trained_fails_with_a_sentence(store):
 # what a crash may leave -----------------------------------------------------------------------------------
 
 
-def interrupted(store, epoch=160):
+def interrupted(store):
     """A job whose worker saved a few checkpoints and was let go."""
-    job, _ = store.submit("ann", draft_of(short_config()))
-    reached(store, job.id, epoch)
-    store.ask(job.id, "pause")
-    wait(lambda: store.job(job.id).status == "paused", "the job to pause")
-    return job.id, store.job_folder(job.id)
+    job = held(store, short_config(), 160)
+    store.ask(job, "pause")
+    wait(lambda: store.job(job).status == "paused", "the job to pause")
+    return job, store.job_folder(job)
 
 
 def test_a_corrupt_checkpoint_costs_one_interval(store, undisturbed):
