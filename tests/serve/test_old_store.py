@@ -1,0 +1,52 @@
+"""A store that an earlier version left: it is migrated, and everything in it goes on."""
+
+from __future__ import annotations
+
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from difflogic.config.schema import Config
+from difflogic.runs import run_list
+from difflogic.serve.api import auth
+from difflogic.serve.client import Client, unpack
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.supervisor import Supervisor
+from tests.serve.live import serving
+from tests.serve.service import by_hand, ended, short_config
+from tests.train.tiny import assert_same_run, tiny_config
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+OLD = Path(__file__).parents[1] / "data" / "service_store.tar.gz"
+"""Of commit 4fae31d, whose database is of version 2: a job that is done, one paused at epoch 50 of 600, one queued."""
+
+
+def test_an_old_store_goes_on(tmp_path):
+    with tarfile.open(OLD) as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = tmp_path / "store"
+    configs = {"done": tiny_config(), "paused": short_config(600), "queued": tiny_config().with_(seed=24)}
+    token, is_new = auth.generated_token(folder)
+    assert not is_new
+    with (
+        serving(folder, tokens={auth.OPERATOR: token}) as live,
+        Client(live.address, token) as client,
+        tempfile.TemporaryFile() as file,
+    ):
+        assert (folder / "store.sqlite3.version-2").is_file()
+        jobs = {job["name"]: job for job in client.jobs()}
+        assert [job["status"] for job in jobs.values()] == ["queued", "paused", "done"]
+        assert {name: Config.from_dict(job["config"]) for name, job in jobs.items()} == configs
+        client.archive(jobs["done"]["id"], file)
+        unpack(file, jobs["done"]["id"], tmp_path / "got")
+        assert run_list.read(tmp_path / "got").epoch == 12
+        with Supervisor(folder, ["cpu"]):
+            live.store.resume(jobs["paused"]["id"])
+            for name in ("paused", "queued"):
+                assert ended(live.store, jobs[name]["id"]).status == "done"
+    store = Store.existing(folder)
+    for name, config in configs.items():
+        assert_same_run(store.job_folder(jobs[name]["id"]).run, by_hand(config, tmp_path / name))
