@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -42,23 +43,60 @@ def lint_imports(folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "broken"),
-    [
-        ("core/gates.py", "import difflogic.reference", "Floors"),
-        ("reference/engine.py", "import difflogic.gpu", "Floors"),
-        ("gpu/__init__.py", "import difflogic.reference", "Floors"),
-        ("unlisted.py", "", "unlisted"),
-        ("reference/engine.py", "import wgpu", "Only gpu/ imports wgpu BROKEN"),
-        ("gpu/__init__.py", "import numba", "Only cpu/ imports numba BROKEN"),
+PLANTED = {
+    "Floors": [
+        ("core.gates", "import difflogic.reference"),
+        ("reference.engine", "import difflogic.gpu"),
+        ("gpu", "import difflogic.reference"),
+        ("system.files", "def late():\n    import difflogic.serve.log"),
+        (
+            "model.netlist",
+            "if typing.TYPE_CHECKING:\n    import difflogic.engine.job",
+        ),  # which imports the model: a circle
     ],
-)
-def test_contracts_notice(copied, file, line, broken):
-    with (copied / "difflogic" / file).open("a") as planted:
-        planted.write(f"\n{line}\n")
+    "Serve": [
+        ("serve.store.files", "import difflogic.serve.worker.log"),
+        ("serve.worker.log", "import difflogic.serve.api.settings"),
+        ("serve.errors", "import difflogic.serve.store.jobs"),
+    ],
+    "Circuits": [
+        ("circuits.synthesis.xag", "import difflogic.circuits.readers.source"),
+        ("circuits.simulation.engines", "import difflogic.circuits.export.c"),
+    ],
+    "CPU": [
+        ("cpu.codegen", "import difflogic.cpu.tables"),
+        ("cpu.kernels.adamw", "import difflogic.cpu.hard.search"),
+    ],
+    "CLI": [
+        ("cli.screen.table", "import difflogic.cli.training"),
+        ("cli.training", "import difflogic.cli.commands.train"),
+    ],
+    "Only gpu/ imports wgpu": [("reference.engine", "import wgpu")],
+    "Only cpu/ imports numba": [("gpu", "import numba")],
+}
+"""Mistakes by the contract that must notice them: a module, and lines at its end."""
+
+
+def test_contracts_notice(copied):
+    for module, lines in (mistake for mistakes in PLANTED.values() for mistake in mistakes):
+        path = copied / "difflogic" / module.replace(".", "/")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        path.write_text(f"{path.read_text()}\nimport typing\n{lines}\n")
     status, report = lint_imports(copied)
     assert status != 0
-    assert broken in report
+    for contract, mistakes in PLANTED.items():
+        assert re.search(rf"^{contract}.* BROKEN", report, re.MULTILINE)
+        for module, lines in mistakes:
+            assert re.search(rf"difflogic\.{module} -> {lines.split()[-1]} \(l\.", report), (contract, module, lines)
+
+
+def test_a_room_without_a_floor_is_noticed(copied):
+    for module in ("unlisted", "serve/unlisted", "circuits/unlisted", "cpu/unlisted", "cli/unlisted"):
+        (copied / "difflogic" / f"{module}.py").touch()
+        status, report = lint_imports(copied)
+        assert status != 0
+        assert "unlisted" in report
+        (copied / "difflogic" / f"{module}.py").unlink()
 
 
 def test_gpu_may_import_wgpu(copied):
