@@ -5,49 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks import success
-from difflogic.config import presets
 from difflogic.errors import UsageError
-
-BOARD = presets.get("checkerboard")
-
-
-def test_probes_are_turned_and_mirrored() -> None:
-    probes = np.arange(2 * 3 * 3 * 2).reshape(2, 3, 3, 2)
-    views = success.turned(probes)
-    assert views.shape == (16, 3, 3, 2)
-    assert len({view.tobytes() for view in views}) == 16
-    assert {tuple(sorted(view.reshape(-1))) for view in views} == {tuple(sorted(p.reshape(-1))) for p in probes}
-
-
-def test_probes_side_by_side() -> None:
-    probes = np.arange(5 * 2 * 2).reshape(5, 2, 2, 1)
-    (board,) = success.tiled(probes, 4)
-    assert board[..., 0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
-
-
-def test_fresh_starts_are_the_seeds_own() -> None:
-    one, again = (success.draw(BOARD.with_(seed=3), 4, 16, 16) for _ in range(2))
-    assert np.array_equal(one, again)
-    assert not np.array_equal(one, success.draw(BOARD.with_(seed=4), 4, 16, 16))
-    assert set(np.unique(one)) == {0, 1}
-
-
-@pytest.mark.parametrize(
-    ("preset", "judged", "right"),
-    [
-        ("checkerboard", {"wrong": 0, "wrong_later": 0, "wrong_large": 0}, True),
-        ("checkerboard", {"wrong": 0, "wrong_later": 0, "wrong_large": 1}, False),
-        ("checkerboard-async", {"wrong_shares": [0.0, 0.01, 0.5]}, True),
-        ("checkerboard-async", {"wrong_shares": [0.0, 0.011, 0.011]}, False),
-        ("game-of-life", {"wrong": 9}, False),
-    ],
-)
-def test_what_success_means(preset: str, judged: dict[str, object], right: bool) -> None:
-    assert success.is_right(presets.get(preset), judged) is right
 
 
 def line(preset: str, seed: int, solved: bool, **more: object) -> dict[str, object]:

@@ -1,0 +1,98 @@
+"""What success means, and on what it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from difflogic.config import presets
+from difflogic.core.bits import Bits
+from difflogic.engine import job
+from difflogic.engine.api import Evaluation
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.train import success
+from difflogic.train.start import fresh
+from difflogic.train.success import SuccessTest
+from tests.evaluation.pass_on import keeper
+from tests.learned import learned
+
+BOARD = presets.get("checkerboard")
+ENGINE = ReferenceEngine()
+
+
+def test_probes_are_turned_and_mirrored() -> None:
+    probes = np.arange(2 * 3 * 3 * 2).reshape(2, 3, 3, 2)
+    views = success.turned(probes)
+    assert views.shape == (16, 3, 3, 2)
+    assert len({view.tobytes() for view in views}) == 16
+    assert {tuple(sorted(view.reshape(-1))) for view in views} == {tuple(sorted(p.reshape(-1))) for p in probes}
+
+
+def test_probes_side_by_side() -> None:
+    probes = np.arange(5 * 2 * 2).reshape(5, 2, 2, 1)
+    (board,) = success.tiled(probes, 4)
+    assert board[..., 0].tolist() == [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+
+
+def test_fresh_starts_are_the_seeds_own() -> None:
+    one, again = (SuccessTest(ENGINE, BOARD.with_(seed=3))._draw(16, 16) for _ in range(2))
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, SuccessTest(ENGINE, BOARD.with_(seed=4))._draw(16, 16))
+    assert set(np.unique(one)) == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("preset", "judged", "right"),
+    [
+        ("checkerboard", {"wrong": 0, "wrong_later": 0, "wrong_large": 0}, True),
+        ("checkerboard", {"wrong": 0, "wrong_later": 0, "wrong_large": 1}, False),
+        ("checkerboard-async", {"wrong_shares": [0.0, 0.01, 0.5]}, True),
+        ("checkerboard-async", {"wrong_shares": [0.0, 0.011, 0.011]}, False),
+        ("game-of-life", {"wrong": 9}, False),
+    ],
+)
+def test_what_success_means(preset: str, judged: dict[str, object], right: bool) -> None:
+    assert SuccessTest(ENGINE, presets.get(preset)).is_right(judged) is right
+
+
+def evaluation(wrong: int) -> Evaluation:
+    return Evaluation(wrong, wrong, 32 * 256, wrong)
+
+
+def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
+    test = SuccessTest(ENGINE, BOARD)
+    circuit = learned(BOARD)
+    assert test.is_proved(circuit)
+    member = fresh(BOARD, None).members[0]
+    member.job = replace(member.job, circuit=circuit)
+    member.state = replace(member.state, logits=circuit.flat_logits())
+    with monkeypatch.context() as patch:
+        patch.setattr(SuccessTest, "wrong", None)
+        assert test.passed(member, evaluation(0))
+        assert not test.passed(member, evaluation(1))
+
+
+def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to judge the learned board agree, and a wrong one is found by rollouts."""
+    monkeypatch.setattr(success, "STARTS", 4)
+    test, circuit = SuccessTest(ENGINE, BOARD), learned(BOARD)
+    assert test.measure(circuit, evaluation(0)) == {"wrong": 0, "wrong_later": 0, "wrong_large": 0}
+    still = keeper(8)
+    assert not test.is_proved(still)
+    assert all(test.measure(still, evaluation(0)).values())
+    asynchronous = SuccessTest(ENGINE, presets.get("checkerboard-async"))
+    shares = asynchronous.measure(still, evaluation(0))["wrong_shares"]
+    assert len(shares) == 3
+    assert all(0.4 < share < 0.6 for share in shares)
+    assert not asynchronous.is_right({"wrong_shares": shares})
+
+
+def test_pictures_and_rules_are_judged_on_their_probes() -> None:
+    for preset in ("lizard", "game-of-life"):
+        config = presets.get(preset)
+        test = SuccessTest(ENGINE, config)
+        probes: Bits = job.probes(config)
+        assert test.chosen(keeper(1), probes, evaluation(0))
+        assert test.measure(keeper(1), evaluation(3)) == {"wrong": 3}
