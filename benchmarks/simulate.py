@@ -57,15 +57,15 @@ def _version() -> str:
 
 
 class HandWritten:
-    """`life.c` as a simulation of `scene`, whose circuit must be Life."""
+    """`life.c` as a simulation of `spec`, whose circuit must be Life."""
 
-    def __init__(self, scene: SimulationSpec, folder: Path) -> None:
-        self.scene, self.step = scene, 0
+    def __init__(self, spec: SimulationSpec, folder: Path) -> None:
+        self.spec, self.step = spec, 0
         library = folder / "life.so"
         flags = ["-O3", "-march=native", "-shared", "-fPIC", "-pthread"]
         subprocess.run([*compiler(), *flags, "-o", library, CHECKOUT / "benchmarks" / "life.c"], check=True)
         self._life = ctypes.CDLL(str(library)).life
-        self._states = np.zeros((2, scene.height, scene.words), dtype=np.uint64)
+        self._states = np.zeros((2, spec.height, spec.words), dtype=np.uint64)
 
     def put(self, planes: Planes, step: int = 0) -> None:
         self._states[0], self.step = planes[:, 0], step
@@ -73,7 +73,7 @@ class HandWritten:
     def run(self, steps: int, masks: Planes | None = None) -> None:
         assert masks is None
         even, odd = (ctypes.c_void_p(state.ctypes.data) for state in self._states)
-        sizes = (self.scene.height, self.scene.words, steps, cores())
+        sizes = (self.spec.height, self.spec.words, steps, cores())
         self._life(even, odd, *map(ctypes.c_long, sizes))
         self._states = self._states[::-1] if steps % 2 else self._states
         self.step += steps
@@ -85,23 +85,23 @@ class HandWritten:
         pass
 
 
-def contenders(scene: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
+def contenders(spec: SimulationSpec, folder: Path, gpu: bool) -> dict[str, Callable[[], Simulation]]:
     """By name; `by hand` is what the others are compared with."""
-    later = replace(scene, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
+    later = replace(spec, fire_units=bernoulli.probability("the rate", ASYNC_RATE))
     found: dict[str, Callable[[], Simulation]] = {
-        "by hand": lambda: HandWritten(scene, folder),
-        "numba": lambda: CpuSimulation(scene, compile_row(scene.netlist), cores()),
-        "numba, gates interpreted": lambda: CpuSimulation(scene, None, cores()),
-        "numba, asynchronous": lambda: CpuSimulation(later, compile_row(scene.netlist), cores()),
+        "by hand": lambda: HandWritten(spec, folder),
+        "numba": lambda: CpuSimulation(spec, compile_row(spec.netlist), cores()),
+        "numba, gates interpreted": lambda: CpuSimulation(spec, None, cores()),
+        "numba, asynchronous": lambda: CpuSimulation(later, compile_row(spec.netlist), cores()),
     }
     if gpu:
-        found["gpu"] = lambda: GpuSimulation(scene, GpuProgram(scene.netlist, Device(list_adapters()[0])))
+        found["gpu"] = lambda: GpuSimulation(spec, GpuProgram(spec.netlist, Device(list_adapters()[0])))
     return found
 
 
 def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
     """The simulation at the start, once it did what the reference does."""
-    reference = ReferenceSimulation(simulation.scene)
+    reference = ReferenceSimulation(simulation.spec)
     for each in (reference, simulation):
         each.put(start)
         each.run(VERIFIED_STEPS)
@@ -113,10 +113,10 @@ def verified(name: str, simulation: Simulation, start: Planes) -> Simulation:
 
 def measure(rounds: int, gpu: bool) -> list[Line]:
     """A line per contender: medians over rounds in turns."""
-    scene = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)
-    start = planes_of(scene, "random", bernoulli.CERTAIN // 2)
+    spec = SimulationSpec(netlist_json.load(CIRCUIT), SIDE, SIDE)
+    start = planes_of(spec, "random", bernoulli.CERTAIN // 2)
     with tempfile.TemporaryDirectory() as folder:
-        makers = contenders(scene, Path(folder), gpu)
+        makers = contenders(spec, Path(folder), gpu)
         opened = {name: verified(name, make(), start) for name, make in makers.items()}
         steps = {name: _steps_of_a_round(simulation) for name, simulation in opened.items()}
         seconds: dict[str, list[float]] = {name: [] for name in opened}
@@ -127,7 +127,7 @@ def measure(rounds: int, gpu: bool) -> list[Line]:
                 simulation.run(steps[name])
                 seconds[name].append((time.perf_counter() - began) / steps[name])
                 processor[name].append((time.process_time() - worked) / steps[name])
-    here = {"case": f"life/{SIDE}", "gates": len(scene.netlist.gates), "compiler": _version(), **stamp()}
+    here = {"case": f"life/{SIDE}", "gates": len(spec.netlist.gates), "compiler": _version(), **stamp()}
     medians = {name: statistics.median(each) for name, each in seconds.items()}
     return [
         {

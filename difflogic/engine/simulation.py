@@ -66,9 +66,9 @@ class SimulationSpec:
 
 
 class Simulation(Protocol):
-    """A scene held by an engine. Planes are uint64 `[H, C, words]` as in `difflogic.core.bits`."""
+    """A simulation held by an engine. Planes are uint64 `[H, C, words]` as in `difflogic.core.bits`."""
 
-    scene: SimulationSpec
+    spec: SimulationSpec
     step: int
     """Steps done since the last `put`."""
 
@@ -76,7 +76,7 @@ class Simulation(Protocol):
         """Start from these planes, at that step."""
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        """So many steps; with `masks [T, H, words]` a cell fires where its bit is 1, instead of by the scene."""
+        """So many steps; with `masks [T, H, words]` a cell fires where its bit is 1, instead of by `spec`."""
 
     def planes(self) -> Planes:
         """A copy of the state."""
@@ -85,8 +85,8 @@ class Simulation(Protocol):
         """Free what the engine holds."""
 
 
-def check_masks(scene: SimulationSpec, masks: Planes, steps: int) -> None:
+def check_masks(spec: SimulationSpec, masks: Planes, steps: int) -> None:
     """Raises DataError where the masks are of another shape."""
-    expected = (steps, scene.height, scene.words)
+    expected = (steps, spec.height, spec.words)
     if masks.shape != expected or masks.dtype != np.uint64:
         raise DataError(f"masks must be uint64 {list(expected)}, got {masks.dtype} {list(masks.shape)}.")

@@ -63,8 +63,8 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     subject = load_subject(run)
     netlist = Netlist.of_run(subject.circuit, subject.config)
     found = simplified(netlist, on_pass)
-    scene = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else RenderSpec()
-    files: Files = {"film.gif": rollout_picture(ReferenceEngine(), subject, scene, Look(), "gif")}
+    spec = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else RenderSpec()
+    files: Files = {"film.gif": rollout_picture(ReferenceEngine(), subject, spec, Look(), "gif")}
     files["gates.png"] = plots.gates_png(census(subject.circuit), "gates by layer")
     if subject.rows:
         files["loss.png"] = plots.loss_png(subject.rows, subject.config, subject.title)

@@ -50,19 +50,19 @@ class RenderSpec:
     periodic: bool | None = None
 
 
-def states(engine: Engine, subject: TrainedCircuit, scene: RenderSpec) -> tuple[Iterator[Bits], int]:
-    """The states uint8 `[H, W, C]` of a scene, and its number of steps. Raises UsageErrors."""
+def states(engine: Engine, subject: TrainedCircuit, spec: RenderSpec) -> tuple[Iterator[Bits], int]:
+    """The states uint8 `[H, W, C]` of a rollout, and its number of steps. Raises UsageErrors."""
     task = subject.config.task
-    config = rehearsal.resized(subject.config, *(scene.size or (task.height, task.width)))
-    steps = task.steps if scene.steps is None else scene.steps
-    seed = config.seed if scene.seed is None else scene.seed
+    config = rehearsal.resized(subject.config, *(spec.size or (task.height, task.width)))
+    steps = task.steps if spec.steps is None else spec.steps
+    seed = config.seed if spec.seed is None else spec.seed
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
-    start = _start(config, scene.start, start_key)
-    fire_rate = config.train.fire_rate if scene.fire_rate is None else scene.fire_rate
+    start = _start(config, spec.start, start_key)
+    fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     circuit = subject.circuit
-    if scene.periodic is not None:
-        circuit = replace(circuit, periodic=scene.periodic)
-    played = play(engine, circuit, start[None], steps, play_key, fire_rate, scene.damage)
+    if spec.periodic is not None:
+        circuit = replace(circuit, periodic=spec.periodic)
+    played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
     return _first(played), steps
 
 
@@ -151,7 +151,7 @@ def render(
     run: Path | str,
     out: Path | str,
     what: str = "rollout",
-    scene: RenderSpec | None = None,
+    spec: RenderSpec | None = None,
     look: Look | None = None,
     engine: Engine | None = None,
     member: int | None = None,
@@ -171,22 +171,22 @@ def render(
     elif what == "loss":
         data = _loss_picture(subject)
     else:
-        data = rollout_picture(engine or engine_of(subject), subject, scene or RenderSpec(), look or Look(), kind)
+        data = rollout_picture(engine or engine_of(subject), subject, spec or RenderSpec(), look or Look(), kind)
     output.write(data)
     return len(data)
 
 
-def rollout_picture(engine: Engine, subject: TrainedCircuit, scene: RenderSpec, look: Look, kind: str) -> bytes:
+def rollout_picture(engine: Engine, subject: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
     """A `gif`, an `apng`, or a strip as `png`. Raises UsageErrors, and LimitError for what memory does not hold."""
     task = subject.config.task
-    steps = task.steps if scene.steps is None else scene.steps
+    steps = task.steps if spec.steps is None else spec.steps
     shown = _shown(look.steps, steps, kind)
-    height, width = scene.size or (task.height, task.width)
+    height, width = spec.size or (task.height, task.width)
     colours = 3 * (subject.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
     long = cost.check_rollout(subject.config.model, height * width, steps, len(shown) * colours)
     if long is not None:
         warn(long)
-    played, _ = states(engine, subject, scene)
+    played, _ = states(engine, subject, spec)
     wanted, loss_channels = set(shown), subject.config.task.loss_channels
     frames = [_seen(state, look.channels, loss_channels) for step, state in enumerate(played) if step in wanted]
     if kind == "png":

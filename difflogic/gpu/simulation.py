@@ -70,22 +70,22 @@ class GpuProgram:
 class GpuSimulation:
     """Implements `difflogic.engine.simulation.Simulation`."""
 
-    def __init__(self, scene: SimulationSpec, program: GpuProgram) -> None:
-        """Raises LimitError where the device cannot hold or run the scene, DataError for another circuit's program."""
-        if scene.netlist is not program.netlist:
+    def __init__(self, spec: SimulationSpec, program: GpuProgram) -> None:
+        """Raises LimitError where the device cannot hold or run the grid, DataError for another circuit's program."""
+        if spec.netlist is not program.netlist:
             raise DataError("The program was made for another circuit than the scene's.")
-        self.scene = scene
+        self.spec = spec
         self.step = 0
         self._program, self._device = program, program.device
-        self._words = 2 * scene.words
+        self._words = 2 * spec.words
         self._rows = self._rows_at_once()
         self._check()
-        work = self._words * scene.height * (len(program.registers.code) + PATCH * scene.channels)
+        work = self._words * spec.height * (len(program.registers.code) + PATCH * spec.channels)
         self._steps_at_once = int(max(1, min(STEPS_AT_ONCE, WORK_AT_ONCE[program.software] // work)))
         self._make_buffers()
 
     def _rows_at_once(self) -> int:
-        rows = min(self.scene.height, MOST_ROWS)
+        rows = min(self.spec.height, MOST_ROWS)
         if self._program.generated:
             return rows
         return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.registers.registers))))
@@ -93,25 +93,25 @@ class GpuSimulation:
     def _check(self) -> None:
         limits = self._device.limits
         allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
-        if self.scene.state_bytes > allowed:
+        if self.spec.state_bytes > allowed:
             raise LimitError(
-                f"A state of {self.scene.width}x{self.scene.height} cells takes {self.scene.state_bytes / 1e6:.0f} MB, "
+                f"A state of {self.spec.width}x{self.spec.height} cells takes {self.spec.state_bytes / 1e6:.0f} MB, "
                 f"but this device binds at most {allowed / 1e6:.0f} MB: use a smaller grid or another engine."
             )
 
     def _make_buffers(self) -> None:
-        device, scene = self._device, self.scene
+        device, spec = self._device, self.spec
         at = uniform_struct(KERNEL, "At")
-        table = _table(self._program.registers, scene.channels)
+        table = _table(self._program.registers, spec.channels)
         nodes = 16 if self._program.generated else 4 * self._program.registers.registers * self._words * self._rows
-        masks = scene.height * self._words * 4
+        masks = spec.height * self._words * 4
         self._buffers = {
             "scene": device.buffer("scene", uniform_struct(KERNEL, "Scene").fields.itemsize, uniform=True),
             "at": device.buffer("at", STEPS_AT_ONCE * at.stride, uniform=True),
             "program": device.buffer("program", max(16, table.nbytes)),
             "masks": device.buffer("masks", masks),
-            "even": device.buffer("even", scene.state_bytes),
-            "odd": device.buffer("odd", scene.state_bytes),
+            "even": device.buffer("even", spec.state_bytes),
+            "odd": device.buffer("odd", spec.state_bytes),
             "nodes": device.buffer("nodes", max(16, nodes)),
         }
         device.upload(self._buffers["at"], at.pack_all({"step": step} for step in range(STEPS_AT_ONCE)), "shape")
@@ -140,12 +140,12 @@ class GpuSimulation:
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
         if masks is not None:
-            check_masks(self.scene, masks, steps)
+            check_masks(self.spec, masks, steps)
             for mask in masks:
                 self._device.upload(self._buffers["masks"], mask.astype("<u8", copy=False), "task")
                 self._submit(1, _GIVEN)
             return
-        mode = _COINS if self.scene.asynchronous else 0
+        mode = _COINS if self.spec.asynchronous else 0
         while steps:
             part = min(steps, self._steps_at_once)
             self._submit(part, mode)
@@ -175,16 +175,16 @@ class GpuSimulation:
         self._device.download(self._buffers["program"], np.uint32, "wait", size=16)
 
     def _scene_bytes(self, mode: int) -> bytes:
-        scene, program = self.scene, self._program.registers
-        values = {name: getattr(scene, name) for name in ("height", "width", "channels", "fire_units")}
-        values |= {"words": self._words, "periodic": scene.netlist.periodic, "mode": mode, "first_step": self.step}
-        values |= {"key": scene.fire_key, "patches": len(program.patches), "gates": len(program.code)}
+        spec, program = self.spec, self._program.registers
+        values = {name: getattr(spec, name) for name in ("height", "width", "channels", "fire_units")}
+        values |= {"words": self._words, "periodic": spec.netlist.periodic, "mode": mode, "first_step": self.step}
+        values |= {"key": spec.fire_key, "patches": len(program.patches), "gates": len(program.code)}
         return uniform_struct(KERNEL, "Scene").pack(values)
 
     def planes(self) -> Planes:
         words = self._device.download(self._buffers["odd" if self._parity else "even"], "<u8", "states")
-        scene = self.scene
-        return words.astype(np.uint64, copy=False).reshape(scene.height, scene.channels, scene.words)
+        spec = self.spec
+        return words.astype(np.uint64, copy=False).reshape(spec.height, spec.channels, spec.words)
 
     def close(self) -> None:
         self._wait()

@@ -58,28 +58,28 @@ def _horizontal(scene: SimulationSpec, rows: Planes, dx: int) -> Planes:
 class ReferenceSimulation:
     """Implements `difflogic.engine.simulation.Simulation`."""
 
-    def __init__(self, scene: SimulationSpec) -> None:
-        self.scene = scene
+    def __init__(self, spec: SimulationSpec) -> None:
+        self.spec = spec
         self.step = 0
-        self._states = np.zeros((2, scene.height, scene.channels, scene.words), dtype=np.uint64)
+        self._states = np.zeros((2, spec.height, spec.channels, spec.words), dtype=np.uint64)
 
     def put(self, planes: Planes, step: int = 0) -> None:
         self._states[0], self.step = planes, step
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
         if masks is not None:
-            check_masks(self.scene, masks, steps)
+            check_masks(self.spec, masks, steps)
         for index in range(steps):
             fire = self._drawn() if masks is None else masks[index]
-            simulate(self.scene, self.scene.netlist, fire, self._states[0], self._states[1])
+            simulate(self.spec, self.spec.netlist, fire, self._states[0], self._states[1])
             self._states = self._states[::-1]
             self.step += 1
 
     def _drawn(self) -> Planes | None:
-        scene = self.scene
-        if not scene.asynchronous:
+        spec = self.spec
+        if not spec.asynchronous:
             return None
-        return coins(prng.fold_in(scene.fire_key, self.step), scene.height, scene.words, scene.fire_units)
+        return coins(prng.fold_in(spec.fire_key, self.step), spec.height, spec.words, spec.fire_units)
 
     def planes(self) -> Planes:
         planes: Planes = self._states[0].copy()

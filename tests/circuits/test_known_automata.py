@@ -15,11 +15,11 @@ from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.experiments import checkerboard_target
-from tests.scenes import life, random_start
+from tests.simulation_cases import life, random_start
 
 ENGINES: dict[str, Callable[[SimulationSpec], Simulation]] = {
-    "numba": lambda scene: CpuSimulation(scene, compile_row(scene.netlist), threads=2),
-    "interpreted": lambda scene: CpuSimulation(scene, threads=2),
+    "numba": lambda spec: CpuSimulation(spec, compile_row(spec.netlist), threads=2),
+    "interpreted": lambda spec: CpuSimulation(spec, threads=2),
     "reference": ReferenceSimulation,
 }
 GLIDER = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
@@ -111,9 +111,9 @@ def published() -> Netlist:
 def test_the_published_circuit_draws_its_board(
     side: int, steps: int, engine: Callable[[SimulationSpec], Simulation]
 ) -> None:
-    scene = SimulationSpec(published(), side, side)
-    simulation = engine(scene)
-    simulation.put(random_start(scene, np.random.default_rng(23)))
+    spec = SimulationSpec(published(), side, side)
+    simulation = engine(spec)
+    simulation.put(random_start(spec, np.random.default_rng(23)))
     simulation.run(steps // 2)
     target = checkerboard_target(side, side)[..., 0]
     assert (unpack_planes(simulation.planes(), side)[..., 0] != target).any()

@@ -19,17 +19,17 @@ from difflogic.errors import DeviceError, NoAdapterError, UsageError
 from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.random_netlists import random_netlist
-from tests.scenes import life, random_start
+from tests.simulation_cases import life, random_start
 
-SCENE = SimulationSpec(life(), 40, 65, 40000, seed=2)
-START = random_start(SCENE, np.random.default_rng(0))
+SPEC = SimulationSpec(life(), 40, 65, 40000, seed=2)
+START = random_start(SPEC, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("name", ["auto", "numba", "gpu", "gpu:0", "reference"])
 def test_all_engines_give_the_same_bits(name: str) -> None:
-    opened = engines.open_simulation(SCENE, START, name)
+    opened = engines.open_simulation(SPEC, START, name)
     opened.simulation.run(10)
-    judge = ReferenceSimulation(SCENE)
+    judge = ReferenceSimulation(SPEC)
     judge.put(START)
     judge.run(10)
     np.testing.assert_array_equal(opened.simulation.planes(), judge.planes())
@@ -41,15 +41,15 @@ def test_all_engines_give_the_same_bits(name: str) -> None:
 def test_unknown_engines(name: str) -> None:
     expected = f"Unknown engine {name!r}: expected auto, numba, gpu or reference."
     with pytest.raises(UsageError, match=re.escape(expected)):
-        engines.open_simulation(SCENE, START, name)
+        engines.open_simulation(SPEC, START, name)
 
 
 def test_an_adapter_that_is_not_here() -> None:
     with pytest.raises(NoAdapterError, match="no such adapter"):
-        engines.open_simulation(SCENE, START, "gpu:no such adapter")
+        engines.open_simulation(SPEC, START, "gpu:no such adapter")
 
 
-def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: SimulationSpec = SCENE) -> engines.Opened:
+def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], spec: SimulationSpec = SPEC) -> engines.Opened:
     """What auto opens where the engines take so long for a step."""
     names: dict[int, str] = {}
 
@@ -62,9 +62,9 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], scene: Si
         return open_it
 
     monkeypatch.setattr(engines, "_numba", opener("numba", engines._numba))
-    monkeypatch.setattr(engines, "_gpu", opener("gpu", lambda scene, **_: engines._reference(scene)))
+    monkeypatch.setattr(engines, "_gpu", opener("gpu", lambda spec, **_: engines._reference(spec)))
     monkeypatch.setattr(engines, "_seconds_per_step", lambda simulation, _: seconds[names[id(simulation)]])
-    opened = engines.open_simulation(scene, random_start(scene, np.random.default_rng(0)), "auto", steps=1000)
+    opened = engines.open_simulation(spec, random_start(spec, np.random.default_rng(0)), "auto", steps=1000)
     assert names[id(opened.simulation)] == opened.name
     return opened
 
@@ -100,10 +100,10 @@ def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(engines, "_hardware", lambda: True)
     monkeypatch.setattr(engines, "_gpu", refuse)
     monkeypatch.setattr(engines, "_seconds_per_step", lambda *_: 1e-2)
-    opened = engines.open_simulation(SCENE, START, "auto", steps=1000)
+    opened = engines.open_simulation(SPEC, START, "auto", steps=1000)
     assert (opened.name, opened.reason) == ("numba", "is the fastest; no gpu: The adapter is lost")
     opened.simulation.run(10)
-    judge = ReferenceSimulation(SCENE)
+    judge = ReferenceSimulation(SPEC)
     judge.put(START)
     judge.run(10)
     np.testing.assert_array_equal(opened.simulation.planes(), judge.planes())
@@ -114,19 +114,19 @@ def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyP
     other = random_netlist(np.random.default_rng(3), 30)
     monkeypatch.setattr(row_code, "compile_row", lambda _, right=row_code.compile_row: right(other))
     with pytest.raises(DeviceError, match=r"^The engine numba computes something else than the reference on a trial"):
-        engines.open_simulation(SCENE, START, "numba")
+        engines.open_simulation(SPEC, START, "numba")
 
 
 def test_what_fits_into_memory() -> None:
-    scene = SimulationSpec(Netlist.build(2, False, [], [], [4, 13]), 4096, 4096)
-    engines.check_fits(scene, None)
-    engines.check_fits(scene, 16 << 20)
+    spec = SimulationSpec(Netlist.build(2, False, [], [], [4, 13]), 4096, 4096)
+    engines.check_fits(spec, None)
+    engines.check_fits(spec, 16 << 20)
     with pytest.raises(
         UsageError, match=r"^4096x4096 cells with 2 channels need 0\.0 GB, but 0\.0 GB are free: some 2896x2896 fit"
     ):
-        engines.check_fits(scene, 8 << 20)
+        engines.check_fits(spec, 8 << 20)
     with pytest.raises(UsageError, match="are free: some"):
-        engines.check_fits(scene, 64 << 20, "reference")
+        engines.check_fits(spec, 64 << 20, "reference")
 
 
 class Notes:
@@ -145,7 +145,7 @@ class Notes:
 
 
 def run(steps: int, every: int, stop_at: int = 10**9) -> tuple[Progress, Notes, Simulation]:
-    simulation = CpuSimulation(SCENE, threads=1)
+    simulation = CpuSimulation(SPEC, threads=1)
     simulation.put(START)
     notes = Notes(every)
     progress = advance(simulation, steps, notes, lambda: bool(notes.steps) and notes.steps[-1] >= stop_at)

@@ -29,7 +29,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.system.files import Output
 from tests.export_cases import needs
 from tests.random_netlists import random_netlist
-from tests.scenes import life
+from tests.simulation_cases import life
 
 GLIDER = "#N Glider\n#C a remark\nx = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\nwhatever follows"
 CELLS = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
@@ -141,12 +141,12 @@ def test_a_large_grid_is_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(pictures.picture(pack_planes(grid), 70, 1, (9, 9)), whole)
 
 
-def scene(channels: int = 1, side: tuple[int, int] = (10, 70), visible: int = 1) -> SimulationSpec:
+def spec(channels: int = 1, side: tuple[int, int] = (10, 70), visible: int = 1) -> SimulationSpec:
     return SimulationSpec(identity(channels, visible), *side, seed=5)
 
 
 def test_random_starts_are_coins_in_every_channel() -> None:
-    planes = starts.planes_of(scene(3), "random", 20000)
+    planes = starts.planes_of(spec(3), "random", 20000)
     for channel in range(3):
         expected = bernoulli.coins(bernoulli.start_key(5, channel), 10, 2, 20000)
         expected[:, -1] &= np.uint64(0x3F)
@@ -154,9 +154,9 @@ def test_random_starts_are_coins_in_every_channel() -> None:
 
 
 def test_seed_and_zeros() -> None:
-    cells = unpack_planes(starts.planes_of(scene(3, (11, 200)), "seed", 0), 200)
+    cells = unpack_planes(starts.planes_of(spec(3, (11, 200)), "seed", 0), 200)
     assert np.argwhere(cells).tolist() == [[5, 100, channel] for channel in range(3)]
-    assert not starts.planes_of(scene(3), "zeros", 0).any()
+    assert not starts.planes_of(spec(3), "zeros", 0).any()
 
 
 @pytest.mark.parametrize("suffix", [".rle", ".png", ".npy", ".NPY"])
@@ -170,7 +170,7 @@ def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
         with path.open("wb") as file:
             np.save(file, CELLS.astype(bool))
     assert starts.size_of(path) == (3, 3)
-    cells = unpack_planes(starts.planes_of(scene(2), str(path), 0), 70)
+    cells = unpack_planes(starts.planes_of(spec(2), str(path), 0), 70)
     np.testing.assert_array_equal(cells[3:6, 33:36, 0], CELLS)
     assert cells.sum() == 5
 
@@ -178,7 +178,7 @@ def test_a_file_is_put_into_the_middle(tmp_path: Path, suffix: str) -> None:
 def test_npy_holds_every_channel(tmp_path: Path) -> None:
     grid = np.random.default_rng(1).integers(0, 2, (10, 70, 3))
     np.save(tmp_path / "a.npy", grid.astype(float))
-    np.testing.assert_array_equal(unpack_planes(starts.planes_of(scene(3), str(tmp_path / "a.npy"), 0), 70), grid)
+    np.testing.assert_array_equal(unpack_planes(starts.planes_of(spec(3), str(tmp_path / "a.npy"), 0), 70), grid)
 
 
 @pytest.mark.parametrize(
@@ -195,28 +195,28 @@ def test_npy_holds_every_channel(tmp_path: Path) -> None:
 def test_bad_arrays(tmp_path: Path, array: np.ndarray, complaint: str) -> None:
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(DataError, match=re.escape(f"a.npy {complaint}")):
-        starts.planes_of(scene(3), str(tmp_path / "a.npy"), 0)
+        starts.planes_of(spec(3), str(tmp_path / "a.npy"), 0)
 
 
 def test_files_that_are_something_else(tmp_path: Path) -> None:
     for name, data in (("a.npy", b"no"), ("a.npy", b""), ("a.png", b"no"), ("b.png", b"\x89PNG\r\n\x1a\n")):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(DataError, match=re.escape(str(tmp_path / name))):
-            starts.planes_of(scene(), str(tmp_path / name), 0)
+            starts.planes_of(spec(), str(tmp_path / name), 0)
     np.savez(tmp_path / "a", CELLS)
     (tmp_path / "a.npz").rename(tmp_path / "a.npy")
     with pytest.raises(DataError, match="must be an array of numbers or truth values, got an archive"):
-        starts.planes_of(scene(), str(tmp_path / "a.npy"), 0)
+        starts.planes_of(spec(), str(tmp_path / "a.npy"), 0)
     np.save(tmp_path / "a.npy", np.array([{}]), allow_pickle=True)
     with pytest.raises(DataError, match=r"cannot be read as \.npy"):
-        starts.planes_of(scene(), str(tmp_path / "a.npy"), 0)
+        starts.planes_of(spec(), str(tmp_path / "a.npy"), 0)
 
 
 def test_a_damaged_picture(tmp_path: Path) -> None:
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 9), dtype=np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").write_bytes((tmp_path / "a.png").read_bytes()[:60])
     with pytest.raises(DataError, match=r"a\.png is a damaged picture"):
-        starts.planes_of(scene(), str(tmp_path / "a.png"), 0)
+        starts.planes_of(spec(), str(tmp_path / "a.png"), 0)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_starts_that_are_none(start: str, complaint: str) -> None:
 
 def test_a_circuit_s_own_picture() -> None:
     home = Scenario("picture", 2, 4, 5, picture=("1.2.", ".3.."))
-    with_picture = replace(scene(3), netlist=replace(scene(3).netlist, scenario=home))
+    with_picture = replace(spec(3), netlist=replace(spec(3).netlist, scenario=home))
     grid = unpack_planes(starts.planes_of(with_picture, "picture", 0), with_picture.width)
     top, left = (with_picture.height - 2) // 2, (with_picture.width - 4) // 2
     assert grid[top, left : left + 3].tolist() == [[1, 0, 0], [0, 0, 0], [0, 1, 0]]
@@ -246,7 +246,7 @@ def test_a_circuit_s_own_picture() -> None:
     with pytest.raises(DataError, match="own picture has 4x2 cells, more than the grid of 3x3"):
         starts.planes_of(replace(with_picture, height=3, width=3), "picture", 0)
     with pytest.raises(UsageError, match="has no start picture of its own"):
-        starts.planes_of(scene(3), "picture", 0)
+        starts.planes_of(spec(3), "picture", 0)
 
 
 def recorded(tmp_path: Path, name: str, grid: np.ndarray, visible: int = 1, every: int | None = None) -> Recording:
@@ -263,7 +263,7 @@ def test_results_are_starts(tmp_path: Path) -> None:
     grid = np.random.default_rng(2).integers(0, 2, (10, 70, 3)).astype(np.uint8)
     for name in ("a.rle", "a.npy", "a.PNG"):
         recorded(tmp_path, name, grid, visible=3)
-        again = starts.planes_of(scene(3, visible=3), str(tmp_path / name), 0)
+        again = starts.planes_of(spec(3, visible=3), str(tmp_path / name), 0)
         np.testing.assert_array_equal(unpack_planes(again, 70), grid)
 
 

@@ -16,7 +16,7 @@ from difflogic.core.bits import (
     words_per_row,
 )
 from tests.random_circuits import bits
-from tests.scenes import WIDTHS
+from tests.simulation_cases import WIDTHS
 
 
 @given(

@@ -15,19 +15,19 @@ from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
 from tests.random_netlists import random_netlist
-from tests.scenes import Case, cases, check_against_the_reference, life, random_start, some_masks
+from tests.simulation_cases import Case, cases, check_against_the_reference, life, random_start, some_masks
 
 
 @given(cases())
 def test_machine_code(case: Case) -> None:
-    row = compile_row(case.scene.netlist)
+    row = compile_row(case.spec.netlist)
     assert row is not None
-    check_against_the_reference(case, lambda scene: CpuSimulation(scene, row, threads=3))
+    check_against_the_reference(case, lambda spec: CpuSimulation(spec, row, threads=3))
 
 
 @given(cases())
 def test_interpreted(case: Case) -> None:
-    check_against_the_reference(case, lambda scene: CpuSimulation(scene, threads=3))
+    check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=3))
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -35,10 +35,10 @@ def test_interpreted(case: Case) -> None:
 def test_a_band_for_each_of_many_threads(compiled: bool, periodic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """They wait for no more than those beside them, and still nothing is read too early."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
-    scene = SimulationSpec(life(periodic), 301, 130, 39322, seed=1)
-    start = random_start(scene, np.random.default_rng(1))
-    row = compile_row(scene.netlist) if compiled else None
-    check_against_the_reference(Case(scene, start, 20), lambda scene: CpuSimulation(scene, row, threads=5))
+    spec = SimulationSpec(life(periodic), 301, 130, 39322, seed=1)
+    start = random_start(spec, np.random.default_rng(1))
+    row = compile_row(spec.netlist) if compiled else None
+    check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, row, threads=5))
 
 
 @pytest.mark.parametrize("alone", [0, 1, 2])
@@ -46,9 +46,9 @@ def test_one_thread_goes_on_where_the_others_never_run(alone: int, monkeypatch: 
     """As on a busy machine, which holds them up: their bands are done by whoever runs."""
     monkeypatch.setattr(simulations, "THREAD_WORDS", 4)
     monkeypatch.setattr(simulations, "together", lambda threads, work: work(alone))
-    scene = SimulationSpec(life(), 301, 130, 39322, seed=1)
-    start = random_start(scene, np.random.default_rng(1))
-    check_against_the_reference(Case(scene, start, 20), lambda scene: CpuSimulation(scene, threads=3))
+    spec = SimulationSpec(life(), 301, 130, 39322, seed=1)
+    start = random_start(spec, np.random.default_rng(1))
+    check_against_the_reference(Case(spec, start, 20), lambda spec: CpuSimulation(spec, threads=3))
 
 
 def test_a_circuit_too_large_for_the_compiler_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,13 +59,13 @@ def test_a_circuit_too_large_for_the_compiler_is_interpreted(monkeypatch: pytest
 def test_slots_beyond_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter then takes one vector at a time."""
     rng = np.random.default_rng(4)
-    scene = SimulationSpec(random_netlist(rng, 3000, channels=40, reach=1500), 5, 3000)
-    case = Case(scene, random_start(scene, rng), 2)
-    check_against_the_reference(case, lambda scene: CpuSimulation(scene, threads=2))
+    spec = SimulationSpec(random_netlist(rng, 3000, channels=40, reach=1500), 5, 3000)
+    case = Case(spec, random_start(spec, rng), 2)
+    check_against_the_reference(case, lambda spec: CpuSimulation(spec, threads=2))
 
 
 def test_masks_of_another_shape_are_refused() -> None:
     simulation = CpuSimulation(SimulationSpec(life(), 5, 70), threads=1)
-    masks = some_masks(simulation.scene, 3)
+    masks = some_masks(simulation.spec, 3)
     with pytest.raises(DataError, match=re.escape("masks must be uint64 [2, 5, 2], got uint64 [3, 5, 2].")):
         simulation.run(2, masks)

@@ -17,40 +17,40 @@ from difflogic.gpu.shaders import load_source, shader_root
 from difflogic.gpu.simulation import BINDINGS, KERNEL, GpuProgram, GpuSimulation, generated_source
 from difflogic.reference.simulation import simulate
 from tests.random_netlists import random_netlist
-from tests.scenes import Case, cases, check_against_the_reference, life, random_start
+from tests.simulation_cases import Case, cases, check_against_the_reference, life, random_start
 
 
 @given(cases())
 @settings(max_examples=12)  # each compiles a shader
 def test_generated(device: Device, case: Case) -> None:
-    program = GpuProgram(case.scene.netlist, device)
+    program = GpuProgram(case.spec.netlist, device)
     assert program.generated
-    check_against_the_reference(case, lambda scene: GpuSimulation(scene, program))
+    check_against_the_reference(case, lambda spec: GpuSimulation(spec, program))
 
 
 @given(cases())
 @settings(max_examples=12)
 def test_interpreted(device: Device, case: Case) -> None:
-    program = GpuProgram(case.scene.netlist, device, most_statements=-1)
+    program = GpuProgram(case.spec.netlist, device, most_statements=-1)
     assert not program.generated
-    check_against_the_reference(case, lambda scene: GpuSimulation(scene, program))
+    check_against_the_reference(case, lambda spec: GpuSimulation(spec, program))
 
 
 def test_a_large_circuit_is_interpreted_by_few_invocations(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
     netlist = random_netlist(rng, 1500, channels=5, reach=300)
-    scene = SimulationSpec(netlist, 50, 70)
+    spec = SimulationSpec(netlist, 50, 70)
     program = GpuProgram(netlist, device)
     monkeypatch.setattr(simulations, "SCRATCH_BYTES", 4 * 4 * program.registers.registers * 7)
     assert not program.generated
-    check_against_the_reference(Case(scene, random_start(scene, rng), 2), lambda scene: GpuSimulation(scene, program))
+    check_against_the_reference(Case(spec, random_start(spec, rng), 2), lambda spec: GpuSimulation(spec, program))
 
 
 def test_more_steps_than_a_submit_takes(device: Device) -> None:
-    scene = SimulationSpec(life(), 40, 65)
-    start = random_start(scene, np.random.default_rng(3))
-    program = GpuProgram(scene.netlist, device)
-    check_against_the_reference(Case(scene, start, 137), lambda scene: GpuSimulation(scene, program))
+    spec = SimulationSpec(life(), 40, 65)
+    start = random_start(spec, np.random.default_rng(3))
+    program = GpuProgram(spec.netlist, device)
+    check_against_the_reference(Case(spec, start, 137), lambda spec: GpuSimulation(spec, program))
 
 
 def test_the_shader_binds_what_its_table_says() -> None:

@@ -10,7 +10,7 @@ from difflogic.core import gates
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import register_program
 from tests.random_netlists import netlists
-from tests.scenes import life
+from tests.simulation_cases import life
 
 
 @given(netlists(), st.integers(0, 2**32 - 1))

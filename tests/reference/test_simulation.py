@@ -16,17 +16,17 @@ from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.random_circuits import bits, circuits
-from tests.scenes import Case, cases, life
+from tests.simulation_cases import Case, cases, life
 
 
 @given(cases())
 def test_synchronous_steps_are_the_netlists(case: Case) -> None:
-    scene = SimulationSpec(case.scene.netlist, case.scene.height, case.scene.width)
-    simulation = ReferenceSimulation(scene)
+    spec = SimulationSpec(case.spec.netlist, case.spec.height, case.spec.width)
+    simulation = ReferenceSimulation(spec)
     simulation.put(case.start)
     simulation.run(case.steps)
-    expected = scene.netlist.rollout(unpack_planes(case.start, scene.width)[None], case.steps)[-1, 0]
-    np.testing.assert_array_equal(unpack_planes(simulation.planes(), scene.width), expected)
+    expected = spec.netlist.rollout(unpack_planes(case.start, spec.width)[None], case.steps)[-1, 0]
+    np.testing.assert_array_equal(unpack_planes(simulation.planes(), spec.width), expected)
 
 
 @given(circuits(), st.integers(3, 9), st.integers(3, 70), st.integers(0, 2**32 - 1))
@@ -43,8 +43,8 @@ def test_an_asynchronous_rollout_of_the_engine(circuit: Circuit, height: int, wi
 
 
 def test_a_step_that_was_drawn_is_the_same_wherever_the_run_began() -> None:
-    scene = SimulationSpec(Netlist.build(1, False, [12], [(4, 4)], [9]), 5, 70, 20000, seed=3)
-    whole, later = ReferenceSimulation(scene), ReferenceSimulation(scene)
+    spec = SimulationSpec(Netlist.build(1, False, [12], [(4, 4)], [9]), 5, 70, 20000, seed=3)
+    whole, later = ReferenceSimulation(spec), ReferenceSimulation(spec)
     whole.put(np.zeros((5, 1, 2), dtype=np.uint64))
     whole.run(2)
     later.put(whole.planes(), step=2)

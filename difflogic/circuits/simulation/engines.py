@@ -1,4 +1,4 @@
-"""Who simulates a scene: by name, or the fastest that is here, measured.
+"""Who runs a simulation: by name, or the fastest that is here, measured.
 
 | engine      | what                                                                              |
 |-------------|-----------------------------------------------------------------------------------|
@@ -6,7 +6,7 @@
 | `gpu`       | the circuit as WGSL, or a table; `gpu:INDEX` and `gpu:NAME` choose the adapter    |
 | `reference` | NumPy                                                                             |
 
-Code that was made for a circuit is tried before it is used: two steps of a small scene must be the reference's.
+Code that was made for a circuit is tried before it is used: two steps on a small grid must be the reference's.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ REFERENCE_COPIES = 24
 """The reference's, with all patches side by side."""
 
 _TRIAL = (5, 70)
-"""Height and width of the scene that new code is tried on."""
+"""Height and width of the grid that new code is tried on."""
 
 
 class Opened(NamedTuple):
-    """A simulation at the start of its scene, and why it is this one."""
+    """A simulation at its start, and why it is this one."""
 
     name: str
     simulation: Simulation
     reason: str
 
 
-def open_simulation(scene: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
-    """The scene at `start`; `auto` chooses for a run of so many steps.
+def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", steps: int = 0) -> Opened:
+    """The simulation of `spec` at `start`; `auto` chooses for a run of so many steps.
 
     Raises UsageError for an unknown name, DeviceErrors of a GPU.
     """
@@ -56,33 +56,33 @@ def open_simulation(scene: SimulationSpec, start: Planes, engine: str = "auto", 
     if name not in NAMES or (which and name != "gpu"):
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
     if name == "auto":
-        return _fastest(scene, start, steps)
-    simulation = _OPENERS[name](scene, which or None)
+        return _fastest(spec, start, steps)
+    simulation = _OPENERS[name](spec, which or None)
     simulation.put(start)
     return Opened(name, simulation, "was asked for")
 
 
-def _reference(scene: SimulationSpec, _: str | None = None) -> Simulation:
-    return ReferenceSimulation(scene)
+def _reference(spec: SimulationSpec, _: str | None = None) -> Simulation:
+    return ReferenceSimulation(spec)
 
 
-def _numba(scene: SimulationSpec, _: str | None = None) -> Simulation:
+def _numba(spec: SimulationSpec, _: str | None = None) -> Simulation:
     from difflogic.cpu.codegen.row_code import compile_row
     from difflogic.cpu.hard.simulation import CpuSimulation
 
-    row = compile_row(scene.netlist)
+    row = compile_row(spec.netlist)
     if row is not None:
-        _try("numba", scene, lambda small: CpuSimulation(small, row, threads=1))
-    return CpuSimulation(scene, row)
+        _try("numba", spec, lambda small: CpuSimulation(small, row, threads=1))
+    return CpuSimulation(spec, row)
 
 
-def _gpu(scene: SimulationSpec, which: str | None = None, require_hardware: bool = False) -> Simulation:
+def _gpu(spec: SimulationSpec, which: str | None = None, require_hardware: bool = False) -> Simulation:
     from difflogic.gpu.probes import open_checked
     from difflogic.gpu.simulation import GpuProgram, GpuSimulation
 
-    program = GpuProgram(scene.netlist, open_checked(which, require_hardware))
-    _try("gpu", scene, lambda small: GpuSimulation(small, program))
-    return GpuSimulation(scene, program)
+    program = GpuProgram(spec.netlist, open_checked(which, require_hardware))
+    _try("gpu", spec, lambda small: GpuSimulation(small, program))
+    return GpuSimulation(spec, program)
 
 
 _OPENERS: dict[str, Callable[[SimulationSpec, str | None], Simulation]] = {
@@ -92,9 +92,9 @@ _OPENERS: dict[str, Callable[[SimulationSpec, str | None], Simulation]] = {
 }
 
 
-def _try(name: str, scene: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:
-    """Raises DeviceError where two steps of a small random scene are not the reference's."""
-    small = replace(scene, height=_TRIAL[0], width=_TRIAL[1])
+def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:
+    """Raises DeviceError where two steps on a small random grid are not the reference's."""
+    small = replace(spec, height=_TRIAL[0], width=_TRIAL[1])
     start = planes_of(small, "random", bernoulli.CERTAIN // 2)
     states = []
     for simulation in (ReferenceSimulation(small), open_small(small)):
@@ -109,9 +109,9 @@ def _try(name: str, scene: SimulationSpec, open_small: Callable[[SimulationSpec]
         )
 
 
-def _fastest(scene: SimulationSpec, start: Planes, steps: int) -> Opened:
-    """`numba` for a short run or without a hardware GPU; else the faster of the two, by some steps of the scene."""
-    numba = _numba(scene)
+def _fastest(spec: SimulationSpec, start: Planes, steps: int) -> Opened:
+    """`numba` for a short run or without a hardware GPU; else the faster of the two, by some measured steps."""
+    numba = _numba(spec)
     seconds = _seconds_per_step(numba, start)
     numba.put(start)
     if steps * seconds < SHORT_S:
@@ -119,14 +119,14 @@ def _fastest(scene: SimulationSpec, start: Planes, steps: int) -> Opened:
     if not _hardware():
         return Opened("numba", numba, "is the fastest without a hardware GPU")
     try:
-        gpu = _gpu(scene, require_hardware=True)
+        gpu = _gpu(spec, require_hardware=True)
     except DeviceError as error:
         return Opened("numba", numba, f"is the fastest; no gpu: {str(error).partition(':')[0].rstrip('.')}")
     found = {"numba": (numba, seconds), "gpu": (gpu, _seconds_per_step(gpu, start))}
     (best, (simulation, _)), (_, (slower, _)) = ranked = sorted(found.items(), key=lambda item: item[1][1])
     slower.close()
     simulation.put(start)
-    cells = scene.height * scene.width
+    cells = spec.height * spec.width
     rates = ", ".join(f"{name} {cells / each:.1e}" for name, (_, each) in ranked)
     return Opened(best, simulation, f"was the fastest measured: {rates} cell updates/s")
 
@@ -155,15 +155,15 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
     return best
 
 
-def check_fits(scene: SimulationSpec, available: int | None, engine: str = "auto") -> None:
-    """Raises UsageError, with what would fit, where so many bytes do not hold the scene."""
+def check_fits(spec: SimulationSpec, available: int | None, engine: str = "auto") -> None:
+    """Raises UsageError, with what would fit, where so many bytes do not hold the grid."""
     copies = REFERENCE_COPIES if engine == "reference" else COPIES
-    needed = copies * scene.state_bytes
+    needed = copies * spec.state_bytes
     if available is None or needed <= available:
         return
-    channels = "1 channel" if scene.channels == 1 else f"{scene.channels} channels"
-    side = int((8 * available / (copies * scene.channels)) ** 0.5)
+    channels = "1 channel" if spec.channels == 1 else f"{spec.channels} channels"
+    side = int((8 * available / (copies * spec.channels)) ** 0.5)
     raise UsageError(
-        f"{scene.width}x{scene.height} cells with {channels} need {needed / 1e9:.1f} GB, but "
+        f"{spec.width}x{spec.height} cells with {channels} need {needed / 1e9:.1f} GB, but "
         f"{available / 1e9:.1f} GB are free: some {side}x{side} fit."
     )

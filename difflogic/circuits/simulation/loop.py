@@ -43,7 +43,7 @@ class Watcher(Protocol):
 
 def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Callable[[], bool]) -> Progress:
     """All steps, or as many as are done when `stopped` says so."""
-    cells = simulation.scene.height * simulation.scene.width
+    cells = simulation.spec.height * simulation.spec.width
     progress = Progress(0, steps, 0.0, cells)
     shown = _show(watcher, progress, simulation, -1)
     at_once = 1

@@ -21,10 +21,10 @@ GIF_FRAMES = 60
 
 
 class Recording:
-    """The file of a scene. Raises UsageError at once where it could not be written at the end."""
+    """The file of a simulation. Raises UsageError at once where it could not be written at the end."""
 
-    def __init__(self, out: Output, scene: SimulationSpec, steps: int, every: int | None) -> None:
-        self.out, self.scene = out, scene
+    def __init__(self, out: Output, spec: SimulationSpec, steps: int, every: int | None) -> None:
+        self.out, self.spec = out, spec
         self.kind = out.path.suffix.lower()
         if self.kind not in FORMATS:
             raise UsageError(
@@ -39,39 +39,37 @@ class Recording:
     @property
     def notes(self) -> list[str]:
         """What the file does not hold."""
-        scene, notes = self.scene, []
-        longest = max(scene.height, scene.width)
+        spec, notes = self.spec, []
+        longest = max(spec.height, spec.width)
         if self.kind == ".gif" and longest > pictures.GIF_SIDE:
             side = -(-longest // pictures.GIF_SIDE)
             notes.append(f"a pixel of the GIF is the mean of {side}x{side} cells")
-        if self.kind == ".rle" and self._rle_channels() < scene.channels:
-            notes.append(f"the RLE holds {self._rle_channels()} of {scene.channels} channels, the .npy would hold all")
+        if self.kind == ".rle" and self._rle_channels() < spec.channels:
+            notes.append(f"the RLE holds {self._rle_channels()} of {spec.channels} channels, the .npy would hold all")
         return notes
 
     def add(self, planes: Planes) -> None:
         """A state on the way."""
         if self.kind == ".gif":
             most = (pictures.GIF_SIDE, pictures.GIF_SIDE)
-            self._pictures.append(pictures.picture(planes, self.scene.width, self.scene.netlist.visible, most))
+            self._pictures.append(pictures.picture(planes, self.spec.width, self.spec.netlist.visible, most))
         elif self.kind == ".npy":
-            self._grids.append(unpack_planes(planes, self.scene.width))
+            self._grids.append(unpack_planes(planes, self.spec.width))
 
     def write(self, planes: Planes) -> None:
         """The file, with the last state. Raises DifflogicError."""
         self.out.write(self._bytes(planes))
 
     def _bytes(self, planes: Planes) -> bytes:
-        width, visible = self.scene.width, self.scene.netlist.visible
+        width, visible = self.spec.width, self.spec.netlist.visible
         if self.kind == ".png":
             return pictures.png(planes, width, visible)
         if self.kind == ".gif":
             return pictures.gif(self._pictures)
         if self.kind == ".rle":
             grid = unpack_planes(planes[:, : self._rle_channels()], width)
-            rule, remark = rle.rule_of(self.scene.netlist, *grid.shape[:2])
-            fires = (
-                " Here some cells are updated in each step, in Golly all of them." if self.scene.asynchronous else ""
-            )
+            rule, remark = rle.rule_of(self.spec.netlist, *grid.shape[:2])
+            fires = " Here some cells are updated in each step, in Golly all of them." if self.spec.asynchronous else ""
             return rle.text(grid, rule, f"{remark}{fires}".strip()).encode("ascii")
         buffer = io.BytesIO()
         np.save(buffer, np.stack(self._grids) if self._grids else unpack_planes(planes, width))
@@ -79,5 +77,5 @@ class Recording:
 
     def _rle_channels(self) -> int:
         """All, where a state can hold them, else the visible ones, at most so many."""
-        channels = self.scene.channels
-        return channels if channels <= rle.MOST_CHANNELS else min(self.scene.netlist.visible, rle.MOST_CHANNELS)
+        channels = self.spec.channels
+        return channels if channels <= rle.MOST_CHANNELS else min(self.spec.netlist.visible, rle.MOST_CHANNELS)

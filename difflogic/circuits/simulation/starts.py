@@ -38,68 +38,68 @@ def size_of(path: Path) -> tuple[int, int]:
     return rle.size(path) if suffix == ".rle" else pictures.size(path)
 
 
-def planes_of(scene: SimulationSpec, start: str, units: int) -> Planes:
-    """The start of a scene; `units` is the probability of a 1 of a random one, as in `bernoulli`.
+def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
+    """The start of a simulation; `units` is the probability of a 1 of a random one, as in `bernoulli`.
 
     What a file holds is put in the middle of the grid. Raises DataError and UsageError.
     """
     path = file_of(start)
     if path is not None:
-        _check_room(scene, size_of(path), str(path))
-        return _placed(scene, _read(scene, path))
+        _check_room(spec, size_of(path), str(path))
+        return _placed(spec, _read(spec, path))
     if start == "picture":
-        return _placed(scene, _own_picture(scene))
-    planes = np.zeros((scene.height, scene.channels, scene.words), dtype=np.uint64)
+        return _placed(spec, _own_picture(spec))
+    planes = np.zeros((spec.height, spec.channels, spec.words), dtype=np.uint64)
     if start == "random":
-        for channel in range(scene.channels):
-            key = bernoulli.start_key(scene.seed, channel)
-            planes[:, channel] = bernoulli.coins(key, scene.height, scene.words, units)
-        planes[..., -1] &= scene.last_word
+        for channel in range(spec.channels):
+            key = bernoulli.start_key(spec.seed, channel)
+            planes[:, channel] = bernoulli.coins(key, spec.height, spec.words, units)
+        planes[..., -1] &= spec.last_word
     elif start == "seed":
-        planes[scene.height // 2, :, scene.width // 2 // 64] = 1 << scene.width // 2 % 64
+        planes[spec.height // 2, :, spec.width // 2 // 64] = 1 << spec.width // 2 % 64
     return planes
 
 
-def _own_picture(scene: SimulationSpec) -> Bits:
-    netlist = scene.netlist
+def _own_picture(spec: SimulationSpec) -> Bits:
+    netlist = spec.netlist
     own = netlist.scenario.grid(netlist.origin) if netlist.scenario and netlist.scenario.start == "picture" else None
     if own is None:
         raise UsageError(f"The circuit has no start picture of its own: {GRAMMAR}.")
-    _check_room(scene, own.shape[:2], "The circuit's own picture")
+    _check_room(spec, own.shape[:2], "The circuit's own picture")
     return own
 
 
-def _check_room(scene: SimulationSpec, size: tuple[int, ...], name: str) -> None:
+def _check_room(spec: SimulationSpec, size: tuple[int, ...], name: str) -> None:
     height, width = size
-    if height > scene.height or width > scene.width:
+    if height > spec.height or width > spec.width:
         raise DataError(
-            f"{name} has {width}x{height} cells, more than the grid of {scene.width}x{scene.height}: give a larger "
+            f"{name} has {width}x{height} cells, more than the grid of {spec.width}x{spec.height}: give a larger "
             "--size, or leave it out."
         )
 
 
-def _placed(scene: SimulationSpec, cells: Bits) -> Planes:
+def _placed(spec: SimulationSpec, cells: Bits) -> Planes:
     """`cells [h, w, c]` in the middle, in the first channels."""
     height, width = cells.shape[:2]
-    grid = np.zeros((scene.height, scene.width, scene.channels), dtype=np.uint8)
-    top, left = (scene.height - height) // 2, (scene.width - width) // 2
+    grid = np.zeros((spec.height, spec.width, spec.channels), dtype=np.uint8)
+    top, left = (spec.height - height) // 2, (spec.width - width) // 2
     grid[top : top + height, left : left + width, : cells.shape[2]] = cells
     return pack_planes(grid)
 
 
-def _read(scene: SimulationSpec, path: Path) -> Bits:
-    """uint8 `[h, w, c]`, at most the scene's channels."""
+def _read(spec: SimulationSpec, path: Path) -> Bits:
+    """uint8 `[h, w, c]`, at most the channels of the circuit."""
     suffix = path.suffix.lower()
     if suffix == ".rle":
-        return rle.read(path, scene.channels)
+        return rle.read(path, spec.channels)
     if suffix == ".png":
-        return pictures.read(path, scene.channels, scene.netlist.visible)
+        return pictures.read(path, spec.channels, spec.netlist.visible)
     array = _array(path)
     cells = array if array.ndim == 3 else array[..., None]
-    if cells.shape[2] not in (1, scene.channels):
+    if cells.shape[2] not in (1, spec.channels):
         raise DataError(
-            f"{path} has {cells.shape[2]} channels, but the circuit has {scene.channels}: expected an array [H, W] or "
-            f"[H, W, {scene.channels}]."
+            f"{path} has {cells.shape[2]} channels, but the circuit has {spec.channels}: expected an array [H, W] or "
+            f"[H, W, {spec.channels}]."
         )
     if not np.isin(cells, (0, 1)).all():
         raise DataError(f"{path} has other values than 0 and 1: a cell is a bit.")

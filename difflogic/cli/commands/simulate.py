@@ -89,11 +89,11 @@ def command(
     tell_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    scene = _scene(source, start, size, fire_rate, seed)
-    engines.check_fits(scene, free_memory(), engine)
-    recording = None if out is None else Recording(out, scene, steps, None if live else every)
+    spec = _scene(source, start, size, fire_rate, seed)
+    engines.check_fits(spec, free_memory(), engine)
+    recording = None if out is None else Recording(out, spec, steps, None if live else every)
     watcher = simulation.choose(as_json, live, recording, every)
-    opened = engines.open_simulation(scene, starts.planes_of(scene, start, units), engine, steps)
+    opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None)
@@ -121,5 +121,5 @@ def _scene(
         height = width = DEFAULT_SIDE
     if fire_rate is None:
         fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
-    scene = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)
-    return replace(scene, netlist=to_netlist(rebuilt(to_xag(source.netlist)), source.netlist))
+    spec = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)
+    return replace(spec, netlist=to_netlist(rebuilt(to_xag(source.netlist)), source.netlist))

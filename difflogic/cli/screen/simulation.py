@@ -39,32 +39,32 @@ class Watching:
         self._next = 0.0
 
     def began(self, source: Source, start: str, opened: Opened) -> None:
-        scene = opened.simulation.scene
-        outside = "wrapped at the border" if scene.netlist.periodic else "nothing outside"
+        spec = opened.simulation.spec
+        outside = "wrapped at the border" if spec.netlist.periodic else "nothing outside"
         fires = (
-            f"{scene.fire_units / 65536:.4g} of the cells in each step"
-            if scene.asynchronous
+            f"{spec.fire_units / 65536:.4g} of the cells in each step"
+            if spec.asynchronous
             else "all cells in each step"
         )
         notes = [] if self._recording is None else self._recording.notes
         fields = {
             "circuit": source.kind,
-            "gates": len(scene.netlist.gates),
-            "channels": scene.channels,
-            "width": scene.width,
-            "height": scene.height,
-            "boundary": "periodic" if scene.netlist.periodic else "zero",
-            "fire_rate": scene.fire_units / 65536,
-            "seed": scene.seed,
+            "gates": len(spec.netlist.gates),
+            "channels": spec.channels,
+            "width": spec.width,
+            "height": spec.height,
+            "boundary": "periodic" if spec.netlist.periodic else "zero",
+            "fire_rate": spec.fire_units / 65536,
+            "seed": spec.seed,
             "start": start,
             "engine": opened.name,
             "why": opened.reason,
             "notes": notes,
         }
         text = [
-            f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(scene.netlist.gates)} of them at work, "
-            f"{_channels(scene.channels)}",
-            f"{scene.width}x{scene.height} cells, {outside}, {fires}; start: {start}",
+            f"Circuit ({source.kind}): {len(source.netlist.gates)} gates, {len(spec.netlist.gates)} of them at work, "
+            f"{_channels(spec.channels)}",
+            f"{spec.width}x{spec.height} cells, {outside}, {fires}; start: {start}",
             f"Engine {opened.name} {opened.reason}",
             *(f"Note: {note}" for note in notes),
         ]
@@ -123,9 +123,9 @@ class Screen(Lines):
 
         from difflogic.circuits.simulation.pictures import picture
 
-        scene, room = simulation.scene, self._live.console.size
+        spec, room = simulation.spec, self._live.console.size
         most = (2 * max(1, room.height - 2), room.width)
-        shown = half_blocks(picture(simulation.planes(), scene.width, scene.netlist.visible, most))
+        shown = half_blocks(picture(simulation.planes(), spec.width, spec.netlist.visible, most))
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + 1 / FRAMES_PER_S
         self._live.update(Group(shown, f"step {progress.step} of {progress.steps}"), refresh=True)

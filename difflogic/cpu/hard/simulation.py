@@ -250,15 +250,15 @@ class CompiledRow(Protocol):
 class CpuSimulation:
     """Implements `difflogic.engine.simulation.Simulation`. Results do not depend on the number of threads."""
 
-    def __init__(self, scene: SimulationSpec, row: CompiledRow | None = None, threads: int | None = None) -> None:
+    def __init__(self, spec: SimulationSpec, row: CompiledRow | None = None, threads: int | None = None) -> None:
         """`row` is the circuit as machine code; without it gates are interpreted."""
         compile_kernel()
-        self.scene = scene
+        self.spec = spec
         self.step = 0
-        words = scene.height * scene.channels * scene.words
-        self.threads = max(1, min(threads or default_threads(), scene.height, words // THREAD_WORDS))
+        words = spec.height * spec.channels * spec.words
+        self.threads = max(1, min(threads or default_threads(), spec.height, words // THREAD_WORDS))
         self._row = row  # its code must not be freed
-        self._sheet = _sheet(scene, self.threads, row.address if row else 0)
+        self._sheet = _sheet(spec, self.threads, row.address if row else 0)
         self._counters = aligned(self.threads * APART, dtype=np.int64)
         self._parity = 0
 
@@ -268,9 +268,9 @@ class CpuSimulation:
         finish_all(self._sheet, self._sheet.states[self._parity])
 
     def run(self, steps: int, masks: Planes | None = None) -> None:
-        mode = DRAWN if self.scene.asynchronous else 0
+        mode = DRAWN if self.spec.asynchronous else 0
         if masks is not None:
-            check_masks(self.scene, masks, steps)
+            check_masks(self.spec, masks, steps)
             mode = GIVEN
         given = np.zeros((1, 0, 0), dtype=np.uint64) if masks is None else np.ascontiguousarray(masks)
         self._counters[:] = 0
@@ -281,14 +281,14 @@ class CpuSimulation:
 
     def planes(self) -> Planes:
         planes = self._cells().copy()
-        planes[..., -1] &= self.scene.last_word  # a periodic row has its guard there
+        planes[..., -1] &= self.spec.last_word  # a periodic row has its guard there
         return planes
 
     def _cells(self) -> Array:
         """The state's words `[H, C, words]`, where they lie."""
-        scene, sheet = self.scene, self._sheet
-        rows = sheet.states[self._parity, FRONT:].reshape(scene.height + 1, scene.channels, sheet.stride)
-        cells: Array = rows[: scene.height, :, : scene.words]
+        spec, sheet = self.spec, self._sheet
+        rows = sheet.states[self._parity, FRONT:].reshape(spec.height + 1, spec.channels, sheet.stride)
+        cells: Array = rows[: spec.height, :, : spec.words]
         return cells
 
     def close(self) -> None:
@@ -310,20 +310,20 @@ def _warm_up() -> None:
     simulate(sheet, 0, 0, 0, 0, 1, no_masks, counters)
 
 
-def _sheet(scene: SimulationSpec, threads: int, row: int) -> Sheet:
-    program = register_program(scene.netlist)
-    vectors = -(-scene.words // WORDS)
+def _sheet(spec: SimulationSpec, threads: int, row: int) -> Sheet:
+    program = register_program(spec.netlist)
+    vectors = -(-spec.words // WORDS)
     tile = max(1, min(vectors, CACHE_BYTES // (max(1, program.registers) * WORDS * 8)))
     stride = vectors * WORDS + LINE // 8
-    channels, height = scene.channels, scene.height
+    channels, height = spec.channels, spec.height
     return Sheet(
         height=height,
-        width=scene.width,
+        width=spec.width,
         channels=channels,
         stride=stride,
-        periodic=int(scene.netlist.periodic),
-        fire_units=scene.fire_units,
-        key=scene.fire_key,
+        periodic=int(spec.netlist.periodic),
+        fire_units=spec.fire_units,
+        key=spec.fire_key,
         states=aligned(2, FRONT + (height + 1) * channels * stride, dtype=np.uint64),
         fire=aligned(threads, vectors * WORDS, dtype=np.uint64),
         row=row,

@@ -1,4 +1,4 @@
-"""Scenes that no one designed, and a netlist of Life that someone did."""
+"""Simulations that no one designed, and a netlist of Life that someone did."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ WIDTHS = (3, 5, 31, 32, 33, 63, 64, 65, 127, 128, 130, 200, 1024, 1030)
 
 
 class Case(NamedTuple):
-    """A scene, its start `[H, C, words]`, and how many steps."""
+    """A specification, its start `[H, C, words]`, and how many steps."""
 
-    scene: SimulationSpec
+    spec: SimulationSpec
     start: Planes
     steps: int
 
@@ -40,33 +40,33 @@ def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
     )
     height, width = draw(st.integers(3, 40)), draw(st.sampled_from(WIDTHS))
     units = draw(st.sampled_from([bernoulli.CERTAIN, bernoulli.CERTAIN // 2, 39322, 1]))
-    scene = SimulationSpec(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
-    return Case(scene, random_start(scene, rng), draw(st.integers(1, 5)))
+    spec = SimulationSpec(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
+    return Case(spec, random_start(spec, rng), draw(st.integers(1, 5)))
 
 
-def random_start(scene: SimulationSpec, rng: np.random.Generator) -> Planes:
+def random_start(spec: SimulationSpec, rng: np.random.Generator) -> Planes:
     """Fair bits in every channel."""
-    return pack_planes(rng.integers(0, 2, (scene.height, scene.width, scene.channels)).astype(np.uint8))
+    return pack_planes(rng.integers(0, 2, (spec.height, spec.width, spec.channels)).astype(np.uint8))
 
 
-def some_masks(scene: SimulationSpec, steps: int) -> Planes:
+def some_masks(spec: SimulationSpec, steps: int) -> Planes:
     """uint64 `[T, H, words]`: half of the cells fire."""
-    return bernoulli.coins(bernoulli.fire_key(99), steps * scene.height, scene.words, bernoulli.CERTAIN // 2).reshape(
-        steps, scene.height, scene.words
+    return bernoulli.coins(bernoulli.fire_key(99), steps * spec.height, spec.words, bernoulli.CERTAIN // 2).reshape(
+        steps, spec.height, spec.words
     )
 
 
 def check_against_the_reference(case: Case, open_one: Callable[[SimulationSpec], Simulation]) -> None:
     """Steps in two calls, then steps with given masks, from a step number that is not 0: all bits are equal."""
-    scene, start, steps = case
+    spec, start, steps = case
     states = []
     for opened in (ReferenceSimulation, open_one):
-        simulation = opened(scene)
+        simulation = opened(spec)
         simulation.put(start, step=7)
         simulation.run(steps)
         simulation.run(1)
         states.append(simulation.planes())
-        simulation.run(2, some_masks(scene, 2))
+        simulation.run(2, some_masks(spec, 2))
         states.append(simulation.planes())
         assert simulation.step == 7 + steps + 3
         simulation.close()
