@@ -27,7 +27,7 @@ from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.errors import CheckpointError, DifflogicError
-from difflogic.evaluation.evaluate import Evaluation, evaluate
+from difflogic.evaluation.evaluate import RunEvaluation, evaluate
 from difflogic.evaluation.paper import published
 from difflogic.runs import manifest, run_list
 from difflogic.runs.checkpoint import Checkpoint
@@ -88,16 +88,16 @@ def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
     config = presets.get(name)
     found = evaluate(path, open_engine(engine))
     found.save()
-    first = found.subject.rows[0]
+    first = found.trained.rows[0]
     circuit = source.load(path)
     fixed = circuit.netlist.scenario is not None and circuit.netlist.scenario.start != "random"
     return {
         "preset": name,
         "seed": config.seed,
-        "epochs": found.subject.epoch,
+        "epochs": found.trained.epoch,
         "first_losses": [first.soft_loss, first.train_hard_loss],
-        "first_solved": found.subject.first_solved,
-        "last_hard_loss": None if found.subject.judged is None else found.subject.judged.hard_loss,
+        "first_solved": found.trained.first_solved,
+        "last_hard_loss": None if found.trained.judged is None else found.trained.judged.hard_loss,
         "active_gates": found.active_gates,
         "undecided_gates": found.undecided_gates,
         "measures": {each.key: {"text": each.text, **each.values} for each in found.measures},
@@ -107,7 +107,7 @@ def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
     }
 
 
-def _gates(circuit: source.Source, fixed: bool, on_pass: OnPass) -> dict[str, int | None]:
+def _gates(circuit: source.LoadedCircuit, fixed: bool, on_pass: OnPass) -> dict[str, int | None]:
     """Two-input gates after each kind of pass; None where there is none of it."""
     found = run_pipeline(circuit.netlist, to_start=fixed, on_pass=on_pass)
     assert found.proved, "what is counted is proved"
@@ -122,7 +122,7 @@ def _gates(circuit: source.Source, fixed: bool, on_pass: OnPass) -> dict[str, in
     }
 
 
-def _engine_of(path: Path, found: Evaluation) -> str:
+def _engine_of(path: Path, found: RunEvaluation) -> str:
     info = manifest.last_engine(manifest.read(path))
     return found.engine if info is None else f"{info.engine}: {info.adapter} ({info.driver})"
 

@@ -21,12 +21,12 @@ from typing import Any
 import difflogic
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import RunFolderError, UsageError
-from difflogic.evaluation import subject as subjects
+from difflogic.evaluation import trained_circuit
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
 from difflogic.evaluation.rehearsal import EvaluationContext
-from difflogic.evaluation.subject import TrainedCircuit, engine_of
 from difflogic.evaluation.suite import TESTS
+from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import Layer, census
 from difflogic.system import files
 from difflogic.system.brief import brief
@@ -37,10 +37,10 @@ STARTS, QUICK_STARTS = 64, 8
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class RunEvaluation:
     """What came of a run."""
 
-    subject: TrainedCircuit
+    trained: TrainedCircuit
     engine: str
     starts: int
     quick: bool
@@ -68,7 +68,7 @@ class Evaluation:
     @property
     def paper_active(self) -> int | None:
         """The paper's number of active gates."""
-        return published(self.subject.config).active_gates
+        return published(self.trained.config).active_gates
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as evaluation.json holds it."""
@@ -76,10 +76,10 @@ class Evaluation:
             "format": FORMAT,
             "version": VERSION,
             "difflogic": difflogic.__version__,
-            "run": str(self.subject.path),
-            "name": self.subject.config.name,
-            "seed": self.subject.config.seed,
-            "epoch": self.subject.epoch,
+            "run": str(self.trained.path),
+            "name": self.trained.config.name,
+            "seed": self.trained.config.seed,
+            "epoch": self.trained.epoch,
             "engine": self.engine,
             "starts": self.starts,
             "quick": self.quick,
@@ -98,9 +98,9 @@ class Evaluation:
 
     def save(self) -> Path | None:
         """Keep it in the run folder; nothing where a checkpoint file alone was evaluated. Raises RunFolderError."""
-        if self.subject.folder is None:
+        if self.trained.folder is None:
             return None
-        path = self.subject.folder / NAME
+        path = self.trained.folder / NAME
         try:
             files.write_atomically(path, self.to_json().encode())
         except OSError as error:
@@ -115,7 +115,7 @@ def evaluate(
     quick: bool = False,
     member: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
-) -> Evaluation:
+) -> RunEvaluation:
     """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
 
     On `engine`, by default as `engine_of` finds. `starts` fresh starts (64, quick 8) come from the run's seed,
@@ -124,13 +124,13 @@ def evaluate(
     """
     if starts is not None and starts < 1:
         raise UsageError(f"An evaluation needs at least 1 start, got {starts}.")
-    subject = subjects.load(Path(run), member)
-    engine = engine_of(subject) if engine is None else engine
+    trained = trained_circuit.load(Path(run), member)
+    engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
-    context, measures = EvaluationContext(engine, subject, count, quick), []
+    context, measures = EvaluationContext(engine, trained, count, quick), []
     for test in TESTS:
         measure = test(context)
         if measure is not None:
             measures.append(measure)
             tell(f"{measure.title}: {measure.text}")
-    return Evaluation(subject, describe_engine(engine.info), count, quick, tuple(measures), census(subject.circuit))
+    return RunEvaluation(trained, describe_engine(engine.info), count, quick, tuple(measures), census(trained.circuit))

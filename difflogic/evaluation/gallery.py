@@ -18,10 +18,9 @@ from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, simplified
 from difflogic.errors import CircuitError, DifflogicError, RunFolderError, UsageError
-from difflogic.evaluation import evaluate, proof
+from difflogic.evaluation import evaluate, proof, trained_circuit
 from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
-from difflogic.evaluation.subject import TrainedCircuit
-from difflogic.evaluation.subject import load as load_subject
+from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates, census
@@ -60,40 +59,40 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     `tell` hears of each pass of that. Raises CheckpointError where there is no trained circuit, RunFolderError where
     the metrics or the evaluation cannot be read.
     """
-    subject = load_subject(run)
-    netlist = Netlist.of_run(subject.circuit, subject.config)
+    trained = trained_circuit.load(run)
+    netlist = Netlist.of_run(trained.circuit, trained.config)
     found = simplified(netlist, on_pass)
-    spec = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if subject.config.task.target == "rule" else RenderSpec()
-    files: Files = {"film.gif": rollout_picture(ReferenceEngine(), subject, spec, Look(), "gif")}
-    files["gates.png"] = plots.gates_png(census(subject.circuit), "gates by layer")
-    if subject.rows:
-        files["loss.png"] = plots.loss_png(subject.rows, subject.config, subject.title)
+    spec = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if trained.config.task.target == "rule" else RenderSpec()
+    files: Files = {"film.gif": rollout_picture(ReferenceEngine(), trained, spec, Look(), "gif")}
+    files["gates.png"] = plots.gates_png(census(trained.circuit), "gates by layer")
+    if trained.rows:
+        files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
     exports, left_out = _exports(found.netlist, name)
     for form, file in ON_THE_PAGE.items():
         for content in exports.pop(form, {}).values():
             files[file] = content
-    downloads = _downloads(subject, netlist, name) | {
+    downloads = _downloads(trained, netlist, name) | {
         f"files/{file}": content for each in exports.values() for file, content in each.items()
     }
-    counts = _counts(subject, netlist, found)
-    heading = verdict(subject.config, subject.rows, subject.best) if subject.rows else ""
+    counts = _counts(trained, netlist, found)
+    heading = verdict(trained.config, trained.rows, trained.best) if trained.rows else ""
     files["index.html"] = page(
         "exhibit.html",
-        title=subject.title,
+        title=trained.title,
         verdict=heading,
-        every_start="" if (certain := proof.at_once(subject)) is None else certain.text,
-        facts=_facts(subject),
+        every_start="" if (certain := proof.at_once(trained)) is None else certain.text,
+        facts=_facts(trained),
         counts=counts,
         proof=f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
         steps=found.steps,
         files=set(files),
-        measures=_measures(subject),
+        measures=_measures(trained),
         downloads=[(path.partition("/")[2], path, _size(content)) for path, content in sorted(downloads.items())],
         left_out=left_out,
-        config=subject.config.to_toml(),
+        config=trained.config.to_toml(),
     )
     brief = f"{gate_count(found.netlist)} gates, {found.netlist.channels} of {netlist.channels} channels"
-    return Exhibit(name, subject.title, heading, brief, subject.told, files | downloads)
+    return Exhibit(name, trained.title, heading, brief, trained.told, files | downloads)
 
 
 def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
@@ -107,44 +106,44 @@ def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
     return found, left_out
 
 
-def _downloads(subject: TrainedCircuit, netlist: Netlist, name: str) -> Files:
+def _downloads(trained: TrainedCircuit, netlist: Netlist, name: str) -> Files:
     """The run's own: every gate, its configuration, its metrics."""
     files: Files = {
         f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
-        "files/config.toml": subject.config.to_toml(),
+        "files/config.toml": trained.config.to_toml(),
     }
-    if subject.folder is not None and (subject.folder / CSV).exists():
-        files[f"files/{CSV}"] = (subject.folder / CSV).read_bytes()
+    if trained.folder is not None and (trained.folder / CSV).exists():
+        files[f"files/{CSV}"] = (trained.folder / CSV).read_bytes()
     return files
 
 
-def _facts(subject: TrainedCircuit) -> str:
-    config = subject.config
+def _facts(trained: TrainedCircuit) -> str:
+    config = trained.config
     task, train, model = config.task, config.train, config.model
     timing = f"each updated with a chance of {train.fire_rate:g}" if train.asynchronous else "all updated in each step"
     return (
-        f"{model.gates} gates trained for {subject.epoch} epochs; {task.width}x{task.height} cells of {model.channels} "
+        f"{model.gates} gates trained for {trained.epoch} epochs; {task.width}x{task.height} cells of {model.channels} "
         f"channels, {timing}, judged after {task.steps} step{'s' if task.steps > 1 else ''}; the grid "
         f"{'wraps around' if model.periodic else 'is 0 outside'}; start: {task.start}."
     )
 
 
-def _counts(subject: TrainedCircuit, netlist: Netlist, found: Simplified) -> list[tuple[str, int]]:
+def _counts(trained: TrainedCircuit, netlist: Netlist, found: Simplified) -> list[tuple[str, int]]:
     return [
-        ("gates trained", subject.config.model.gates),
-        ("active: neither A nor B, a perception gate once per kernel", active_gates(subject.circuit.flat_logits())),
+        ("gates trained", trained.config.model.gates),
+        ("active: neither A nor B, a perception gate once per kernel", active_gates(trained.circuit.flat_logits())),
         ("gates of two inputs in a cell, as trained", gate_count(netlist)),
         ("gates of two inputs in a cell, simplified", gate_count(found.netlist)),
         ("the same, a gate that sees one channel alone once for all channels", gates_once(found.netlist)),
     ]
 
 
-def _measures(subject: TrainedCircuit) -> list[dict[str, str]]:
+def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
     """What `difflogic evaluate` found, where it was asked and the run is still the same."""
-    path = None if subject.folder is None else subject.folder / evaluate.NAME
+    path = None if trained.folder is None else trained.folder / evaluate.NAME
     if path is None or not path.exists():
         return []
-    current = (evaluate.FORMAT, evaluate.VERSION, subject.config.seed, subject.epoch)
+    current = (evaluate.FORMAT, evaluate.VERSION, trained.config.seed, trained.epoch)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         if tuple(kept[key] for key in ("format", "version", "seed", "epoch")) != current:

@@ -27,7 +27,7 @@ class Film:
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class RolloutRecord:
     """What was seen of a rollout beside its target."""
 
     wrong: npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Record:
 
 def watch(
     states: Iterable[Bits], targets: Iterable[Bits | None], steps: int, damaged: tuple[slice, ...] = ()
-) -> Record:
+) -> RolloutRecord:
     """Compare the `steps + 1` states `[B, H, W, C]` with a target `[H, W, L]` each, in their first L channels.
 
     A step without a target is not judged. `damaged` are the rows and columns that the last damage zeroed.
@@ -62,7 +62,7 @@ def watch(
     if damaged:
         outside[:, *damaged] = False
     film = Film(np.stack(list(frames.values())), list(frames))
-    return Record(np.array(wrong), differs[0].size, np.count_nonzero(outside, axis=(1, 2, 3)), film)
+    return RolloutRecord(np.array(wrong), differs[0].size, np.count_nonzero(outside, axis=(1, 2, 3)), film)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class Measure:
 
     @classmethod
     def of(
-        cls, key: str, title: str, records: Sequence[Record], exact_in_paper: bool = False, **more: float
+        cls, key: str, title: str, records: Sequence[RolloutRecord], exact_in_paper: bool = False, **more: float
     ) -> Measure:
         """Wrong values at the end of rollouts of as many steps."""
         wrong = np.concatenate([record.wrong for record in records], axis=1)

@@ -41,7 +41,7 @@ from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.errors import CircuitError, DataError, RunFolderError, UsageError
 from difflogic.evaluation import rehearsal
-from difflogic.evaluation.subject import TrainedCircuit
+from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
@@ -131,14 +131,14 @@ def fingerprint(netlist: Netlist) -> str:
     return hashlib.sha256(b"".join(part.astype("<i4").tobytes() for part in parts)).hexdigest()
 
 
-def of_run(subject: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
+def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] | None = None) -> Claim:
     """The claim that fits a run's task, on its own grid or one of `size` rows and columns; `every` start, or none.
 
     Raises UsageError where `every` start is asked for and the task has one, and ConfigError for a grid that the
     task cannot be on.
     """
-    config, run = subject.config, subject.path
-    netlist = Netlist.of_run(subject.circuit, config)
+    config, run = trained.config, trained.path
+    netlist = Netlist.of_run(trained.circuit, config)
     if config.task.target == "rule":
         if size is not None:
             raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave --size out.")
@@ -167,11 +167,11 @@ def _of_rule(config: Config, netlist: Netlist) -> Claim:
     return Claim("rule", netlist, Scenario.of(config), nothing, rules.canonical(config.task.rule))
 
 
-def at_once(subject: TrainedCircuit) -> Proof | None:
+def at_once(trained: TrainedCircuit) -> Proof | None:
     """What three-valued simulation alone says of all starts, in milliseconds; None where starts are not drawn."""
-    if subject.config.task.target == "rule" or job.start(subject.config) is not None:
+    if trained.config.task.target == "rule" or job.start(trained.config) is not None:
         return None
-    return decide(of_run(subject), None)
+    return decide(of_run(trained), None)
 
 
 def decide(claim: Claim, seconds: float | None = SECONDS) -> Proof:

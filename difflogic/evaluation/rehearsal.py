@@ -16,10 +16,10 @@ from difflogic.engine import events, job
 from difflogic.engine.api import Engine
 from difflogic.engine.job import Floats
 from difflogic.errors import ConfigError
-from difflogic.evaluation.measure import Record, watch
+from difflogic.evaluation.measure import RolloutRecord, watch
 from difflogic.evaluation.paper import Published, published
 from difflogic.evaluation.rollout import Bits, DamagePlan, play
-from difflogic.evaluation.subject import TrainedCircuit
+from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3
 """Asynchronous rollouts from drawn starts are judged under so many draws of the fire masks, all starts in each."""
@@ -90,14 +90,14 @@ class EvaluationContext:
     """A trained circuit, an engine, and how thorough to be."""
 
     engine: Engine
-    subject: TrainedCircuit
+    trained: TrainedCircuit
     starts: int
     """Fresh starts that accuracy is measured on."""
     quick: bool
 
     @property
     def config(self) -> Config:
-        return self.subject.config
+        return self.trained.config
 
     @property
     def paper(self) -> Published:
@@ -148,16 +148,16 @@ class EvaluationContext:
         samples: int = 1,
         targets: Iterable[Bits | None] | None = None,
         start: Bits | None = None,
-    ) -> Record:
+    ) -> RolloutRecord:
         """One rollout on the grid of `config`, beside its target; `test` numbers its random numbers."""
         start_key, play_key = self.keys(test)
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.fire_rate if fire_rate is None else fire_rate
-        states = play(self.engine, self.subject.circuit, start, steps, play_key, rate, damage)
+        states = play(self.engine, self.trained.circuit, start, steps, play_key, rate, damage)
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 
-    def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[Record]:
+    def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
         """Rollouts on the run's own grid, of all fresh starts; where cells fire at random, under several masks."""
         rate = self.fire_rate if fire_rate is None else fire_rate
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
@@ -176,6 +176,6 @@ class EvaluationContext:
         total, target = 0.0, job.fixed_target(task)
         for first in range(0, len(start), train.batch):
             part = start[first : first + train.batch]
-            last = self.engine.rollout(self.subject.circuit, part, task.steps, "soft", masks)[-1]
+            last = self.engine.rollout(self.trained.circuit, part, task.steps, "soft", masks)[-1]
             total += float(np.sum((last[..., : task.loss_channels].astype(np.float64) - target) ** 2))
         return total / len(start)

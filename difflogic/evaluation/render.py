@@ -19,10 +19,9 @@ from difflogic.devices import cost
 from difflogic.engine import events
 from difflogic.engine.api import Engine
 from difflogic.errors import DataError, UsageError
-from difflogic.evaluation import rehearsal
-from difflogic.evaluation import subject as subjects
+from difflogic.evaluation import rehearsal, trained_circuit
 from difflogic.evaluation.rollout import Bits, DamagePlan, evenly, play
-from difflogic.evaluation.subject import TrainedCircuit, engine_of
+from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import census
 from difflogic.runs import film, plots
 from difflogic.system.cache import warn
@@ -50,16 +49,16 @@ class RenderSpec:
     periodic: bool | None = None
 
 
-def states(engine: Engine, subject: TrainedCircuit, spec: RenderSpec) -> tuple[Iterator[Bits], int]:
+def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[Iterator[Bits], int]:
     """The states uint8 `[H, W, C]` of a rollout, and its number of steps. Raises UsageErrors."""
-    task = subject.config.task
-    config = rehearsal.resized(subject.config, *(spec.size or (task.height, task.width)))
+    task = trained.config.task
+    config = rehearsal.resized(trained.config, *(spec.size or (task.height, task.width)))
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
     start = _start(config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
-    circuit = subject.circuit
+    circuit = trained.circuit
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)
@@ -165,29 +164,29 @@ def render(
     """
     kind = kind_of(Path(out), what)
     output = Output(Path(out), force)
-    subject = subjects.load(Path(run), member)
+    trained = trained_circuit.load(Path(run), member)
     if what == "gates":
-        data = plots.gates_png(census(subject.circuit), f"{subject.title}: gates by layer")
+        data = plots.gates_png(census(trained.circuit), f"{trained.title}: gates by layer")
     elif what == "loss":
-        data = _loss_picture(subject)
+        data = _loss_picture(trained)
     else:
-        data = rollout_picture(engine or engine_of(subject), subject, spec or RenderSpec(), look or Look(), kind)
+        data = rollout_picture(engine or engine_of(trained), trained, spec or RenderSpec(), look or Look(), kind)
     output.write(data)
     return len(data)
 
 
-def rollout_picture(engine: Engine, subject: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
+def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, look: Look, kind: str) -> bytes:
     """A `gif`, an `apng`, or a strip as `png`. Raises UsageErrors, and LimitError for what memory does not hold."""
-    task = subject.config.task
+    task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
     shown = _shown(look.steps, steps, kind)
     height, width = spec.size or (task.height, task.width)
-    colours = 3 * (subject.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
-    long = cost.check_rollout(subject.config.model, height * width, steps, len(shown) * colours)
+    colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
+    long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours)
     if long is not None:
         warn(long)
-    played, _ = states(engine, subject, spec)
-    wanted, loss_channels = set(shown), subject.config.task.loss_channels
+    played, _ = states(engine, trained, spec)
+    wanted, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [_seen(state, look.channels, loss_channels) for step, state in enumerate(played) if step in wanted]
     if kind == "png":
         return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale)
@@ -203,10 +202,10 @@ def _shown(asked: Sequence[int] | None, steps: int, kind: str) -> list[int]:
     return sorted(set(asked))
 
 
-def _loss_picture(subject: TrainedCircuit) -> bytes:
-    if not subject.rows:
-        raise UsageError(f"There are no metrics beside {subject.path}: name a run folder with metrics.jsonl.")
-    return plots.loss_png(subject.rows, subject.config, subject.title)
+def _loss_picture(trained: TrainedCircuit) -> bytes:
+    if not trained.rows:
+        raise UsageError(f"There are no metrics beside {trained.path}: name a run folder with metrics.jsonl.")
+    return plots.loss_png(trained.rows, trained.config, trained.title)
 
 
 def kind_of(path: Path, what: str) -> str:

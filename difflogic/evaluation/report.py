@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import difflogic
-from difflogic.evaluation.evaluate import Evaluation
+from difflogic.evaluation.evaluate import RunEvaluation
 from difflogic.evaluation.measure import Film
 from difflogic.runs import film, plots
 
@@ -21,11 +21,11 @@ MAX_CURVE = 1000
 """A curve is drawn through so many points at most."""
 
 
-def to_html(evaluation: Evaluation) -> str:
+def to_html(evaluation: RunEvaluation) -> str:
     """The report's text."""
-    subject = evaluation.subject
+    trained = evaluation.trained
     return _template().render(
-        title=f"{subject.title}",
+        title=f"{trained.title}",
         facts=_facts(evaluation),
         evaluation=evaluation,
         version=difflogic.__version__,
@@ -34,9 +34,9 @@ def to_html(evaluation: Evaluation) -> str:
             for each in evaluation.measures
             if each.film is not None
         ],
-        loss=_base64(plots.loss_png(subject.rows, subject.config, "losses")) if subject.rows else "",
+        loss=_base64(plots.loss_png(trained.rows, trained.config, "losses")) if trained.rows else "",
         gates=_base64(plots.gates_png(evaluation.layers, "gates by layer")),
-        config=subject.config.to_toml(),
+        config=trained.config.to_toml(),
     )
 
 
@@ -49,12 +49,12 @@ def _template() -> Template:
     return environment.get_template("report.html")
 
 
-def _facts(evaluation: Evaluation) -> str:
-    config = evaluation.subject.config
+def _facts(evaluation: RunEvaluation) -> str:
+    config = evaluation.trained.config
     task, model = config.task, config.model
     return (
         f"{model.gates} gates, {task.height}x{task.width} grid ({'periodic' if model.periodic else 'zero'} boundary), "
-        f"{model.channels} channels, {task.steps} steps, run {evaluation.subject.path}"
+        f"{model.channels} channels, {task.steps} steps, run {evaluation.trained.path}"
     )
 
 

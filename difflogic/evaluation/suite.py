@@ -32,12 +32,12 @@ Test = Callable[[EvaluationContext], Measure | None]
 
 def training(context: EvaluationContext) -> Measure | None:
     """When the hard circuit was first exact on the probes, by the metrics."""
-    judged, first, paper = context.subject.judged, context.subject.first_solved, context.paper.solved_at
+    judged, first, paper = context.trained.judged, context.trained.first_solved, context.paper.solved_at
     if judged is None or judged.hard_loss is None:
         return None
     interval = context.config.train.eval_interval
     text = "not yet" if first is None else f"epoch {first} (judged every {interval})"
-    values: dict[str, float] = {"epoch": context.subject.epoch, "hard_loss": judged.hard_loss}
+    values: dict[str, float] = {"epoch": context.trained.epoch, "hard_loss": judged.hard_loss}
     values |= {"soft_loss": judged.soft_loss} if math.isfinite(judged.soft_loss) else {}
     values |= {} if first is None else {"first_solved": first}
     return Measure("training", "training: first hard loss 0 on the probes", text, values, _epoch(paper))
@@ -67,7 +67,7 @@ def _starts(context: EvaluationContext) -> str:
 
 def every_start(context: EvaluationContext) -> Measure | None:
     """All starts of the task's grid at once, as a proof: no fresh start can show more than this."""
-    found = proof.at_once(context.subject)
+    found = proof.at_once(context.trained)
     if found is None:
         return None
     values: dict[str, float] = {} if found.from_step is None else {"from_step": found.from_step}
@@ -96,7 +96,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
         return None
     boards = rehearsal.fresh_starts(rehearsal.resized(context.config, 3, 3), rules.ENTRIES, context.keys(300)[0])
     boards[..., 0] = rules.patches().reshape(-1, 3, 3)
-    after = context.engine.rollout(context.subject.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
+    after = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
     right = int(np.count_nonzero(after == rules.table(task.rule)))
     text = f"{right} of {rules.ENTRIES} right"
     values: dict[str, float] = {"right": right, "entries": rules.ENTRIES}

@@ -23,7 +23,7 @@ from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.simplify import FUNCTIONAL, PassReport, Search, simplified
 from difflogic.circuits.synthesis.sweep import differ_anywhere, swept
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.truth_tables import Samples, Tables
+from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables
 from difflogic.circuits.synthesis.windows import SIZES, by_windows
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, mapped, rebuilt
 from difflogic.core import wiring
@@ -154,7 +154,7 @@ def test_a_pass_over_windows_keeps_the_windows_that_it_made_smaller() -> None:
     graph = to_xag(random_netlist(np.random.default_rng(8), 400, channels=3, reach=60), share=True)
     smaller: list[int] = []
 
-    def improve(part: XAG, samples: Samples | None) -> XAG:
+    def improve(part: XAG, samples: SampleTables | None) -> XAG:
         if len(smaller) == 3:
             raise KeyboardInterrupt
         found = improved(part, 0, 0, samples)
@@ -324,7 +324,7 @@ def test_counting_finds_adders() -> None:
 def test_on_samples_alone_only_these_stay(netlist: Netlist, seed: int) -> None:
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 1), dtype=np.uint64)
-    samples = Samples(64, tuple(int(row[0]) for row in words))
+    samples = SampleTables(64, tuple(int(row[0]) for row in words))
     found = improved(graph, walks=1, moves=5, samples=samples)
     assert np.array_equal(values(found, words), values(graph, words))
     assert len(found.gates) <= len(graph.gates)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from difflogic.circuits.simulation import engines
-from difflogic.circuits.simulation.loop import Progress, advance
+from difflogic.circuits.simulation.loop import SimulationProgress, advance
 from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import row_code
 from difflogic.cpu.hard.simulation import CpuSimulation
@@ -137,14 +137,14 @@ class Notes:
         self.frames: list[tuple[int, Planes]] = []
         self.steps: list[int] = []
 
-    def frame(self, progress: Progress, simulation: Simulation) -> None:
+    def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
         self.frames.append((progress.step, simulation.planes()))
 
-    def advanced(self, progress: Progress) -> None:
+    def advanced(self, progress: SimulationProgress) -> None:
         self.steps.append(progress.step)
 
 
-def run(steps: int, every: int, stop_at: int = 10**9) -> tuple[Progress, Notes, Simulation]:
+def run(steps: int, every: int, stop_at: int = 10**9) -> tuple[SimulationProgress, Notes, Simulation]:
     simulation = CpuSimulation(SPEC, threads=1)
     simulation.put(START)
     notes = Notes(every)

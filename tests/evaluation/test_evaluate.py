@@ -17,12 +17,12 @@ from difflogic.engine import job
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, UsageError
 from difflogic.evaluation import paper, rehearsal, suite
-from difflogic.evaluation.evaluate import Evaluation, evaluate
+from difflogic.evaluation.evaluate import RunEvaluation, evaluate
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import PUBLISHED, Published
 from difflogic.evaluation.rehearsal import FIXED_DRAWS, MASK_DRAWS, EvaluationContext
 from difflogic.evaluation.rollout import DAMAGE_STREAM, DamagePlan
-from difflogic.evaluation.subject import load
+from difflogic.evaluation.trained_circuit import load
 from difflogic.model.circuit import Circuit
 from difflogic.model.statistics import census
 from difflogic.reference.engine import ReferenceEngine
@@ -44,13 +44,13 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(suite, "RULE_SIDE", 12)
 
 
-def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> Evaluation:
+def judge(path: Path, task: dict[str, Any], channels: int = 2, name: str = "", **train: Any) -> RunEvaluation:
     config = keeper_config(channels, task, **train)
     run = kept(path / "run", config.with_(name=name) if name else config)
     return evaluate(run, ReferenceEngine(), starts=5)
 
 
-def keys(evaluation: Evaluation) -> list[str]:
+def keys(evaluation: RunEvaluation) -> list[str]:
     return [measure.key for measure in evaluation.measures]
 
 
@@ -110,14 +110,14 @@ def _lab(path: Path, task: dict[str, Any], channels: int = 2, **train: Any) -> E
 
 
 def test_a_board_that_stays_noise(tmp_path):
-    lab = _lab(tmp_path, BOARD)
-    found = evaluate(lab.subject.path, ReferenceEngine(), starts=5)
+    context = _lab(tmp_path, BOARD)
+    found = evaluate(context.trained.path, ReferenceEngine(), starts=5)
     assert keys(found) == [
         "accuracy", "every-start", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x",
         "asynchronous", "fault-tolerance", "self-healing", "robustness",
     ]  # fmt: skip
-    starts = rehearsal.fresh_starts(lab.own, 5, lab.keys(100)[0])
-    wrong = np.count_nonzero(starts[..., :1] != job.fixed_target(lab.own.task))
+    starts = rehearsal.fresh_starts(context.own, 5, context.keys(100)[0])
+    wrong = np.count_nonzero(starts[..., :1] != job.fixed_target(context.own.task))
     accuracy = found["accuracy"].values
     assert (accuracy["wrong"], accuracy["values"], accuracy["samples"]) == (wrong, 5 * 30, 5)
     assert accuracy["accuracy"] == 1 - wrong / 150
@@ -129,11 +129,11 @@ def test_a_board_that_stays_noise(tmp_path):
 
 
 def test_damage_leaves_zeros(tmp_path):
-    lab = _lab(tmp_path, BOARD)
-    found, large = evaluate(lab.subject.path, ReferenceEngine()), lab.larger(4)
+    context = _lab(tmp_path, BOARD)
+    found, large = evaluate(context.trained.path, ReferenceEngine()), context.larger(4)
     hole = (slice(None), slice(7, 17), slice(5, 15))  # 10 cells a side, half of 20, in the middle of 24x20
     for key, test in (("fault-tolerance", 600), ("self-healing", 601)):
-        state = rehearsal.fresh_starts(large, 1, lab.keys(test)[0])[..., :1]
+        state = rehearsal.fresh_starts(large, 1, context.keys(test)[0])[..., :1]
         state[hole] = 0
         differs = state != job.fixed_target(large.task)
         assert found[key].values["wrong"] == np.count_nonzero(differs)
@@ -145,10 +145,10 @@ def test_damage_leaves_zeros(tmp_path):
 
 
 def test_robustness_is_the_mean_after_the_damage(tmp_path):
-    lab = _lab(tmp_path, BOARD)
-    found = evaluate(lab.subject.path, ReferenceEngine())["robustness"]
-    start_key, play_key = lab.keys(700)
-    config, damage = rehearsal.resized(lab.config, 12, 12), DamagePlan(3, range(1, 31), "random")
+    context = _lab(tmp_path, BOARD)
+    found = evaluate(context.trained.path, ReferenceEngine())["robustness"]
+    start_key, play_key = context.keys(700)
+    config, damage = rehearsal.resized(context.config, 12, 12), DamagePlan(3, range(1, 31), "random")
     state = rehearsal.fresh_starts(config, suite.ROBUST_TRIALS, start_key)
     errors = []
     for step in range(1, 31):
@@ -165,12 +165,12 @@ def test_robustness_is_the_mean_after_the_damage(tmp_path):
 
 @pytest.mark.parametrize(("paper", "met"), [(1000, True), (0, False), (-1.5, None)])
 def test_one_trial_of_the_paper_is_compared_within_the_spread(tmp_path, monkeypatch, paper, met):
-    lab = _lab(tmp_path, BOARD)
-    first = suite.robustness(lab)
+    context = _lab(tmp_path, BOARD)
+    first = suite.robustness(context)
     if paper < 0:  # one and a half deviations below ours
         paper = first.values["mean_error"] + paper * first.values["trial_deviation"]
     monkeypatch.setattr(EvaluationContext, "paper", Published(robustness=paper))
-    assert suite.robustness(lab).met is met
+    assert suite.robustness(context).met is met
 
 
 def test_an_asynchronous_run_is_judged_as_it_was_trained(tmp_path):
@@ -253,8 +253,8 @@ def test_a_trained_run(complete: Run, engine: Engine):
     found = evaluate(complete.path, engine, starts=70)
     assert keys(found)[0] == "training"
     assert found["training"].values["hard_loss"] == complete.metrics[-1].hard_loss
-    lab = EvaluationContext(ReferenceEngine(), load(complete.path), 70, False)
-    start = rehearsal.fresh_starts(lab.own, 70, lab.keys(100)[0])
+    context = EvaluationContext(ReferenceEngine(), load(complete.path), 70, False)
+    start = rehearsal.fresh_starts(context.own, 70, context.keys(100)[0])
     last = ReferenceEngine().rollout(complete.circuit, start, 3, "hard")[-1]
     assert found["accuracy"].values["wrong"] == np.count_nonzero(last[..., :1] != job.target(complete.config.task))
     judged = evaluate(complete.path, ReferenceEngine(), starts=70)

@@ -17,7 +17,7 @@ from difflogic.core import rules
 from difflogic.engine import job
 from difflogic.engine.job import TrainState
 from difflogic.errors import CircuitError, LimitError, UsageError
-from difflogic.evaluation import proof, subject
+from difflogic.evaluation import proof, trained_circuit
 from difflogic.evaluation.proof import Proof
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
@@ -44,7 +44,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def proved(run: Path, every: bool = False, size: tuple[int, int] | None = None, seconds: float = 30) -> Proof:
-    return proof.decide(proof.of_run(subject.load(run), every, size), seconds)
+    return proof.decide(proof.of_run(trained_circuit.load(run), every, size), seconds)
 
 
 def test_every_start_of_the_learned_board(board: Path) -> None:
@@ -53,10 +53,10 @@ def test_every_start_of_the_learned_board(board: Path) -> None:
     assert not found.late
     starts = np.random.default_rng(1).integers(0, 2, (64, 16, 16, 8), dtype=np.uint8)
     assert found.from_step is not None
-    states = ReferenceEngine().rollout(subject.load(board).circuit, starts, 40, "hard")[..., :1]
+    states = ReferenceEngine().rollout(trained_circuit.load(board).circuit, starts, 40, "hard")[..., :1]
     assert (states[found.from_step :] == found.claim.target).all()
     assert found.text.startswith("Every one of the 2^2048 starts on 16x16 cells shows the target from step ")
-    assert proof.at_once(subject.load(board)).from_step == found.from_step
+    assert proof.at_once(trained_circuit.load(board)).from_step == found.from_step
 
 
 def test_a_larger_grid_has_as_many_times_the_steps(board: Path) -> None:

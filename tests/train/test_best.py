@@ -12,7 +12,7 @@ from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError
-from difflogic.evaluation import subject
+from difflogic.evaluation import trained_circuit
 from difflogic.model import netlist_json
 from difflogic.model.netlist import Netlist
 from difflogic.runs import checkpoint, chosen
@@ -41,8 +41,8 @@ def test_the_latest_of_the_best_is_kept(run: Run) -> None:
         f"{run.path}: the best circuit, of epoch 10, with 3 wrong values on its probes; the last is of epoch 12."
     )
     assert checkpoint.load(run.path).state.epoch == run.state.epoch == 12
-    assert subject.load(run.path).epoch == 10
-    assert len(subject.load(run.path).rows) == 12
+    assert trained_circuit.load(run.path).epoch == 10
+    assert len(trained_circuit.load(run.path).rows) == 12
 
 
 def test_a_file_is_taken_as_it_is(run: Run) -> None:

@@ -42,7 +42,7 @@ class Wire(NamedTuple):
     inverted: bool
 
 
-class Part(NamedTuple):
+class DrawnGate(NamedTuple):
     """A gate, or a constant `0` or `1`, which reads nothing."""
 
     bit: int
@@ -57,7 +57,7 @@ class Schematic:
     """`inputs` are the bits that something reads; `outputs` one wire per channel."""
 
     inputs: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[DrawnGate, ...]
     outputs: tuple[Wire, ...]
     channels: tuple[int, ...]
     """What each channel is called."""
@@ -100,16 +100,16 @@ def schematic(netlist: Netlist) -> Schematic:
     )
 
 
-def _part(line: Line, wires: dict[int, Wire]) -> Part | Wire:
+def _part(line: Line, wires: dict[int, Wire]) -> DrawnGate | Wire:
     reads = [wires[bit] for bit in line.reads]
     if line.gate in (FALSE, TRUE):
-        return Part(line.bit, str(line.gate & 1), (), 1)
+        return DrawnGate(line.bit, str(line.gate & 1), (), 1)
     if line.gate in (A, NOT_A):
         return Wire(reads[0].bit, reads[0].inverted ^ (line.gate == NOT_A))
     gate = on_inverted(line.gate, *(wire.inverted for wire in reads))
     symbol, inverted = _SYMBOLS[gate]
     ends = tuple(Wire(wire.bit, bool(flag)) for wire, flag in zip(reads, inverted, strict=True))
-    return Part(line.bit, symbol, ends, 1)
+    return DrawnGate(line.bit, symbol, ends, 1)
 
 
 def on_inverted(gate: int, a: bool, b: bool) -> int:
@@ -137,7 +137,7 @@ class _Spot:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Placement:
     """Columns and rows, in units that the drawing chooses; `y` is a centre, of inputs, parts and outputs."""
 
     columns: int
@@ -149,7 +149,7 @@ class Layout:
     """The waypoints `(column, y)` between a bit and a reader: a part's index, or that of an output after them."""
 
 
-def layout(drawn: Schematic) -> Layout:
+def layout(drawn: Schematic) -> Placement:
     """Deterministic: the same schematic is placed the same."""
     last = 1 + max((part.depth for part in drawn.parts), default=0)
     spots = [_Spot(0, 1.4) for _ in drawn.inputs] + [_Spot(part.depth, 1.0) for part in drawn.parts]
@@ -165,7 +165,7 @@ def layout(drawn: Schematic) -> Layout:
     columns = [[index for index, spot in enumerate(spots) if spot.column == column] for column in range(last + 1)]
     _order(spots, columns)
     _place(spots, columns)
-    return Layout(
+    return Placement(
         columns=last + 1,
         rows=max((spot.y + spot.height / 2 for spot in spots), default=0),
         inputs=tuple(spot.y for spot in spots[:first]),

@@ -22,7 +22,7 @@ FORMATS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class LoadedCircuit:
     """A netlist and what is known of where it comes from."""
 
     netlist: Netlist
@@ -49,7 +49,7 @@ class Source:
         return None if self.circuit is None else active_gates(self.circuit.flat_logits())
 
 
-def load(path: Path, periodic: bool | None = None, visible: int | None = None) -> Source:
+def load(path: Path, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
     """The circuit of a run, its best one, or of a file; `periodic` and `visible`, where given, go before what it says.
 
     Raises CircuitError and CheckpointError.
@@ -62,14 +62,14 @@ def load(path: Path, periodic: bool | None = None, visible: int | None = None) -
     return replace(source, netlist=replace(netlist, visible=visible or netlist.visible, periodic=wrapped))
 
 
-def _load(path: Path) -> Source:
+def _load(path: Path) -> LoadedCircuit:
     if path.is_dir() or path.suffix == ".safetensors":
         found = chosen.load(path)
         netlist = Netlist.of_run(found.circuit, found.config)
-        return Source(netlist, "run", found.circuit, found.config, found.told)
+        return LoadedCircuit(netlist, "run", found.circuit, found.config, found.told)
     if path.is_file() and zipfile.is_zipfile(path):
         circuit = notebook.load(path)
-        return Source(Netlist.from_circuit(circuit), "the authors' parameters", circuit)
+        return LoadedCircuit(Netlist.from_circuit(circuit), "the authors' parameters", circuit)
     text = netlist_json.read_text(path)
     try:
         return _from_text(text)
@@ -77,13 +77,13 @@ def _load(path: Path) -> Source:
         raise netlist_json.refusal(path, error) from error
 
 
-def _from_text(text: str) -> Source:
+def _from_text(text: str) -> LoadedCircuit:
     data = netlist_json.parse(text)
     if "format" in data:
-        return Source(netlist_json.from_data(data), "circuit.json")
+        return LoadedCircuit(netlist_json.from_data(data), "circuit.json")
     if data.keys() >= digitaljs.KEYS:
-        return Source(digitaljs.from_data(data), "DigitalJS")
+        return LoadedCircuit(digitaljs.from_data(data), "DigitalJS")
     if data.keys() >= hard_circuit.KEYS:
         circuit = hard_circuit.from_data(data)
-        return Source(Netlist.from_circuit(circuit), "HardCircuit", circuit)
+        return LoadedCircuit(Netlist.from_circuit(circuit), "HardCircuit", circuit)
     raise CircuitError(f"The file is no circuit: expected {FORMATS}.")

@@ -13,7 +13,7 @@ SLICE_S = 0.1
 
 
 @dataclass(frozen=True)
-class Progress:
+class SimulationProgress:
     """How far a run is. `seconds` counts what the engine took, not what watching it did."""
 
     step: int
@@ -34,17 +34,17 @@ class Watcher(Protocol):
     every: int
     """Steps between frames; 0: none."""
 
-    def frame(self, progress: Progress, simulation: Simulation) -> None:
+    def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
         """At the start, after every so many steps, and at the end."""
 
-    def advanced(self, progress: Progress) -> None:
+    def advanced(self, progress: SimulationProgress) -> None:
         """Some steps were done, or the next frame is due."""
 
 
-def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Callable[[], bool]) -> Progress:
+def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Callable[[], bool]) -> SimulationProgress:
     """All steps, or as many as are done when `stopped` says so."""
     cells = simulation.spec.height * simulation.spec.width
-    progress = Progress(0, steps, 0.0, cells)
+    progress = SimulationProgress(0, steps, 0.0, cells)
     shown = _show(watcher, progress, simulation, -1)
     at_once = 1
     while progress.step < steps and not stopped():
@@ -54,7 +54,7 @@ def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Calla
         began = time.perf_counter()
         simulation.run(count)
         took = time.perf_counter() - began
-        progress = Progress(progress.step + count, steps, progress.seconds + took, cells)
+        progress = SimulationProgress(progress.step + count, steps, progress.seconds + took, cells)
         at_once = max(1, min(int(count * SLICE_S / max(took, 1e-9)), 4 * at_once))
         watcher.advanced(progress)
         if watcher.every and progress.step % watcher.every == 0:
@@ -63,7 +63,7 @@ def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Calla
     return progress
 
 
-def _show(watcher: Watcher, progress: Progress, simulation: Simulation, shown: int) -> int:
+def _show(watcher: Watcher, progress: SimulationProgress, simulation: Simulation, shown: int) -> int:
     """A frame, unless the last one was of this step; returns the step shown last."""
     if watcher.every and progress.step != shown:
         watcher.frame(progress, simulation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.circuits.synthesis.truth_tables import Samples, Tables, input_tables
+from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables, input_tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Node, input_literal, rebuilt
 from difflogic.core import wiring
 from difflogic.model.netlist import Netlist
@@ -25,7 +25,7 @@ def gates_once(netlist: Netlist) -> int:
     graph = rebuilt(to_xag(netlist))
     # Every channel's nine cells get the same nine tables, so that equal functions of one channel are equal numbers. The
     # table of a gate that reads several channels means nothing then, and is not looked at.
-    cells = Samples(1 << wiring.PATCH, tuple(input_tables(wiring.PATCH) * netlist.channels))
+    cells = SampleTables(1 << wiring.PATCH, tuple(input_tables(wiring.PATCH) * netlist.channels))
     tables = Tables(graph, cells)
     found: set[int] = set()
     several = 0

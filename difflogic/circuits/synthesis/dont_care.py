@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from difflogic.circuits.synthesis.sat import Clause, Solver
-from difflogic.circuits.synthesis.truth_tables import Samples, samples_of
+from difflogic.circuits.synthesis.truth_tables import SampleTables, samples_of
 from difflogic.circuits.synthesis.xag import XAG
 from difflogic.core.bits import Words
 
@@ -27,7 +27,7 @@ ENOUGH = 7 / 8
 class DontCares(Protocol):
     """Knows which values nodes take together."""
 
-    def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
+    def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
         """The patterns of the nodes that occur, each once; None: all of them."""
 
 
@@ -46,7 +46,7 @@ class SampledPatterns:
         rows = np.unpackbits(self._values[list(nodes)].view(np.uint8), axis=1)
         return set(np.unique(rows.T @ (1 << np.arange(len(nodes)))).tolist())
 
-    def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
+    def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
         return _patterns(self.codes(graph, nodes), len(nodes))
 
 
@@ -59,7 +59,7 @@ class ProvedPatterns:
         self._graph: XAG | None = None
         self._solver: Solver | None = None
 
-    def patterns(self, graph: XAG, nodes: Sequence[int]) -> Samples | None:
+    def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
         codes, most = self._seen.codes(graph, nodes), int(ENOUGH * (1 << len(nodes)))
         if len(codes) > most:
             return None
@@ -75,7 +75,7 @@ class ProvedPatterns:
             self._solver.close()
 
 
-def _patterns(codes: Iterable[int], nodes: int) -> Samples:
+def _patterns(codes: Iterable[int], nodes: int) -> SampleTables:
     """The patterns with these numbers, in their order."""
     ordered = np.array(sorted(codes), dtype=np.int64)
     return samples_of((ordered >> np.arange(nodes)[:, None] & 1).astype(np.uint8))

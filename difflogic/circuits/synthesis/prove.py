@@ -41,7 +41,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Equivalence:
     """What one judge found: `equal` is None where it did not decide."""
 
     judge: str
@@ -52,13 +52,13 @@ class Verdict:
     """Whether its `equal` is a proof; else it only looked at samples."""
 
 
-def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Verdict]:
+def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
     """The verdicts of `judges`, by name from JUDGES, all of them where it is None. Raises CircuitError."""
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
 
 
-def network(circuit: Circuit, netlist: Netlist) -> Verdict:
+def network(circuit: Circuit, netlist: Netlist) -> Equivalence:
     """The trained network itself, hard in the NumPy reference, beside the gates that were taken from it.
 
     The centre of a 3x3 grid sees all of it, whatever the boundary: so a grid is a neighbourhood.
@@ -74,10 +74,10 @@ def network(circuit: Circuit, netlist: Netlist) -> Verdict:
     equal = bool(np.array_equal(hard, ours))
     what = "all" if exhaustive else "random"
     how = f"trained network and its gates {'agree' if equal else 'differ'} on {what} {len(x)} neighbourhoods"
-    return Verdict("network", equal, how, proves=False)
+    return Equivalence("network", equal, how, proves=False)
 
 
-def own(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
+def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """All combinations of the inputs that a channel depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
     ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
     widest = 0
@@ -93,11 +93,11 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
             else:
                 way, answer = "by SAT", solver.differ(a, b)
             if answer is None:
-                return Verdict("difflogic", None, f"channel {channel}: SAT gave up after {CONFLICTS} conflicts")
+                return Equivalence("difflogic", None, f"channel {channel}: SAT gave up after {CONFLICTS} conflicts")
             if isinstance(answer, tuple):
-                return Verdict("difflogic", False, way, evaluated(miter, one, other, answer))
+                return Equivalence("difflogic", False, way, evaluated(miter, one, other, answer))
             ways[way] += 1
-    return Verdict("difflogic", True, _how(ways, widest))
+    return Equivalence("difflogic", True, _how(ways, widest))
 
 
 def _how(ways: dict[str, int], widest: int) -> str:
@@ -126,7 +126,7 @@ def _next_state(netlist: Netlist, values: dict[str, int]) -> dict[int, int]:
     return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.origin)}
 
 
-def abc(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
+def abc(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """`cec` of berkeley-abc."""
     return _asked(
         tools.ABC,
@@ -137,7 +137,7 @@ def abc(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
     )
 
 
-def yosys(miter: Miter, one: Netlist, other: Netlist) -> Verdict:
+def yosys(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """yosys: a miter of the two, and its own SAT solver."""
     script = "; ".join(
         (
@@ -156,18 +156,18 @@ def _files(miter: Miter, one: Netlist, other: Netlist) -> dict[str, str]:
     return {f"{name}.blif": to_blif(netlist, miter.names, miter.channels, name) for name, netlist in pair}
 
 
-def _asked(tool: str, arguments: list[str], files: dict[str, str], yes: str, no: str) -> Verdict:
+def _asked(tool: str, arguments: list[str], files: dict[str, str], yes: str, no: str) -> Equivalence:
     try:
         printed = tools.run(tool, arguments, files)
     except ToolError as error:
-        return Verdict(tool, None, str(error))
+        return Equivalence(tool, None, str(error))
     if yes in printed:
-        return Verdict(tool, True, f"says {yes!r}")
+        return Equivalence(tool, True, f"says {yes!r}")
     if no in printed:
-        return Verdict(tool, False, f"says {no!r}")
-    return Verdict(tool, None, f"gave no verdict: {printed.strip()[-200:]!r}")
+        return Equivalence(tool, False, f"says {no!r}")
+    return Equivalence(tool, None, f"gave no verdict: {printed.strip()[-200:]!r}")
 
 
-Judge = Callable[[Miter, Netlist, Netlist], Verdict]
+Judge = Callable[[Miter, Netlist, Netlist], Equivalence]
 
 JUDGES: dict[str, Judge] = {"difflogic": own, "berkeley-abc": abc, "yosys": yosys}

@@ -13,7 +13,7 @@ from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import to_xag
 from difflogic.circuits.synthesis.invariant import Invariant
 from difflogic.circuits.synthesis.miter import make_miter
-from difflogic.circuits.synthesis.prove import CONFLICTS, Verdict
+from difflogic.circuits.synthesis.prove import CONFLICTS, Equivalence
 from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.simplify import OnPass, Pass, PassReport, Search, silent
@@ -29,7 +29,7 @@ class ReachableResult:
 
     netlist: Netlist
     steps: tuple[PassReport, ...]
-    verdict: Verdict
+    verdict: Equivalence
 
 
 def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> ReachableResult:
@@ -61,11 +61,11 @@ def _replaced(graph: XAG, found: Invariant) -> XAG:
     return rebuilt(builder.finish(builder.embed(graph, inputs)))
 
 
-def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
+def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Equivalence:
     """That `smaller` shows what `netlist` does from its start on, by `found`, which is proved here anew."""
     judge = "difflogic"
     if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):
-        return Verdict(judge, False, "the start breaks what was to hold")
+        return Equivalence(judge, False, "the start breaks what was to hold")
     given = found.on_inputs()
     graph = rebuilt(to_xag(netlist))
     with Solver(graph, CONFLICTS, given) as solver:
@@ -73,7 +73,7 @@ def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
         for clause in found.clauses:
             after = [-outputs[literal >> 1] if literal & 1 else outputs[literal >> 1] for literal in clause]
             if solver.solve([-variable for variable in after]) is not False:
-                return Verdict(judge, None, f"induction of {len(found.clauses)} relations was not shown")
+                return Equivalence(judge, None, f"induction of {len(found.clauses)} relations was not shown")
     miter = make_miter(netlist, smaller)
     inputs = [FALSE, *miter.inputs_of(netlist)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in given]
@@ -81,8 +81,10 @@ def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Verdict:
         for channel, a, b in miter.pairs():
             answer = False if a == b else solver.differ(a, b)
             if answer is not False:
-                return Verdict(judge, None if answer is None else False, f"channel {channel} was not shown to be equal")
-    return Verdict(
+                return Equivalence(
+                    judge, None if answer is None else False, f"channel {channel} was not shown to be equal"
+                )
+    return Equivalence(
         judge,
         True,
         f"{len(miter.channels)} channels by SAT, in all states in which {len(found.clauses)} relations between "

@@ -16,7 +16,7 @@ import random
 from itertools import islice
 
 from difflogic.circuits.synthesis.small_functions import Divisors, NewGate, SmallFunction, build, cost, find, nodes
-from difflogic.circuits.synthesis.truth_tables import Samples, Tables
+from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Node, mapped, rebuilt
 
 NEW_GATES = 2
@@ -27,7 +27,7 @@ CANDIDATES = 200
 """So many functions of one gate are weighed."""
 
 
-def improved(graph: XAG, walks: int, moves: int, samples: Samples | None = None) -> XAG:
+def improved(graph: XAG, walks: int, moves: int, samples: SampleTables | None = None) -> XAG:
     """The same functions with as many gates or fewer, for a graph of at most `truth.MOST_INPUTS` inputs.
 
     `walks` random walks of `moves` moves each start from the smallest graph so far, until none of them leads to a
@@ -44,7 +44,7 @@ def improved(graph: XAG, walks: int, moves: int, samples: Samples | None = None)
     return best
 
 
-def _descended(graph: XAG, rng: random.Random, samples: Samples | None) -> XAG:
+def _descended(graph: XAG, rng: random.Random, samples: SampleTables | None) -> XAG:
     """Until no single replacement saves a gate."""
     while True:
         # One new gate first: it is found far quicker than two, and often enough.
@@ -55,7 +55,7 @@ def _descended(graph: XAG, rng: random.Random, samples: Samples | None) -> XAG:
         graph = smaller
 
 
-def _walked(graph: XAG, rng: random.Random, moves: int, samples: Samples | None) -> XAG:
+def _walked(graph: XAG, rng: random.Random, moves: int, samples: SampleTables | None) -> XAG:
     """The smallest graph on a random way of replacements that never grows."""
     for _ in range(moves):
         found = _replaced_one(Tables(graph, samples), rng, NEW_GATES, least=0)

@@ -10,7 +10,7 @@ from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
 from difflogic.circuits.synthesis.symmetric import rebuilt_symmetric
-from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, Samples, Tables, cofactor
+from difflogic.circuits.synthesis.truth_tables import MOST_INPUTS, SampleTables, Tables, cofactor
 from difflogic.circuits.synthesis.windows import SIZES, by_windows
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
 from difflogic.core.bits import Words
@@ -81,7 +81,7 @@ def _with_whole(graph: XAG, index: int) -> XAG:
 def window_by_window(graph: XAG, dont_cares: DontCares) -> XAG:
     """The same values wherever they matter, with as many gates or fewer: windows of each size until none helps."""
 
-    def improve(part: XAG, samples: Samples | None) -> XAG:
+    def improve(part: XAG, samples: SampleTables | None) -> XAG:
         return improved(part, WINDOW_WALKS, WINDOW_MOVES, samples)
 
     sizes, idle = cycle(SIZES), 0

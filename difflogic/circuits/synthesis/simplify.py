@@ -14,7 +14,7 @@ from itertools import cycle
 
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count
-from difflogic.circuits.synthesis.prove import Verdict, prove
+from difflogic.circuits.synthesis.prove import Equivalence, prove
 from difflogic.circuits.synthesis.resynthesis import by_channel, resynthesised
 from difflogic.circuits.synthesis.sweep import swept
 from difflogic.circuits.synthesis.xag import XAG, Interrupted, rebuilt
@@ -128,14 +128,14 @@ class Search:
             self.to_fixpoint([*self.turns(FUNCTIONAL), self.drop_unseen_channels])
         return ""
 
-    def prove(self, proof: Callable[[], Verdict]) -> Verdict:
+    def prove(self, proof: Callable[[], Equivalence]) -> Equivalence:
         """What a proof finds; nothing where Ctrl-C stops it, which is a step more."""
         start = time.perf_counter()
         try:
             return proof()
         except KeyboardInterrupt:
             self.report("proof", self.cell.size, start, stopped=True)
-            return Verdict("difflogic", None, "Ctrl-C stopped the proof")
+            return Equivalence("difflogic", None, "Ctrl-C stopped the proof")
 
     def report(self, name: str, before: tuple[int, int], start: float, stopped: bool = False) -> None:
         """Enter and tell a pass that began at `start` with so many gates and channels."""
@@ -150,7 +150,7 @@ class Simplified:
 
     netlist: Netlist
     steps: tuple[PassReport, ...]
-    verdict: Verdict
+    verdict: Equivalence
     """Of difflogic's own judge, on the whole: before against after."""
     note: str = ""
     """What was left out, and why."""

@@ -53,24 +53,24 @@ def cofactor(table: int, index: int, value: int, inputs: int) -> int:
     return half | half << shift
 
 
-class Samples(NamedTuple):
+class SampleTables(NamedTuple):
     """So many samples, and each input's table over them."""
 
     number: int
     columns: tuple[int, ...]
 
 
-def samples_of(bits: Bits) -> Samples:
+def samples_of(bits: Bits) -> SampleTables:
     """Samples uint8 `[inputs, samples]`, 0 or 1, as a table for each input."""
     rows = np.packbits(bits, axis=1, bitorder="little")
-    return Samples(bits.shape[1], tuple(int.from_bytes(row.tobytes(), "little") for row in rows))
+    return SampleTables(bits.shape[1], tuple(int.from_bytes(row.tobytes(), "little") for row in rows))
 
 
 class Tables:
     """The tables of all nodes of a graph with few inputs, or on the given samples."""
 
-    def __init__(self, graph: XAG, samples: Samples | None = None) -> None:
-        samples = samples or Samples(1 << graph.inputs, tuple(input_tables(graph.inputs)))
+    def __init__(self, graph: XAG, samples: SampleTables | None = None) -> None:
+        samples = samples or SampleTables(1 << graph.inputs, tuple(input_tables(graph.inputs)))
         self.graph = graph
         self.ones = (1 << samples.number) - 1
         self.values = [0, *samples.columns]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from difflogic.circuits.synthesis.dont_care import DontCares
-from difflogic.circuits.synthesis.truth_tables import Samples
+from difflogic.circuits.synthesis.truth_tables import SampleTables
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, Interrupted, input_literal, mapped, rebuilt
 
 
@@ -51,7 +51,9 @@ class Window:
         return builder.finish(literals[root] for root in self.roots)
 
 
-def by_windows(graph: XAG, improve: Callable[[XAG, Samples | None], XAG], dont_cares: DontCares, size: Size) -> XAG:
+def by_windows(
+    graph: XAG, improve: Callable[[XAG, SampleTables | None], XAG], dont_cares: DontCares, size: Size
+) -> XAG:
     """The graph after one pass of `improve` over windows that cover its gates; it never grows. Raises Interrupted.
 
     `improve` gets a window, and the patterns of its inputs that occur, None where all do.

@@ -18,7 +18,7 @@ from difflogic.cli.options import (
 from difflogic.errors import RunFolderError
 
 if TYPE_CHECKING:
-    from difflogic.evaluation.evaluate import Evaluation
+    from difflogic.evaluation.evaluate import RunEvaluation
     from difflogic.system.files import Output
 
 FILE = click.Path(path_type=Path)
@@ -58,7 +58,7 @@ def command(
 
     tell = (lambda _: None) if as_json else sinks.working
     found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell)
-    tell_choice(found.subject.told)
+    tell_choice(found.trained.told)
     if as_json:
         click.echo(found.to_json(), nl=False)
     else:
@@ -74,7 +74,7 @@ def command(
             click.echo(f"Written: {path}")
 
 
-def _keep(found: Evaluation) -> Path | None:
+def _keep(found: RunEvaluation) -> Path | None:
     """In the run folder, which may be one that is only to be read: what was found was shown all the same."""
     try:
         return found.save()
@@ -86,18 +86,18 @@ def _keep(found: Evaluation) -> Path | None:
 VERDICTS = {None: "", True: "ok", False: "WORSE"}
 
 
-def _show(found: Evaluation) -> None:
+def _show(found: RunEvaluation) -> None:
     from difflogic.cli.screen import table
 
     rows = [(each.title, each.text, each.paper, VERDICTS[each.met]) for each in found.measures]
     rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", _paper_active(found), ""))
     rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))
-    click.echo(f"{found.subject.title}, on {found.engine}")
+    click.echo(f"{found.trained.title}, on {found.engine}")
     table.show(("test", "result", "the paper", ""), rows, texts=True)
     if found.undecided_gates:
         where = [f"{layer.name}: {layer.undecided}" for layer in found.layers if layer.undecided]
         click.echo(f"Undecided by layer: {', '.join(where)}")
 
 
-def _paper_active(found: Evaluation) -> str:
+def _paper_active(found: RunEvaluation) -> str:
     return "" if found.paper_active is None else str(found.paper_active)

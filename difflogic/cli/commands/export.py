@@ -13,7 +13,7 @@ from difflogic.system.files import Output
 
 if TYPE_CHECKING:
     from difflogic.circuits.export.text import Files
-    from difflogic.circuits.readers.source import Source
+    from difflogic.circuits.readers.source import LoadedCircuit
     from difflogic.model.netlist import Netlist
 
 FAILED = 1
@@ -106,7 +106,7 @@ def command(
     return FAILED if failed else 0
 
 
-def _tell(given: Source, wanted: list[str]) -> None:
+def _tell(given: LoadedCircuit, wanted: list[str]) -> None:
     """How many gates there are, and how many are written."""
     from difflogic.circuits.export import formats
     from difflogic.circuits.export.text import channel_names

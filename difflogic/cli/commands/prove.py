@@ -13,7 +13,7 @@ from difflogic.cli.options import circuit_options, force_option, grid_size, json
 from difflogic.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
-    from difflogic.circuits.synthesis.prove import Counterexample, Verdict
+    from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
     from difflogic.system.files import Output
 
 FAILED = 1
@@ -98,14 +98,14 @@ def _prove(
     run: Path, every_start: bool, size: tuple[int, int] | None, seconds: float, out: Output | None, as_json: bool
 ) -> int:
     from difflogic.evaluation import proof as proofs
-    from difflogic.evaluation import subject as subjects
+    from difflogic.evaluation import trained_circuit
 
-    subject = subjects.load(run)
-    tell_choice(subject.told)
-    found = proofs.decide(proofs.of_run(subject, every_start, size), seconds)
+    trained = trained_circuit.load(run)
+    tell_choice(trained.told)
+    found = proofs.decide(proofs.of_run(trained, every_start, size), seconds)
     click.echo(found.to_json() if as_json else found.text, nl=not as_json)
     try:
-        written = proofs.keep(found, subject.folder, out)
+        written = proofs.keep(found, trained.folder, out)
     except RunFolderError as error:  # it may be one that is only to be read: what was found was shown all the same
         click.echo(f"Warning: the proof is not kept in the run folder. {error}", err=True)
         written = []
@@ -157,14 +157,14 @@ def _asked(name: str, judges: tuple[str, ...]) -> bool:
     return not judges or name in judges
 
 
-def _together(verdicts: list[Verdict]) -> bool | None:
+def _together(verdicts: list[Equivalence]) -> bool | None:
     """False where any judge found a difference, True where none did and one of the proving judges is sure."""
     if any(verdict.equal is False for verdict in verdicts):
         return False
     return True if any(verdict.equal and verdict.proves for verdict in verdicts) else None
 
 
-def _show(verdicts: list[Verdict], equal: bool | None, boundaries: list[bool]) -> None:
+def _show(verdicts: list[Equivalence], equal: bool | None, boundaries: list[bool]) -> None:
     from difflogic.cli.screen import table
 
     table.show(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])

@@ -12,7 +12,7 @@ from difflogic.cli.options import circuit_options, force_option, json_option, ou
 from difflogic.cli.screen import passes
 
 if TYPE_CHECKING:
-    from difflogic.circuits.readers.source import Source
+    from difflogic.circuits.readers.source import LoadedCircuit
     from difflogic.circuits.synthesis.pipeline import PipelineResult
     from difflogic.circuits.synthesis.simplify import PassReport
     from difflogic.system.files import Output
@@ -80,7 +80,7 @@ def ignored(step: PassReport) -> None:
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}
 
 
-def _show(given: Source, result: PipelineResult, out: Output | None) -> None:
+def _show(given: LoadedCircuit, result: PipelineResult, out: Output | None) -> None:
     from difflogic.circuits.export.text import channel_names
     from difflogic.circuits.synthesis.convert import gate_count, gates_once
 

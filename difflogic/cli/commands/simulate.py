@@ -13,7 +13,7 @@ from difflogic.cli.training import SIGNAL_BASE
 from difflogic.config.choices import BOUNDARIES
 
 if TYPE_CHECKING:
-    from difflogic.circuits.readers.source import Source
+    from difflogic.circuits.readers.source import LoadedCircuit
     from difflogic.engine.simulation import SimulationSpec
     from difflogic.system.files import Output
 
@@ -103,7 +103,7 @@ def command(
 
 
 def _scene(
-    source: Source, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int
+    source: LoadedCircuit, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int
 ) -> SimulationSpec:
     """The circuit, cleared of what costs time and changes nothing, on its grid."""
     from difflogic.circuits.simulation import starts

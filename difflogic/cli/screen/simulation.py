@@ -16,9 +16,9 @@ from difflogic.errors import UsageError
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from difflogic.circuits.readers.source import Source
+    from difflogic.circuits.readers.source import LoadedCircuit
     from difflogic.circuits.simulation.engines import Opened
-    from difflogic.circuits.simulation.loop import Progress
+    from difflogic.circuits.simulation.loop import SimulationProgress
     from difflogic.circuits.simulation.pictures import Picture
     from difflogic.circuits.simulation.results import Recording
     from difflogic.engine.simulation import Simulation
@@ -38,7 +38,7 @@ class Watching:
         self.every = every or (0 if recording is None else recording.every)
         self._next = 0.0
 
-    def began(self, source: Source, start: str, opened: Opened) -> None:
+    def began(self, source: LoadedCircuit, start: str, opened: Opened) -> None:
         spec = opened.simulation.spec
         outside = "wrapped at the border" if spec.netlist.periodic else "nothing outside"
         fires = (
@@ -70,17 +70,17 @@ class Watching:
         ]
         self.sink.show(Event("begin", fields, text))
 
-    def frame(self, progress: Progress, simulation: Simulation) -> None:
+    def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
         if self._recording is not None:
             self._recording.add(simulation.planes())
 
-    def advanced(self, progress: Progress) -> None:
+    def advanced(self, progress: SimulationProgress) -> None:
         self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + REPORT_S
             self.sink.show(Event("progress", _numbers(progress)))
 
-    def ended(self, progress: Progress, simulation: Simulation, stopped: signal.Signals | None) -> None:
+    def ended(self, progress: SimulationProgress, simulation: Simulation, stopped: signal.Signals | None) -> None:
         planes = simulation.planes()
         alive = population(planes)
         text = [
@@ -117,7 +117,7 @@ class Screen(Lines):
     def write(self, text: object) -> None:
         self._live.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def draw(self, progress: Progress, simulation: Simulation) -> None:
+    def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
         """Show the grid as it is, at most `FRAMES_PER_S` times a second: the run waits for it."""
         from rich.console import Group
 
@@ -141,7 +141,7 @@ class LiveWatching(Watching):
         super().__init__(screen, recording, every)
         self._screen = screen
 
-    def frame(self, progress: Progress, simulation: Simulation) -> None:
+    def frame(self, progress: SimulationProgress, simulation: Simulation) -> None:
         super().frame(progress, simulation)
         self._screen.draw(progress, simulation)
 
@@ -179,7 +179,7 @@ def _channels(channels: int) -> str:
     return "1 channel" if channels == 1 else f"{channels} channels"
 
 
-def _numbers(progress: Progress) -> dict[str, Any]:
+def _numbers(progress: SimulationProgress) -> dict[str, Any]:
     return {
         "step": progress.step,
         "steps": progress.steps,

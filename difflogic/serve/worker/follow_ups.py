@@ -104,7 +104,7 @@ def _evaluate(job: Job, given: Path, out: Path) -> Result:
     if not given.is_dir():
         raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
     found = evaluate(given, place("cpu").engine, quick=bool(job.options.get("quick")), tell=say)
-    found = replace(found, subject=replace(found.subject, path=Path(str(job.source))))  # not where the store is
+    found = replace(found, trained=replace(found.trained, path=Path(str(job.source))))  # not where the store is
     _write(out / NAME, found.to_json())
     _write(out / "report.html", to_html(found))
     return {"measures": {measure.key: measure.text for measure in found.measures}}

@@ -87,7 +87,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
     )
 
 
-def engine_of(subject: TrainedCircuit) -> Engine:
+def engine_of(trained: TrainedCircuit) -> Engine:
     """Where a run's circuit is tested: hard rollouts are exact everywhere, so that only speed decides."""
-    folder = subject.path if subject.folder else subject.path.parent
+    folder = trained.path if trained.folder else trained.path.parent
     return placement.place_hard(manifest.last_engine(manifest.read(folder))).engine
