@@ -49,10 +49,8 @@ PLANTED = {
         ("reference.engine", "import difflogic.gpu"),
         ("gpu", "import difflogic.reference"),
         ("system.files", "def late():\n    import difflogic.serve.log"),
-        (
-            "model.netlist",
-            "if typing.TYPE_CHECKING:\n    import difflogic.engine.job",
-        ),  # which imports the model: a circle
+        # engine.job imports the model: a circle, though it is for type checkers alone.
+        ("model.netlist", "if typing.TYPE_CHECKING:\n    import difflogic.engine.job"),
     ],
     "Serve": [
         ("serve.store.files", "import difflogic.serve.worker.log"),
