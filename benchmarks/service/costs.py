@@ -19,7 +19,7 @@ from difflogic.config import presets
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.runs.journal import Journal, Row
 from difflogic.serve.api.auth import OPERATOR
-from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.store import Store
 
@@ -36,20 +36,20 @@ FRAME = {"epoch": 1, "bits": "A" * 4000}
 class Training:
     """A worker by hand: it writes rows as a run does, and beats."""
 
-    def __init__(self, store: Store, draft: Draft) -> None:
+    def __init__(self, store: Store, spec: JobSpec) -> None:
         self._store = store
-        store.submit(OPERATOR, draft)
+        store.submit(OPERATOR, spec)
         self._presence = Presence(store.folder, NAME)
         store.register_worker(NAME, "cpu", "nothing", 1, ["auto"])
         claimed = store.claim(NAME, "cpu", {"auto"}, 1000)
         assert claimed is not None
         self.job, self._lease = claimed[0].id, claimed[1]
-        place = store.job_folder(self.job)
-        place.run.mkdir(parents=True)
-        self._frame = place.frame
-        self._journal = Journal(place.run, [23], [[]])
-        place.gates.write_text("".join(_gates(epoch) for epoch in range(1, EPOCHS + 1, 20)))
-        place.log.write_text("epoch 100: soft loss 12.3, hard loss 4\n" * (EPOCHS // 20))
+        folder = store.job_folder(self.job)
+        folder.run.mkdir(parents=True)
+        self._frame = folder.frame
+        self._journal = Journal(folder.run, [23], [[]])
+        folder.gates.write_text("".join(_gates(epoch) for epoch in range(1, EPOCHS + 1, 20)))
+        folder.log.write_text("epoch 100: soft loss 12.3, hard loss 4\n" * (EPOCHS // 20))
         self.epoch = 0
 
     def train(self, epochs: int) -> None:
@@ -81,11 +81,11 @@ def _prepared(folder: Path, jobs: int) -> Iterator[tuple[Training, str]]:
     """The store, the job that is trained, and one that waits."""
     store = Store.open(folder, durable=False)
     checkerboard = presets.checkerboard().with_(train={"epochs": 1_000_000}).to_dict()
-    training = Training(store, Draft("train", "checkerboard", checkerboard, priority=10))
+    training = Training(store, JobSpec("train", "checkerboard", checkerboard, priority=10))
     training.train(EPOCHS)
     training.draw()
     lizard = presets.get("lizard").to_dict()
-    waits = [store.submit(OPERATOR, Draft("train", f"waits {number}", lizard))[0].id for number in range(jobs)]
+    waits = [store.submit(OPERATOR, JobSpec("train", f"waits {number}", lizard))[0].id for number in range(jobs)]
     try:
         yield training, waits[-1]
     finally:

@@ -11,7 +11,7 @@ from difflogic.config import presets
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
-from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.jobs import JobRecord, JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
 
@@ -32,8 +32,8 @@ def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Co
     )
 
 
-def draft(of: Config, engine: str = "cpu", **fields: Any) -> Draft:
-    return Draft("train", of.name, of.to_dict(), engine, **fields)
+def spec(of: Config, engine: str = "cpu", **fields: Any) -> JobSpec:
+    return JobSpec("train", of.name, of.to_dict(), engine, **fields)
 
 
 def by_hand(of: Config, path: Path, engine: str = "cpu") -> Path:
@@ -51,7 +51,7 @@ def wait(condition: Callable[[], object], what: str, seconds: float = PATIENCE_S
         time.sleep(0.02)
 
 
-def ended(store: Store, job: str) -> Job:
+def ended(store: Store, job: str) -> JobRecord:
     """The job, once it is over. Raises TimeoutError."""
     wait(lambda: store.job(job).is_over, f"job {job} to end")
     return store.job(job)

@@ -33,13 +33,13 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """For a results file."""
-        told: dict[str, Any] = {"case": self.kind, "events": self.events, "jobs": self.jobs, "wrong": len(self.wrong)}
-        told["seconds"] = round(self.seconds, 1)
+        line: dict[str, Any] = {"case": self.kind, "events": self.events, "jobs": self.jobs, "wrong": len(self.wrong)}
+        line["seconds"] = round(self.seconds, 1)
         if self.phases:
-            told["phases"] = self.phases
+            line["phases"] = self.phases
         if self.reconnects is not None:
-            told["reconnects"] = self.reconnects
+            line["reconnects"] = self.reconnects
         if self.detected_s:
             ordered = sorted(self.detected_s)
-            told |= {"detected_median_s": round(ordered[len(ordered) // 2], 2), "detected_max_s": round(ordered[-1], 2)}
-        return told
+            line |= {"detected_median_s": round(ordered[len(ordered) // 2], 2), "detected_max_s": round(ordered[-1], 2)}
+        return line

@@ -144,7 +144,7 @@ class Load:
 def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGEST_S) -> Outcome:
     """SIGKILL of the server at `count` random moments, while jobs are submitted, trained and watched."""
     outcome, draw = Outcome("SIGKILL of the server"), random.Random(seed)
-    hand = jobs.by_hand(jobs.config(), folder / "hand")
+    expected = jobs.by_hand(jobs.config(), folder / "hand")
     served = Served(folder / "store")
     served.folder.mkdir()
     begin = time.monotonic()
@@ -166,22 +166,22 @@ def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGE
         load.over.set()
         served.end(signal.SIGTERM)
     outcome.seconds = time.monotonic() - begin
-    _judge(store, load, hand, outcome)
+    _compare(store, load, expected, outcome)
     return outcome
 
 
-def _judge(store: Store, load: Load, hand: Path, outcome: Outcome) -> None:
+def _compare(store: Store, load: Load, expected: Path, outcome: Outcome) -> None:
     outcome.jobs, outcome.reconnects = len(load.acknowledged), load.reconnects
     outcome.wrong += load.wrong
-    kept = {job.id: job for job in store.jobs(limit=1_000_000)}
-    if len(kept) != load.keys:
-        outcome.wrong.append(f"{len(kept)} jobs for {load.keys} requests")
+    made = {job.id: job for job in store.jobs(limit=1_000_000)}
+    if len(made) != load.keys:
+        outcome.wrong.append(f"{len(made)} jobs for {load.keys} requests")
     for identity in load.acknowledged:
-        job = kept.get(identity)
+        job = made.get(identity)
         if job is None or job.status != "done":
             outcome.wrong.append(f"{identity}: {'lost' if job is None else job.status}")
             continue
-        what = differences(store.job_folder(identity).run, hand)
+        what = differences(store.job_folder(identity).run, expected)
         if store.job_folder(identity).log.read_text().count(" done\n") != 1:
             what.append("was not finished exactly once")
         if what:

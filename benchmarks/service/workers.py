@@ -27,25 +27,25 @@ def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
     """SIGKILL of a worker at `count` random moments of short jobs, from the claim to the last picture."""
     outcome, draw = Outcome("SIGKILL of a worker"), random.Random(seed)
     config = jobs.config()
-    hand = jobs.by_hand(config, folder / "hand")
+    expected = jobs.by_hand(config, folder / "hand")
     store = Store.open(folder / "store")
     begin = time.monotonic()
     with Supervisor(store.folder, ["cpu"]):
         life = _life(store)
         while outcome.events < count:
-            job, _ = store.submit("bench", jobs.draft(config))
+            job, _ = store.submit("bench", jobs.spec(config))
             for _ in range(min(KILLS_A_JOB, count - outcome.events)):
                 jobs.wait(lambda job=job: store.job(job.id).status != "queued", "a worker")
                 time.sleep(draw.uniform(0, life))
                 _kill(store, job.id, outcome)
-            _judge(store, job.id, hand, outcome)
+            _compare(store, job.id, expected, outcome)
     outcome.seconds = time.monotonic() - begin
     return outcome
 
 
 def _life(store: Store) -> float:
     """Seconds from a job's claim to its end, in a new worker."""
-    job, _ = store.submit("bench", jobs.draft(jobs.config()))
+    job, _ = store.submit("bench", jobs.spec(jobs.config()))
     jobs.wait(lambda: store.job(job.id).status != "queued", "a worker")
     begin = time.monotonic()
     jobs.ended(store, job.id)
@@ -69,12 +69,12 @@ def _kill(store: Store, job: str, outcome: Outcome) -> None:
             outcome.detected_s.append(time.monotonic() - lost)
 
 
-def _judge(store: Store, job: str, hand: Path, outcome: Outcome) -> None:
+def _compare(store: Store, job: str, right: Path, outcome: Outcome) -> None:
     """Wait for the end, compare, and make room."""
     outcome.jobs += 1
     found = jobs.ended(store, job)
     what = (
-        differences(store.job_folder(job).run, hand) if found.status == "done" else [f"{found.status}: {found.reason}"]
+        differences(store.job_folder(job).run, right) if found.status == "done" else [f"{found.status}: {found.reason}"]
     )
     if what:
         outcome.wrong.append(f"{job}: {', '.join(what[:5])}")
@@ -87,7 +87,7 @@ def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: WorkerLim
     outcome, draw = Outcome(kind), random.Random(seed)
     device = "gpu:0" if kind == "abort" else "cpu"
     config = jobs.config() if device == "cpu" else jobs.config(epochs=60, interval=10)
-    hand = jobs.by_hand(config, folder / "hand", device)
+    expected = jobs.by_hand(config, folder / "hand", device)
     store = Store.open(folder / "store")
     begin = time.monotonic()
     for number in range(count):
@@ -95,13 +95,13 @@ def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: WorkerLim
         epoch = draw.randrange(config.train.eval_interval, config.train.epochs - config.train.eval_interval)
         command = [sys.executable, "-m", "benchmarks.service.faulty", kind, str(epoch), str(mark)]
         with Supervisor(store.folder, [device], limits, command=command):
-            job, _ = store.submit("bench", jobs.draft(config, device if device == "cpu" else "gpu"))
+            job, _ = store.submit("bench", jobs.spec(config, device if device == "cpu" else "gpu"))
             jobs.wait(mark.exists, "the fault")
             happened = time.monotonic()
             outcome.hit(store.job(job.id).phase)
             jobs.wait(lambda job=job: store.job(job.id).attempts, "the fault to be seen")
             outcome.detected_s.append(time.monotonic() - happened)
             outcome.reasons.append(str(store.job(job.id).reason))
-            _judge(store, job.id, hand, outcome)
+            _compare(store, job.id, expected, outcome)
     outcome.seconds = time.monotonic() - begin
     return outcome

@@ -308,10 +308,10 @@ def asked_engine(engine: str | None, gpu: bool, require_hardware: bool) -> Engin
     return placement.place(selector or "auto", require_hardware, trusted=True).engine
 
 
-def tell_choice(told: str) -> None:
+def tell_choice(sentence: str) -> None:
     """Say which circuit of a run is taken, beside the command's own output; nothing of a file that is no run."""
-    if told:
-        click.echo(told, err=True)
+    if sentence:
+        click.echo(sentence, err=True)
 
 
 @contextmanager

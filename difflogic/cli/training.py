@@ -71,7 +71,7 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     Raises the errors of `Trainer.run`, UsageError where options contradict each other.
     """
     from difflogic.cli.screen import sinks
-    from difflogic.cli.screen.training import Reporter
+    from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
     from difflogic.devices.choose import keep_last
     from difflogic.runs.folder import default_path
@@ -82,12 +82,12 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     if request.stop_when_solved is not None and request.stop_when_solved < 1:
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {request.stop_when_solved}.")
     made = configure(request)
-    if (told := changes(made)) and not launch.as_json:
-        click.echo(told)
-    placement = replace(_place(request, made.config, launch, resume), max_memory=launch.max_memory)
+    if (sentence := changes(made)) and not launch.as_json:
+        click.echo(sentence)
+    placement = replace(_placement(request, made.config, launch, resume), max_memory=launch.max_memory)
     out = launch.out or (None if resume else default_path(made.config.name))
     with sinks.choose(launch.as_json, "epoch") as sink:
-        reporter = Reporter(sink)
+        reporter = TrainingReporter(sink)
         trained = run_request(request, made.config, placement, out, resume, launch.log_interval, reporter)
         reporter.ended(trained)
     keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
@@ -127,7 +127,7 @@ def _written(name: str) -> str:
     return WRITTEN.get(name, "--" + name.replace("_", "-"))
 
 
-def _place(request: TrainRequest, config: Config, launch: Launch, resume: Path | None) -> Placement:
+def _placement(request: TrainRequest, config: Config, launch: Launch, resume: Path | None) -> Placement:
     """The engine asked for, else what the policy chooses; for a resumed run the one it ran on."""
     from difflogic.devices import choose
     from difflogic.devices import open as placement

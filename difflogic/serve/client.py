@@ -40,7 +40,7 @@ SILENCE_S = 40.0
 """A stream that says nothing for longer is dead: the server has a heartbeat."""
 OVERLOADED = (429, 502, 503, 504)
 
-Job = dict[str, Any]
+JobJson = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -92,15 +92,15 @@ class Client:
 
     # jobs ---------------------------------------------------------------------------------------------
 
-    def submit(self, request: dict[str, Any]) -> Job:
+    def submit(self, request: dict[str, Any]) -> JobJson:
         """Queue a job, once, even where the answer to the first try is lost."""
         key = secrets.token_urlsafe(16)
         return dict(self._json("POST", "/jobs", json=request, headers={"Idempotency-Key": key}))
 
-    def job(self, job: str) -> Job:
+    def job(self, job: str) -> JobJson:
         return dict(self._json("GET", f"/jobs/{_id(job)}"))
 
-    def jobs(self, **filters: Any) -> Iterator[Job]:
+    def jobs(self, **filters: Any) -> Iterator[JobJson]:
         """The newest first; page after page."""
         before = None
         while True:
@@ -111,7 +111,7 @@ class Client:
             if before is None:
                 return
 
-    def cancel(self, job: str) -> Job:
+    def cancel(self, job: str) -> JobJson:
         return dict(self._json("POST", f"/jobs/{_id(job)}/cancel"))
 
     def log(self, job: str, tail: int) -> str:
@@ -144,8 +144,8 @@ class Client:
         last, tries = "", 0
         while True:
             try:
-                for name, data, place in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
-                    last, tries = place or last, 0
+                for name, data, event_id in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
+                    last, tries = event_id or last, 0
                     yield ServerEvent(name, data)
                     if name == "end":
                         return

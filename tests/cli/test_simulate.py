@@ -102,11 +102,11 @@ def test_json(simulate: Simulate) -> None:
 
 
 def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Interrupting(simulation.Watching):
+    class Interrupting(simulation.SimulationReporter):
         def advanced(self, progress: loop.Progress) -> None:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(simulation, "Watching", Interrupting)
+    monkeypatch.setattr(simulation, "SimulationReporter", Interrupting)
     done = simulate("--size", "70x9", "--steps", 10**9, "--engine", "numba", "-o", "a.npy")
     assert done.code == 128 + signal.SIGINT
     assert "Stopped by SIGINT after 1 of 1000000000 steps" in done.out
@@ -116,14 +116,14 @@ def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
 
 
-@pytest.mark.parametrize("reporter", ["Bar", "Screen"])
+@pytest.mark.parametrize("reporter", ["Bar", "GridScreen"])
 def test_on_a_terminal(simulate: Simulate, reporter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    options = ["--live", "--every", 5] if reporter == "Screen" else []
+    options = ["--live", "--every", 5] if reporter == "GridScreen" else []
     opened: list[str] = []
     choose = simulation.choose
 
-    def noted(*arguments: Any) -> simulation.Watching:
+    def noted(*arguments: Any) -> simulation.SimulationReporter:
         watching = choose(*arguments)
         opened.append(type(watching.sink).__name__)
         return watching

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from difflogic.cli.screen import sinks
-from difflogic.cli.screen.training import Reporter
+from difflogic.cli.screen.training import TrainingReporter
 from difflogic.engine.api import EngineInfo
 from difflogic.runs import checkpoint
 from difflogic.train.observer import Beginning
@@ -244,18 +244,18 @@ SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "Mesa 25", software=Tr
 
 
 def test_adapter_backend_and_driver_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    Reporter(sinks.Lines()).began(beginning(SOFTWARE))
+    TrainingReporter(sinks.Lines()).began(beginning(SOFTWARE))
     captured = capsys.readouterr()
     assert "Engine gpu: llvmpipe (CPU, Vulkan, Mesa 25); auto found it\n" in captured.out
     assert captured.err == (
         "Warning: llvmpipe is a software adapter, a GPU imitated by the CPU: results are right, but slow to come.\n"
     )
-    Reporter(sinks.JsonLines()).began(beginning(SOFTWARE))
+    TrainingReporter(sinks.JsonLines()).began(beginning(SOFTWARE))
     assert [json.loads(line)["event"] for line in capsys.readouterr().out.splitlines()] == ["begin", "notice"]
 
 
 def test_no_warning_on_hardware(capsys: pytest.CaptureFixture[str]) -> None:
-    Reporter(sinks.Lines()).began(beginning(EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")))
+    TrainingReporter(sinks.Lines()).began(beginning(EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")))
     assert capsys.readouterr().err == ""
 
 

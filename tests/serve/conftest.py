@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.devices.open import open_engine
-from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
@@ -36,8 +36,8 @@ def store(tmp_path: Path, clock: Clock) -> Store:
 
 
 @pytest.fixture
-def draft() -> Draft:
-    return Draft("train", "tiny", tiny_config().to_dict())
+def spec() -> JobSpec:
+    return JobSpec("train", "tiny", tiny_config().to_dict())
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
-from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.jobs import JobRecord, JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
 from tests.train.tiny import tiny_config
@@ -28,8 +28,8 @@ def short_config(epochs: int = EPOCHS, **train: Any) -> Config:
     return tiny_config(epochs=epochs, eval_interval=50, **train)
 
 
-def draft_of(config: Config, **fields: Any) -> Draft:
-    return Draft(**{"kind": "train", "name": config.name, "config": config.to_dict(), "engine": "cpu"} | fields)
+def spec_of(config: Config, **fields: Any) -> JobSpec:
+    return JobSpec(**{"kind": "train", "name": config.name, "config": config.to_dict(), "engine": "cpu"} | fields)
 
 
 def by_hand(config: Config, path: Path, **options: Any) -> Path:
@@ -46,7 +46,7 @@ def wait(condition: Callable[[], object], what: str = "it") -> None:
         time.sleep(0.02)
 
 
-def ended(store: Store, job: str) -> Job:
+def ended(store: Store, job: str) -> JobRecord:
     """The job, once it is over."""
     wait(lambda: store.job(job).is_over, f"job {job} to end: {store.job(job)}")
     return store.job(job)
@@ -64,6 +64,6 @@ def reached(store: Store, job: str, epoch: int, attempt: int = 0) -> None:
 
 def held(store: Store, config: Config, epoch: int, **fields: Any) -> str:
     """A job that an acting worker holds at an epoch, until something is asked of it or the worker is ended."""
-    job = store.submit("ann", draft_of(config, name=f"hold {epoch}", **fields))[0].id
+    job = store.submit("ann", spec_of(config, name=f"hold {epoch}", **fields))[0].id
     reached(store, job, epoch)
     return job

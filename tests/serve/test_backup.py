@@ -16,7 +16,7 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.system.files import Output
 from tests.serve.acting import acting
-from tests.serve.service import by_hand, draft_of, ended, held, short_config
+from tests.serve.service import by_hand, ended, held, short_config, spec_of
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -33,7 +33,7 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
     live.open_session("hash", "ann", 3600)
     with acting(live.folder):
         job = live.job(held(live, short_config(), 200))
-        waiting, _ = live.submit("bob", draft_of(short_config(), engine="gpu"))
+        waiting, _ = live.submit("bob", spec_of(short_config(), engine="gpu"))
         assert main(["backup", str(live.folder), str(tmp_path / "copy.tar.gz")]) == 0
         assert "2 jobs" in capsys.readouterr().out
         assert live.job(job.id).status == "running", "it did not notice"
@@ -51,8 +51,8 @@ def test_a_backup_while_jobs_run(tmp_path, capsys):
     assert_same_run(copy.job_folder(job.id).run, by_hand(short_config(), tmp_path / "hand"))
 
 
-def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):
-    job, _ = store.submit("ann", draft)
+def test_nothing_secret_and_nothing_passing_is_in_it(store, spec, tmp_path):
+    job, _ = store.submit("ann", spec)
     (store.folder / "token").write_text("secret")
     place = store.job_folder(job.id)
     place.run.mkdir(parents=True)
@@ -70,9 +70,9 @@ def test_nothing_secret_and_nothing_passing_is_in_it(store, draft, tmp_path):
     assert set(held[2:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}
 
 
-def test_a_backup_goes_through_a_pipe(store, draft, tmp_path):
+def test_a_backup_goes_through_a_pipe(store, spec, tmp_path):
     """To another machine, say: nothing of it is kept here."""
-    store.submit("ann", draft)
+    store.submit("ann", spec)
     os.mkfifo(tmp_path / "pipe")
     with ThreadPoolExecutor() as pool:
         read = pool.submit((tmp_path / "pipe").read_bytes)
@@ -91,8 +91,8 @@ def test_what_is_there_is_not_replaced(store, tmp_path, capsys):
     assert "There is no folder" in capsys.readouterr().err
 
 
-def test_a_full_disk_leaves_no_half_backup(store, draft, tmp_path, monkeypatch, capsys):
-    store.submit("ann", draft)
+def test_a_full_disk_leaves_no_half_backup(store, spec, tmp_path, monkeypatch, capsys):
+    store.submit("ann", spec)
 
     def full(descriptor):
         raise OSError(28, "No space left on device")

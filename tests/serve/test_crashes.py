@@ -23,7 +23,7 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.acting import acting
-from tests.serve.service import PATIENCE_S, by_hand, draft_of, ended, held, reached, short_config, wait
+from tests.serve.service import PATIENCE_S, by_hand, ended, held, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -104,7 +104,7 @@ def test_a_supervisor_that_stops_hands_its_jobs_back(store, undisturbed):
 
 def test_tries_end_with_the_last_words(store, monkeypatch):
     monkeypatch.setattr(leases, "BACK_OFF_S", (0.0,))
-    job, _ = store.submit("ann", draft_of(short_config(), name="die"))
+    job, _ = store.submit("ann", spec_of(short_config(), name="die"))
     with acting(store.folder):
         failed = ended(store, job.id)
     assert (failed.status, failed.attempts) == ("failed", 5)
@@ -120,7 +120,7 @@ def hands(store: Store) -> subprocess.Popen[bytes]:
 
 
 def test_a_worker_does_not_outlive_its_supervisor(store):
-    job, _ = store.submit("ann", draft_of(short_config(1_000_000)))
+    job, _ = store.submit("ann", spec_of(short_config(1_000_000)))
     with hands(store) as supervisor:
         reached(store, job.id, 100)
         pid = store.workers()[0].pid
@@ -132,7 +132,7 @@ def test_a_worker_does_not_outlive_its_supervisor(store):
 
 
 def test_several_supervisors_share_a_store(store, tmp_path):
-    made = [store.submit("ann", draft_of(short_config(300)))[0].id for _ in range(6)]
+    made = [store.submit("ann", spec_of(short_config(300)))[0].id for _ in range(6)]
     several = [hands(store), hands(store)]
     try:
         wait(lambda: store.counts() == {"done": 6}, "all jobs")

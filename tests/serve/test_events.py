@@ -20,7 +20,7 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.streams import Position
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.client import Client, ServerEvent, parsed
-from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.jobs import JobRecord, JobSpec
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import PATIENCE_S, wait
 from tests.train.tiny import tiny_config
@@ -37,8 +37,8 @@ class Training:
 
     def __init__(self, store, owner: str = "ann", population: int = 1) -> None:
         self.store = store
-        draft = Draft("train", "by hand", tiny_config(epochs=1000).to_dict(), population=population)
-        self.job: Job = store.submit(owner, draft)[0]
+        spec = JobSpec("train", "by hand", tiny_config(epochs=1000).to_dict(), population=population)
+        self.job: JobRecord = store.submit(owner, spec)[0]
         claimed = store.claim("w", "cpu", {"auto"}, 1000)
         assert claimed is not None
         assert claimed[0].id == self.job.id
@@ -236,7 +236,7 @@ def test_a_listener_that_lags_gets_what_the_feed_forgot(tmp_path, monkeypatch):
 
 
 def test_a_deleted_job_ends_its_streams(live):
-    job = live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))[0]
+    job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
     live.store.ask(job.id, "pause")
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         events = parsed(answer.iter_lines())
@@ -245,7 +245,7 @@ def test_a_deleted_job_ends_its_streams(live):
         assert next(events)[:2] == ("end", {"status": "deleted"})
 
 
-def told(store, job: Job, position: Position) -> list[tuple[str, object, str]]:
+def told(store, job: JobRecord, position: Position) -> list[tuple[str, object, str]]:
     """What a listener hears that asked for a job as it was then; a stream that does not end is an error."""
 
     async def hear() -> list[str]:
@@ -292,7 +292,7 @@ def test_an_old_change_does_not_undo_a_newer_one(live, training):
 def test_every_attempt_is_told_from_its_first_row(live):
     """In the end the best one's, whichever that was."""
     store = live.store
-    job, _ = store.submit("ann", Draft("train", "again", tiny_config(epochs=100).to_dict(), restarts=2))
+    job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), restarts=2))
     claimed, lease = store.claim("w", "cpu", {"auto"}, 1000)
 
     def attempt(number: int, epochs: int) -> None:
@@ -343,7 +343,7 @@ def test_all_jobs_of_an_owner_are_told_from_the_moment_of_the_request(live):
         feed = ChangeFeed(live.store, Telemetry(live.store))
         await feed.start()
         stream = streams.of_owner(feed, live.store, "ann", None)
-        live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))
+        live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))
         await feed._poll()
         assert (await anext(stream)).startswith(streams.BEGIN)
         async with asyncio.timeout(PATIENCE_S):
@@ -359,8 +359,8 @@ def test_all_jobs_of_an_owner(live):
         lines = answer.iter_lines()
         while not next(lines).startswith("id:"):
             pass
-        ours = live.store.submit("ann", Draft("train", "ours", tiny_config().to_dict()))[0]
-        live.store.submit("ben", Draft("train", "theirs", tiny_config().to_dict()))
+        ours = live.store.submit("ann", JobSpec("train", "ours", tiny_config().to_dict()))[0]
+        live.store.submit("ben", JobSpec("train", "theirs", tiny_config().to_dict()))
         live.store.edit(ours.id, priority=3)
         live.store.ask(ours.id, "cancel")
         events = parsed(lines)
@@ -370,7 +370,7 @@ def test_all_jobs_of_an_owner(live):
             if data["status"] == "cancelled":
                 break
     live.store.delete(ours.id)
-    live.store.submit("ann", Draft("train", "next", tiny_config().to_dict()))
+    live.store.submit("ann", JobSpec("train", "next", tiny_config().to_dict()))
     later = listen(live, "/events", last=position, events=2)
     assert [(name, data["id"] == ours.id) for name, data, _ in later] == [("deleted", True), ("job", False)]
     assert int(later[0][2]) < int(later[1][2])
@@ -379,8 +379,8 @@ def test_all_jobs_of_an_owner(live):
 def test_what_was_before_the_server_is_told_too(live):
     """A listener that comes back after a restart: its position is older than anything in memory."""
     seen = live.store.version()
-    first = live.store.submit("ann", Draft("train", "one", tiny_config().to_dict()))[0]
-    live.store.submit("ben", Draft("train", "two", tiny_config().to_dict()))
+    first = live.store.submit("ann", JobSpec("train", "one", tiny_config().to_dict()))[0]
+    live.store.submit("ben", JobSpec("train", "two", tiny_config().to_dict()))
     live.store.ask(first.id, "cancel")
     live.context.feed.known_from = live.store.version()
     live.context.feed.changes.clear()
@@ -425,7 +425,7 @@ def test_a_client_without_a_right_gives_up(live, training):
 
 def test_streams_end_with_the_server(tmp_path):
     with serving(tmp_path) as live:
-        job = live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))[0]
+        job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
         answers = []
 
         def hear(path: str) -> None:
@@ -455,7 +455,7 @@ def test_the_pulse_goes_on_after_a_failure(live, training, monkeypatch, caplog):
 
 
 def test_who_leaves_in_the_middle_is_forgotten(live):
-    job = live.store.submit("ann", Draft("train", "x", tiny_config().to_dict()))[0]
+    job = live.store.submit("ann", JobSpec("train", "x", tiny_config().to_dict()))[0]
     with live.client() as client, client.stream("GET", f"/jobs/{job.id}/events") as answer:
         next(answer.iter_lines())
     wait(lambda: not live.context.feed._job_feeds)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.errors import StoreError
-from difflogic.serve.store.jobs import Draft, Job
+from difflogic.serve.store.jobs import JobRecord, JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import follow_up_process, follow_ups, training, worker
 from difflogic.serve.worker.devices import FOLLOW_UPS
@@ -20,7 +20,7 @@ from difflogic.serve.worker.follow_up_process import FollowUpProcess
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.serve.acting import acting
-from tests.serve.service import PATIENCE_S, draft_of, ended, held, short_config, wait
+from tests.serve.service import PATIENCE_S, ended, held, short_config, spec_of, wait
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -32,16 +32,16 @@ WORKS = "while True: pass"
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, str]:
     """A store with a job whose circuit follow-ups can take."""
     store = Store.open(tmp_path_factory.mktemp("follow"))
-    job = store.submit("ann", draft_of(short_config(100)))[0].id
+    job = store.submit("ann", spec_of(short_config(100)))[0].id
     with Supervisor(store.folder, ["cpu"]):
         ended(store, job)
     return store, job
 
 
-def submit(trained: tuple[Store, str], kind: str = "export") -> Job:
+def submit(trained: tuple[Store, str], kind: str = "export") -> JobRecord:
     store, source = trained
     options = {"formats": ["c"]} if kind == "export" else {}
-    return store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))[0]
+    return store.submit("ann", JobSpec(kind, f"{kind} tiny", source=source, options=options))[0]
 
 
 def follow(store: Store, limits: WorkerLimits | None = None) -> tuple[worker.WorkerProcess, threading.Thread]:
@@ -87,7 +87,7 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
 def test_a_worker_of_follow_ups_that_is_killed(trained):
     store, source = trained
     with acting(store.folder):
-        job = store.submit("ann", Draft("simplify", "hold", source=source))[0].id
+        job = store.submit("ann", JobSpec("simplify", "hold", source=source))[0].id
         wait(lambda: store.job(job).phase == "working", "the follow-up to begin")
         hand = next(each for each in store.workers() if each.job == job)
         os.kill(hand.pid, signal.SIGKILL)
@@ -191,7 +191,7 @@ def test_processor_time(tmp_path: Path):
 def test_a_job_that_lacks_what_its_kind_needs_is_a_clear_failure(tmp_path):
     """Nothing that the interface lets through, but a store may be of another hand."""
     store = Store.open(tmp_path)
-    for draft in (Draft("evaluate", "of nothing"), Draft("train", "nothing", engine="cpu")):
-        job, _ = store.submit("ann", draft)
+    for spec in (JobSpec("evaluate", "of nothing"), JobSpec("train", "nothing", engine="cpu")):
+        job, _ = store.submit("ann", spec)
         with pytest.raises(StoreError, match="delete it"):
-            follow_ups.follow(store, job) if draft.kind == "evaluate" else training.train(store, job, None, None)
+            follow_ups.follow(store, job) if spec.kind == "evaluate" else training.train(store, job, None, None)

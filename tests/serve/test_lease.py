@@ -32,8 +32,8 @@ def times(monkeypatch) -> Times:
 
 
 @pytest.fixture
-def lease(store, draft, times) -> Lease:
-    store.submit("ann", draft)
+def lease(store, spec, times) -> Lease:
+    store.submit("ann", spec)
     job, number = store.claim("w", "cpu", {"auto"}, 60)
     return Lease(store, job, number, LIMITS)
 

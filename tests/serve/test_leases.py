@@ -18,26 +18,26 @@ def claim(store, worker="w", device="cpu", engines=ENGINES):
     return store.claim(worker, device, engines, 60)
 
 
-def test_by_priority_then_age(store, draft):
+def test_by_priority_then_age(store, spec):
     names = [("a", 0), ("b", 5), ("c", 0), ("d", 5)]
     for name, priority in names:
-        store.submit("ann", replace(draft, name=name, priority=priority))
+        store.submit("ann", replace(spec, name=name, priority=priority))
     assert [claim(store)[0].name for _ in names] == ["b", "d", "a", "c"]
     assert claim(store) is None
 
 
-def test_only_what_the_device_can(store, draft):
-    store.submit("ann", replace(draft, engine="gpu"))
+def test_only_what_the_device_can(store, spec):
+    store.submit("ann", replace(spec, engine="gpu"))
     assert claim(store) is None
     job, _ = claim(store, device="gpu:0", engines={"auto", "gpu", "gpu:0"})
     assert (job.device, job.status, job.phase) == ("gpu:0", "running", "starting")
 
 
-def test_follow_ups_are_for_who_has_no_device(store, draft, clock):
-    store.submit("ann", replace(draft, priority=10))
+def test_follow_ups_are_for_who_has_no_device(store, spec, clock):
+    store.submit("ann", replace(spec, priority=10))
     assert not store.awaits_follow_up()
     assert claim(store, engines=()) is None
-    follow_up = replace(draft, kind="export", config=None, source="x", engine="gpu")
+    follow_up = replace(spec, kind="export", config=None, source="x", engine="gpu")
     store.submit("ann", follow_up)
     store.submit("ann", replace(follow_up, name="urgent", priority=1))
     assert store.awaits_follow_up()
@@ -47,12 +47,12 @@ def test_follow_ups_are_for_who_has_no_device(store, draft, clock):
     assert (job.name, job.device) == ("urgent", "cpu")
     store.fail_attempt(job.id, lease, "it fell")
     assert claim(store, engines=())[0].name == "urgent", "its first back-off is none"
-    assert claim(store, engines=())[0].name == draft.name
+    assert claim(store, engines=())[0].name == spec.name
     assert not store.awaits_follow_up()
 
 
-def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, draft, clock):
-    store.submit("ann", replace(draft, kind="export", config=None, source="x"))
+def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, spec, clock):
+    store.submit("ann", replace(spec, kind="export", config=None, source="x"))
     for _ in range(2):
         job, lease = claim(store, engines=())
         store.fail_attempt(job.id, lease, "it fell")
@@ -61,15 +61,15 @@ def test_a_follow_up_that_fell_twice_is_not_awaited_at_once(store, draft, clock)
     assert store.awaits_follow_up()
 
 
-def test_what_no_worker_offers_is_said(store, draft, clock):
-    early = store.submit("ann", replace(draft, engine="gpu:1"))[0]
+def test_what_no_worker_offers_is_said(store, spec, clock):
+    early = store.submit("ann", replace(spec, engine="gpu:1"))[0]
     assert early.waits_for is None, "the workers of a server that has just begun are about to come"
     store.register_worker("w", "cpu", "a processor", 1, ["auto", "cpu"])
     store.register_worker("f", "follow-ups", "", 2)
     words = "No worker offers gpu:1: those that are there offer auto, cpu."
-    late = store.submit("ann", replace(draft, engine="gpu:1"))[0]
-    fine = store.submit("ann", draft)[0]
-    follow_up = store.submit("ann", replace(draft, kind="export", config=None, source="x", engine="gpu:1"))[0]
+    late = store.submit("ann", replace(spec, engine="gpu:1"))[0]
+    fine = store.submit("ann", spec)[0]
+    follow_up = store.submit("ann", replace(spec, kind="export", config=None, source="x", engine="gpu:1"))[0]
     assert (late.waits_for, fine.waits_for, follow_up.waits_for) == (words, None, None)
     store.explain_waiting(store.offered_engines())
     assert store.job(early.id).waits_for == words
@@ -90,8 +90,8 @@ def test_what_no_worker_offers_is_said(store, draft, clock):
     assert store.offered_engines() == set()
 
 
-def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, draft, clock):
-    store.submit("ann", draft)
+def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, spec, clock):
+    store.submit("ann", spec)
     store.register_worker("g", "gpu:0", "a GPU", 1)
     job, lease = claim(store, "g", "gpu:0", {"auto", "gpu"})
     store.release(job.id, lease)
@@ -100,8 +100,8 @@ def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, draft, clock
     assert claim(store)[0].device == "cpu"
 
 
-def test_a_beat_prolongs_and_tells(store, draft, clock):
-    store.submit("ann", draft)
+def test_a_beat_prolongs_and_tells(store, spec, clock):
+    store.submit("ann", spec)
     store.register_worker("w", "cpu", "a processor", 1)
     job, lease = claim(store)
     version = store.version()
@@ -119,8 +119,8 @@ def test_a_beat_prolongs_and_tells(store, draft, clock):
     assert store.overdue_job("w").id == job.id
 
 
-def test_who_lost_the_lease_can_write_no_more(store, draft, clock):
-    store.submit("ann", draft)
+def test_who_lost_the_lease_can_write_no_more(store, spec, clock):
+    store.submit("ann", spec)
     job, old = claim(store)
     clock.now += 60 + GRACE_S + 1
     again, new = claim(store, "other")
@@ -139,16 +139,16 @@ def test_who_lost_the_lease_can_write_no_more(store, draft, clock):
         store.heartbeat(job.id, new, 60)
 
 
-def test_a_late_beat_keeps_a_job_that_nobody_took(store, draft, clock):
-    store.submit("ann", draft)
+def test_a_late_beat_keeps_a_job_that_nobody_took(store, spec, clock):
+    store.submit("ann", spec)
     job, lease = claim(store)
     clock.now += 3600
     store.heartbeat(job.id, lease, 15)
     assert claim(store, "other") is None
 
 
-def test_stopping_in_good_order_is_no_attempt(store, draft):
-    store.submit("ann", draft)
+def test_stopping_in_good_order_is_no_attempt(store, spec):
+    store.submit("ann", spec)
     job, lease = claim(store)
     released = store.release(job.id, lease, epoch=4, saved_epoch=4)
     assert (released.status, released.attempts, released.epoch, released.phase) == ("queued", 0, 4, None)
@@ -161,8 +161,8 @@ def lose(store, clock, saved=0):
     return store.expire_worker("w", "it was killed")[0]
 
 
-def test_tries_without_progress_are_bounded(store, draft, clock):
-    store.submit("ann", draft)
+def test_tries_without_progress_are_bounded(store, spec, clock):
+    store.submit("ann", spec)
     for number in range(1, MAX_TRIES):
         job = lose(store, clock)
         assert (job.status, job.attempts) == ("queued", number)
@@ -176,14 +176,14 @@ def test_tries_without_progress_are_bounded(store, draft, clock):
     assert lose(store, clock).status == "queued"
 
 
-def test_a_new_checkpoint_is_progress(store, draft, clock):
-    store.submit("ann", draft)
+def test_a_new_checkpoint_is_progress(store, spec, clock):
+    store.submit("ann", spec)
     for number in range(1, 3 * MAX_TRIES):
         assert lose(store, clock, saved=number).status == "queued"
 
 
-def test_a_lost_job_waits_before_it_is_tried_again(store, draft):
-    store.submit("ann", draft)
+def test_a_lost_job_waits_before_it_is_tried_again(store, spec):
+    store.submit("ann", spec)
     for _ in range(2):
         job, lease = claim(store)
         store.fail_attempt(job.id, lease, "no space left")
@@ -193,16 +193,16 @@ def test_a_lost_job_waits_before_it_is_tried_again(store, draft):
 
 
 @pytest.mark.parametrize(("asked", "becomes"), [("cancel", "cancelled"), ("pause", "paused"), ("requeue", "queued")])
-def test_what_was_asked_of_a_lost_job_still_holds(store, draft, asked, becomes):
-    store.submit("ann", draft)
+def test_what_was_asked_of_a_lost_job_still_holds(store, spec, asked, becomes):
+    store.submit("ann", spec)
     job, _ = claim(store)
     store.ask(job.id, asked)
     assert store.expire_worker("w", "it was killed")[0].status == becomes
 
 
-def test_the_dead_are_found(store, draft):
+def test_the_dead_are_found(store, spec):
     for name in ("alive", "dead", "idle"):
-        store.submit("ann", draft)
+        store.submit("ann", spec)
         store.register_worker(name, "cpu", "a processor", 1)
     here = Presence(store.folder, "alive")
     held = {name: claim(store, name)[0].id for name in ("alive", "dead")}
@@ -215,9 +215,9 @@ def test_the_dead_are_found(store, draft):
     assert store.expire_dead_workers() == []
 
 
-def test_a_worker_tells_of_known_columns_alone(store, draft):
+def test_a_worker_tells_of_known_columns_alone(store, spec):
     """Its words become SQL: also where Python leaves assertions out."""
-    job, _ = store.submit("ann", draft)
+    job, _ = store.submit("ann", spec)
     _, lease = store.claim("w", "cpu", {"auto"}, 60)
     other = {"owner = 'bob', epoch": 1}
     for tell in (
@@ -235,9 +235,9 @@ def test_a_workers_name_leads_nowhere_else(store):
         Presence(store.folder, "../../elsewhere")
 
 
-def test_a_new_attempt_is_progress(store, clock, draft):
+def test_a_new_attempt_is_progress(store, clock, spec):
     """Its checkpoints are counted from 0 again, and the tries since the last one too."""
-    job, _ = store.submit("ann", replace(draft, restarts=2))
+    job, _ = store.submit("ann", replace(spec, restarts=2))
     for attempt in range(1, MAX_TRIES + 2):
         _, lease = store.claim("w", "cpu", {"auto"}, 60)
         store.heartbeat(job.id, lease, 60, attempt=attempt, saved_epoch=10 - attempt)
@@ -245,7 +245,7 @@ def test_a_new_attempt_is_progress(store, clock, draft):
         clock.now += 100
 
 
-def test_the_life_of_a_job_is_as_the_module_tells_it(store, draft, clock):
+def test_the_life_of_a_job_is_as_the_module_tells_it(store, spec, clock):
     """The numbers of the worked example at the head of `store/leases.py`."""
 
     def standing(job):
@@ -259,7 +259,7 @@ def test_the_life_of_a_job_is_as_the_module_tells_it(store, draft, clock):
         clock.now = begun + seconds
 
     begun = clock.now
-    job, _ = store.submit("ann", draft)
+    job, _ = store.submit("ann", spec)
     _, old = store.claim("cpu-1", "cpu", ENGINES, 300)
     assert standing(job.id)[:5] == [1, 300, 0, 0, 0]
     at(40)

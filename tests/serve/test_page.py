@@ -17,12 +17,12 @@ from difflogic.engine import job as tasks
 from difflogic.runs import plots
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.schemas import JobRequest
-from difflogic.serve.store.jobs import KINDS, STATUSES, Draft
+from difflogic.serve.store.jobs import KINDS, STATUSES, JobSpec
 from difflogic.serve.worker.supervisor import Supervisor
 from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
 from tests.serve.live import ANN, Live, serving
-from tests.serve.service import draft_of, ended, reached, short_config
+from tests.serve.service import ended, reached, short_config, spec_of
 from tests.serve.test_restarts import flat
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -85,7 +85,7 @@ def sign_in(page: Page) -> None:
 
 def submitted(live: Live, **fields: object) -> str:
     """A job of ann's, given to the store at once."""
-    job, _ = live.store.submit("ann", draft_of(short_config(), **fields))  # type: ignore[arg-type]
+    job, _ = live.store.submit("ann", spec_of(short_config(), **fields))  # type: ignore[arg-type]
     return job.id
 
 
@@ -145,7 +145,7 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
 
 
 def test_pause_resume_cancel_and_delete(opened, live):
-    job, _ = live.store.submit("ann", draft_of(short_config(epochs=200_000)))
+    job, _ = live.store.submit("ann", spec_of(short_config(epochs=200_000)))
     page = opened(f"#/jobs/{job.id}")
     page.wait("document.querySelector('.job-head .pill')?.innerText === 'Running'")
     reached(live.store, job.id, 50)
@@ -323,7 +323,7 @@ def test_devices(opened, live):
 
 def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
     name = "<img src=x onerror=alert(1)> & so on"
-    job, _ = live.store.submit("ann", Draft("train", name, short_config().to_dict(), engine="gpu:9"))
+    job, _ = live.store.submit("ann", JobSpec("train", name, short_config().to_dict(), engine="gpu:9"))
     page = opened()
     page.see(name, ".jobs")
     page.see("No worker offers gpu:9: those that are there offer auto, cpu, reference.", ".jobs")
@@ -335,7 +335,7 @@ def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
 
 
 def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):
-    first, _ = live.store.submit("ann", draft_of(short_config(epochs=200_000)))
+    first, _ = live.store.submit("ann", spec_of(short_config(epochs=200_000)))
     reached(live.store, first.id, 50)
     waiting = [submitted(live, engine="gpu:9") for _ in range(35)]
     page = opened()
@@ -366,7 +366,7 @@ def test_a_lost_server_is_said_and_found_again(browser, tmp_path):
     with serving(tmp_path, port=port) as second:
         page.see("Live", "#connection")
         page.wait("document.getElementById('offline').hidden")
-        second.store.submit("ann", draft_of(short_config()))
+        second.store.submit("ann", spec_of(short_config()))
         page.see("tiny", ".jobs")
         page.close()
 
@@ -491,7 +491,7 @@ def test_a_thinned_curve_keeps_its_peaks(opened):
 
 
 def test_a_list_that_comes_late_does_not_undo_what_the_stream_said(opened, live):
-    job, _ = live.store.submit("ann", draft_of(short_config(), engine="gpu:9"))
+    job, _ = live.store.submit("ann", spec_of(short_config(), engine="gpu:9"))
     page = opened("#/devices")
     page.js("""(() => {
         const real = window.fetch;
@@ -581,7 +581,7 @@ def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):
 
 
 def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
-    job = live.store.submit("ann", draft_of(flat(1000), restarts=1, stop_when_solved=1))[0].id
+    job = live.store.submit("ann", spec_of(flat(1000), restarts=1, stop_when_solved=1))[0].id
     page = opened(f"#/jobs/{job}")
     page.see("attempt 1, the best of 2 · 200 of 1,000 epochs", ".progress")
     page.see("Attempt 2 (seed 8670748): complete at epoch 800, 14 wrong", "[aria-label=Attempts]")

@@ -18,11 +18,11 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.runs import attempts, checkpoint, run_list
 from difflogic.serve.api import artefacts
 from difflogic.serve.client import unpack
-from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train import restarts
 from tests.serve.acting import acting
-from tests.serve.service import draft_of, ended, reached, short_config, wait
+from tests.serve.service import ended, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -53,7 +53,7 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def submit(store: Store, **fields: object) -> str:
-    return store.submit("ann", draft_of(flat(), restarts=MOST, stop_when_solved=1, **fields))[0].id
+    return store.submit("ann", spec_of(flat(), restarts=MOST, stop_when_solved=1, **fields))[0].id
 
 
 def assert_as_by_hand(store: Store, job: str, by_hand: Path) -> None:
@@ -94,7 +94,7 @@ def test_its_files_are_a_run_of_the_best_attempt(store, trained, by_hand, tmp_pa
 
 
 def test_a_follow_up_takes_the_best_attempts_circuit(store, trained):
-    job, _ = store.submit("ann", Draft("export", "flat", source=trained, options={"formats": ["json"]}))
+    job, _ = store.submit("ann", JobSpec("export", "flat", source=trained, options={"formats": ["json"]}))
     assert ended(store, job.id).status == "done"
 
 

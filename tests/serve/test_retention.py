@@ -12,7 +12,7 @@ from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.serve.store import cleanup
 from difflogic.serve.store.cleanup import Housekeeper, collect
-from difflogic.serve.store.jobs import Draft, UnknownJobError, new_id
+from difflogic.serve.store.jobs import JobSpec, UnknownJobError, new_id
 from difflogic.serve.store.store import Store
 from tests.serve.service import wait
 
@@ -20,11 +20,11 @@ DAY = cleanup.DAY_S
 
 
 @pytest.fixture
-def jobs(store, draft, clock):
+def jobs(store, spec, clock):
     """One of each status by name, of 1000 bytes each; those that ended did so a day after another."""
     made = {}
     for status in ("done", "failed", "cancelled", "paused", "running", "queued"):
-        job, _ = store.submit("ann", replace(draft, name=status, priority=10 if status != "queued" else -10))
+        job, _ = store.submit("ann", replace(spec, name=status, priority=10 if status != "queued" else -10))
         if status not in ("queued", "paused"):
             job, lease = store.claim("w", "cpu", {"auto"}, 60)
         if status == "paused":
@@ -72,7 +72,7 @@ def test_dry_deletes_nothing(store, jobs):
 
 
 def test_what_a_follow_up_needs_stays(store, jobs):
-    follow_up, _ = store.submit("ann", Draft("simplify", "small", source=jobs["done"]))
+    follow_up, _ = store.submit("ann", JobSpec("simplify", "small", source=jobs["done"]))
     collect(store, quota=0)
     assert gone(store, jobs) == {"failed", "cancelled"}
     store.ask(follow_up.id, "cancel")
@@ -101,9 +101,9 @@ def test_folders_of_no_job_go_when_they_are_old(store, jobs, clock):
     assert not place.exists()
 
 
-def test_the_command(tmp_path, draft, capsys):
+def test_the_command(tmp_path, spec, capsys):
     store = Store.open(tmp_path)
-    job, _ = store.submit("ann", draft)
+    job, _ = store.submit("ann", spec)
     store.ask(job.id, "cancel")
     assert main(["gc", str(tmp_path), "--quota", "0.000001", "--dry-run"]) == 0
     assert capsys.readouterr().out == "0 would be deleted, 0.0 MB; 0.0 MB stay.\n"

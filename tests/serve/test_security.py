@@ -34,7 +34,7 @@ from difflogic.serve.api.auth import COOKIE, CSRF_HEADER, Failures, Tokens
 from difflogic.serve.api.server import listen
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.client import unpack
-from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.jobs import JobSpec
 from tests.serve.live import ANN, API, BEN, Live, serving
 from tests.serve.service import PATIENCE_S
 
@@ -533,9 +533,9 @@ def test_the_queue_of_an_owner_is_bounded(tmp_path: Path) -> None:
         assert client.post("/jobs", json={"preset": "checkerboard"}).status_code == 201
 
 
-def drawn(preset: str) -> Draft:
+def drawn(preset: str) -> JobSpec:
     config = presets.get(preset)
-    return Draft("train", config.name, config.to_dict())
+    return JobSpec("train", config.name, config.to_dict())
 
 
 @pytest.mark.parametrize("name", ["checkerboard", "checkerboard-async", "game-of-life", "lizard", "heart-persistent"])
@@ -706,5 +706,5 @@ def test_a_follow_up_needs_a_circuit(live: Live, client: httpx.Client) -> None:
         error(client.post(f"/jobs/{job}/{kind}"), 409, "no_circuit")
     error(client.post(f"/jobs/{job}/export", json={"formats": ["c"]}), 409, "no_circuit")
     error(client.post(f"/jobs/{job}/export", json={"formats": ["exe"]}), 422, "invalid_request")
-    follow, _ = live.store.submit("ann", Draft("evaluate", "e", source=job))
+    follow, _ = live.store.submit("ann", JobSpec("evaluate", "e", source=job))
     error(client.post(f"/jobs/{follow.id}/simplify"), 409, "no_circuit")

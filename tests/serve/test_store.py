@@ -12,42 +12,42 @@ import pytest
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import database, files
-from difflogic.serve.store.jobs import ConflictError, Draft, UnknownJobError, new_id
+from difflogic.serve.store.jobs import ConflictError, JobSpec, UnknownJobError, new_id
 from difflogic.serve.store.store import KEPT_DELETIONS, REMEMBER_S, Store
 
 ENGINES = {"auto", "cpu"}
 
 
-def submit(store, draft, owner="ann", **fields):
-    return store.submit(owner, replace(draft, **fields))[0]
+def submit(store, spec, owner="ann", **fields):
+    return store.submit(owner, replace(spec, **fields))[0]
 
 
-def running(store, draft, **fields):
-    submit(store, draft, **fields)
+def running(store, spec, **fields):
+    submit(store, spec, **fields)
     return store.claim("w", "cpu", ENGINES, 60)
 
 
-def test_a_job_comes_back_as_it_was_submitted(store, draft):
-    job, created = store.submit("ann", replace(draft, engine="cpu", population=3, stop_when_solved=2, priority=-4))
+def test_a_job_comes_back_as_it_was_submitted(store, spec):
+    job, created = store.submit("ann", replace(spec, engine="cpu", population=3, stop_when_solved=2, priority=-4))
     assert created
     again = Store.open(store.folder).job(job.id)
     assert again == job
-    assert (job.status, job.owner, job.config, job.epochs) == ("queued", "ann", draft.config, 12)
+    assert (job.status, job.owner, job.config, job.epochs) == ("queued", "ann", spec.config, 12)
     assert (job.engine, job.population, job.stop_when_solved, job.priority) == ("cpu", 3, 2, -4)
 
 
 @pytest.mark.parametrize("priority", [-11, 11])
-def test_priorities_are_bounded(store, draft, priority):
+def test_priorities_are_bounded(store, spec, priority):
     with pytest.raises(StoreError, match="-10 to 10"):
-        submit(store, draft, priority=priority)
-    job = submit(store, draft)
+        submit(store, spec, priority=priority)
+    job = submit(store, spec)
     with pytest.raises(StoreError, match="-10 to 10"):
         store.edit(job.id, priority=priority)
     assert store.counts() == {"queued": 1}
 
 
-def test_others_jobs_do_not_exist(store, draft):
-    job = submit(store, draft)
+def test_others_jobs_do_not_exist(store, spec):
+    job = submit(store, spec)
     for call in (
         lambda: store.job(job.id, "bob"),
         lambda: store.ask(job.id, "cancel", "bob"),
@@ -65,8 +65,8 @@ def test_others_jobs_do_not_exist(store, draft):
     assert store.job(job.id, "ann") == job
 
 
-def test_lists_are_filtered_and_paged(store, draft):
-    made = [submit(store, draft, name=f"Job {number}") for number in range(5)]
+def test_lists_are_filtered_and_paged(store, spec):
+    made = [submit(store, spec, name=f"Job {number}") for number in range(5)]
     assert [job.id for job in store.jobs(limit=2)] == [made[4].id, made[3].id]
     assert [job.id for job in store.jobs(limit=9, before=made[3].number)] == [job.id for job in made[2::-1]]
     assert [job.name for job in store.jobs(text="jOB 3")] == ["Job 3"]
@@ -78,29 +78,29 @@ def test_lists_are_filtered_and_paged(store, draft):
     assert store.counts("ann") == {"queued": 4, "cancelled": 1}
 
 
-def test_jobs_as_text(store, draft):
-    made = submit(store, draft, name='é " \\')
-    store.submit("ann", Draft("simplify", "\x7f", source=made.id, options={"task": True}))
+def test_jobs_as_text(store, spec):
+    made = submit(store, spec, name='é " \\')
+    store.submit("ann", JobSpec("simplify", "\x7f", source=made.id, options={"task": True}))
     listed = [(number, json.loads(text)) for number, text in store.texts("ann", limit=9)]
     assert listed == [(job.number, job.to_dict()) for job in store.jobs("ann", limit=9)]
 
 
-def test_the_same_key_is_the_same_job(store, draft, clock):
-    job, _ = store.submit("ann", draft, "k")
-    assert store.submit("ann", draft, "k") == (job, False)
+def test_the_same_key_is_the_same_job(store, spec, clock):
+    job, _ = store.submit("ann", spec, "k")
+    assert store.submit("ann", spec, "k") == (job, False)
     with pytest.raises(ConflictError, match="another request"):
-        store.submit("ann", replace(draft, name="other"), "k")
-    assert store.submit("bob", draft, "k")[1]
+        store.submit("ann", replace(spec, name="other"), "k")
+    assert store.submit("bob", spec, "k")[1]
     clock.now += REMEMBER_S + 1
-    assert store.submit("ann", draft, "k")[1]
+    assert store.submit("ann", spec, "k")[1]
 
 
-def test_many_threads_submit_and_claim_each_job_once(store, draft):
+def test_many_threads_submit_and_claim_each_job_once(store, spec):
     claimed = []
 
     def work(name):
         for _ in range(5):
-            store.submit("ann", draft)
+            store.submit("ann", spec)
         while (found := store.claim(name, "cpu", ENGINES, 60)) is not None:
             claimed.append(found[0].id)
             store.finish(*_held(found), "done")
@@ -119,8 +119,8 @@ def _held(claim):
     return claim[0].id, claim[1]
 
 
-def test_a_waiting_job_is_cancelled_and_paused_at_once(store, draft):
-    job = submit(store, draft)
+def test_a_waiting_job_is_cancelled_and_paused_at_once(store, spec):
+    job = submit(store, spec)
     assert store.ask(job.id, "pause").status == "paused"
     assert store.claim("w", "cpu", ENGINES, 60) is None
     assert store.resume(job.id).status == "queued"
@@ -131,8 +131,8 @@ def test_a_waiting_job_is_cancelled_and_paused_at_once(store, draft):
     assert store.ask(job.id, "cancel").status == "cancelled"
 
 
-def test_a_running_job_is_asked(store, draft):
-    job, lease = running(store, draft)
+def test_a_running_job_is_asked(store, spec):
+    job, lease = running(store, spec)
     assert store.heartbeat(job.id, lease, 60).wanted is None
     assert store.ask(job.id, "pause").status == "running"
     assert store.heartbeat(job.id, lease, 60).wanted == "pause"
@@ -146,8 +146,8 @@ def test_a_running_job_is_asked(store, draft):
 
 
 @pytest.mark.parametrize("ask", ["pause", None])
-def test_who_thinks_better_of_it_in_time_is_heard(store, draft, ask):
-    job, lease = running(store, draft)
+def test_who_thinks_better_of_it_in_time_is_heard(store, spec, ask):
+    job, lease = running(store, spec)
     store.ask(job.id, "pause")
     assert store.heartbeat(job.id, lease, 60).wanted == "pause"
     if ask is None:  # while the worker saves
@@ -155,17 +155,17 @@ def test_who_thinks_better_of_it_in_time_is_heard(store, draft, ask):
     assert store.release(job.id, lease).status == ("paused" if ask else "queued")
 
 
-def test_what_is_over_is_over(store, draft):
-    job, lease = running(store, draft)
+def test_what_is_over_is_over(store, spec):
+    job, lease = running(store, spec)
     store.finish(job.id, lease, "done")
     for call in (store.resume, store.retry, lambda job: store.ask(job, "cancel"), lambda job: store.ask(job, "pause")):
         with pytest.raises(ConflictError, match="is done"):
             call(job.id)
 
 
-def test_every_change_has_a_version_of_its_own(store, draft):
-    job = submit(store, draft)
-    other = submit(store, draft, owner="bob")
+def test_every_change_has_a_version_of_its_own(store, spec):
+    job = submit(store, spec)
+    other = submit(store, spec, owner="bob")
     seen = store.version()
     assert store.changes(seen) == []
     store.edit(job.id, name="new")
@@ -179,22 +179,22 @@ def test_every_change_has_a_version_of_its_own(store, draft):
     assert store.deletions(seen, "ann") == []
 
 
-def test_deletions_are_forgotten_in_time(store, draft):
+def test_deletions_are_forgotten_in_time(store, spec):
     ids = []
     for _ in range(3):
-        ids.append(submit(store, draft).id)
+        ids.append(submit(store, spec).id)
         store.delete(ids[-1])
     with store.database.writing() as connection:
         rows = [(10_000 + each, "x", "ann") for each in range(KEPT_DELETIONS)]
         connection.executemany("INSERT INTO deletions VALUES (?, ?, ?)", rows)
-    store.delete(submit(store, draft).id)
+    store.delete(submit(store, spec).id)
     kept = [job for _, job, _ in store.deletions(0)]
     assert len(kept) == KEPT_DELETIONS
     assert ids[0] not in kept
 
 
-def test_deleting_removes_the_files(store, draft):
-    job = submit(store, draft)
+def test_deleting_removes_the_files(store, spec):
+    job = submit(store, spec)
     place = store.job_folder(job.id)
     place.files.mkdir(parents=True)
     (place.files / "circuit.json").write_text("{}")
@@ -231,7 +231,7 @@ def test_a_newer_store_is_refused(tmp_path):
         Store.open(tmp_path)
 
 
-def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, draft):
+def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, spec):
     path, scripts = tmp_path / files.STORE, database._scripts()
     monkeypatch.setattr(database, "_scripts", lambda: scripts[:1])
     Store.open(tmp_path).close()
@@ -250,8 +250,8 @@ def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, draft):
         assert before.execute("SELECT id FROM jobs").fetchall() == [("a" * 16,)]
 
 
-def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, draft):
-    job = submit(Store.open(tmp_path), draft)
+def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path, monkeypatch, spec):
+    job = submit(Store.open(tmp_path), spec)
     good = database._scripts()
     broken = [*good, "ALTER TABLE jobs ADD COLUMN later INTEGER; SELECT nonsense FROM nowhere;"]
     monkeypatch.setattr(database, "_scripts", lambda: broken)
@@ -272,7 +272,7 @@ def test_what_is_no_store_is_told(tmp_path):
         Store.open(tmp_path / "file")
 
 
-def test_a_failed_transaction_leaves_nothing(store, draft):
+def test_a_failed_transaction_leaves_nothing(store, spec):
     def interrupted():
         with store.database.writing() as connection:
             connection.execute("UPDATE clock SET version = 1000")
@@ -281,14 +281,14 @@ def test_a_failed_transaction_leaves_nothing(store, draft):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert store.version() == 0
-    assert submit(store, draft).version == 1
+    assert submit(store, spec).version == 1
 
 
-def test_a_full_disk_is_told(store, draft):
+def test_a_full_disk_is_told(store, spec):
     with store.database.reading() as connection:
         connection.execute("PRAGMA max_page_count = 1")
     with pytest.raises(StoreError, match="full"):
-        store.submit("ann", Draft("train", "n" * 100_000, draft.config))
+        store.submit("ann", JobSpec("train", "n" * 100_000, spec.config))
     with store.database.reading() as connection:
         connection.execute("PRAGMA max_page_count = 100000")
-    assert store.submit("ann", draft)[1], "and the store is usable once there is space"
+    assert store.submit("ann", spec)[1], "and the store is usable once there is space"

@@ -19,14 +19,14 @@ from difflogic.errors import RunFolderError
 from difflogic.model import netlist_json
 from difflogic.model.statistics import census
 from difflogic.runs import checkpoint, chosen
-from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import worker
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.observer import ServiceObserver
 from difflogic.train.trainer import Trainer
 from tests.serve.acting import acting
-from tests.serve.service import by_hand, draft_of, ended, held, reached, short_config, wait
+from tests.serve.service import by_hand, ended, held, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run, columns_of, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -48,7 +48,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(store: Store) -> str:
-    job, _ = store.submit("ann", draft_of(short_config()))
+    job, _ = store.submit("ann", spec_of(short_config()))
     assert ended(store, job.id).status == "done"
     return job.id
 
@@ -114,11 +114,11 @@ def test_a_population_that_is_requeued_and_solved(store, tmp_path):
 def test_a_training_that_begins_with_the_circuit_of_another(store, trained, undisturbed, tmp_path):
     config = tiny_config(epochs=60, eval_interval=20)
     hand = by_hand(config, tmp_path / "run", init_from=undisturbed)
-    job, _ = store.submit("ann", draft_of(config, source=trained))
+    job, _ = store.submit("ann", spec_of(config, source=trained))
     assert ended(store, job.id).status == "done"
     assert_same_run(store.job_folder(job.id).run, hand)
     other = replace(config.model, update=NetworkConfig((10, 8, 4, 2), ("unique",) * 3))
-    job, _ = store.submit("ann", draft_of(config.with_(model=other), source=trained))
+    job, _ = store.submit("ann", spec_of(config.with_(model=other), source=trained))
     failed = ended(store, job.id)
     assert (failed.status, failed.attempts) == ("failed", 0)
     assert failed.reason.startswith("init_from needs a run with a circuit of the same shape")
@@ -130,7 +130,7 @@ def test_frames_are_made_for_those_who_watch(store, trained):
         "what became of it is drawn unasked"
     )
     config = short_config(1_000_000)
-    job, _ = store.submit("ann", draft_of(config))
+    job, _ = store.submit("ann", spec_of(config))
     path = store.job_folder(job.id).frame
     reached(store, job.id, 500)
     assert not path.exists()
@@ -157,7 +157,7 @@ def _packed(bits: np.ndarray) -> str:
 
 
 def follow(store, kind, source, **options):
-    job, _ = store.submit("ann", Draft(kind, f"{kind} tiny", source=source, options=options))
+    job, _ = store.submit("ann", JobSpec(kind, f"{kind} tiny", source=source, options=options))
     done = ended(store, job.id)
     return done, store.job_folder(job.id).files
 
@@ -187,21 +187,21 @@ def test_follow_ups(store, trained):
 def test_follow_ups_that_cannot_be(store, trained):
     job, _ = follow(store, "export", trained, formats=["c", "pdf"])
     assert (job.status, "'pdf' is no format" in job.reason) == ("failed", True)
-    unborn = store.submit("ann", draft_of(short_config(), engine="gpu"))[0].id
+    unborn = store.submit("ann", spec_of(short_config(), engine="gpu"))[0].id
     store.ask(unborn, "cancel")
     job, _ = follow(store, "simplify", unborn)
     assert (job.status, "no circuit yet" in job.reason) == ("failed", True)
 
 
 def test_others_jobs_cannot_be_followed(store, trained):
-    job, _ = store.submit("bob", Draft("simplify", "mine", source=trained))
+    job, _ = store.submit("bob", JobSpec("simplify", "mine", source=trained))
     assert (ended(store, job.id).status, store.job(job.id).reason) == ("failed", f"There is no job '{trained}'.")
 
 
 def test_a_job_that_cannot_be_trained_fails_with_a_sentence(store):
     data = short_config().to_dict()
     data["train"]["batch"] = 0
-    job, _ = store.submit("ann", Draft("train", "wrong", data, engine="cpu"))
+    job, _ = store.submit("ann", JobSpec("train", "wrong", data, engine="cpu"))
     failed = ended(store, job.id)
     assert (failed.status, failed.attempts) == ("failed", 0)
     assert "batch" in failed.reason
@@ -265,8 +265,8 @@ def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, capsys):
 def test_a_worker_that_was_told_to_stop_takes_no_other_job(tmp_path, monkeypatch, then):
     """Also where a cancel comes after the signal, or the training ends in an error."""
     store = Store.open(tmp_path)
-    first, _ = store.submit("ann", draft_of(short_config()))
-    second, _ = store.submit("ann", draft_of(short_config()))
+    first, _ = store.submit("ann", spec_of(short_config()))
+    second, _ = store.submit("ann", spec_of(short_config()))
 
     def advanced(observer: ServiceObserver, epoch: int) -> None:
         if not told:

@@ -54,12 +54,12 @@ def private() -> Callable[[str], str]:
     words = [(word, name) for name, found in names.items() for word in found if len(word) > 1]
     words.sort(key=lambda pair: -len(pair[0]))
 
-    def told(text: str) -> str:
+    def redacted(text: str) -> str:
         for word, name in words:
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", name, text)
         return _FOLDERS.sub(".../", text)
 
-    return told
+    return redacted
 
 
 def _version(name: str) -> str:

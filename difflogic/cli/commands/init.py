@@ -30,6 +30,6 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     out = out or Output(Path(f"{name}.toml"), forced())
     opening = f"The preset {name} of difflogic, to be changed at will. Train it with: difflogic train --config {out}"
     out.write(commented(made.config, opening).encode())
-    if told := changes(made):
-        click.echo(told)
+    if sentence := changes(made):
+        click.echo(sentence)
     click.echo(f"Wrote {out}: train it with difflogic train --config {out}")

@@ -48,8 +48,8 @@ def submit(**options: Any) -> int:
     request.check_source(options)
     asked = request.train_request(options)
     made = configure(asked)
-    if (told := request.changes(made)) and not options["as_json"]:
-        click.echo(told, err=True)
+    if (sentence := request.changes(made)) and not options["as_json"]:
+        click.echo(sentence, err=True)
     with Client.from_environment() as client:
         job = client.submit(
             {

@@ -34,7 +34,7 @@ def step_list(text: str) -> list[int]:
     return sorted(steps)
 
 
-def place(text: str) -> Any:
+def damage_position(text: str) -> Any:
     """`centre`, `random` or `ROW,COLUMN`: a type for click."""
     if text in ("centre", "random"):
         return text
@@ -71,7 +71,7 @@ def channel(text: str) -> Any:
 @click.option("--fire-rate", type=click.FloatRange(0, 1, min_open=True), help="Or with this one [the run's].")
 @click.option("--boundary", type=click.Choice(BOUNDARIES), help="Outside the grid [the run's].")
 @click.option("--damage", type=click.IntRange(min=1), metavar="SIDE", help="Zero a square of so many cells a side.")
-@click.option("--damage-at", type=place, metavar="centre|random|ROW,COL", help="Where [centre].")
+@click.option("--damage-at", type=damage_position, metavar="centre|random|ROW,COL", help="Where [centre].")
 @click.option("--damage-steps", type=step_list, metavar="STEPS", help="After which steps, say 1-40 [each].")
 @click.option("--channels", type=channel, metavar="loss|all|N", help="Colours, all as tiles, or one [loss].")
 @click.option("--scale", type=click.IntRange(1, 64), help="Pixels a cell [up to 8].")

@@ -50,7 +50,7 @@ FILE = click.Path(path_type=Path)
 @output_option(help="Write the last state: .rle, .png, .npy; or a .gif.")
 @force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="A frame every N steps: .gif, .npy or --live.")
-@click.option("--live", is_flag=True, help="ServiceObserver it in the terminal.")
+@click.option("--live", is_flag=True, help="Watch it in the terminal.")
 @json_option
 def command(
     circuit: Path,

@@ -10,13 +10,13 @@ import click
 
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.sinks import Event
-from difflogic.cli.screen.training import Reporter
+from difflogic.cli.screen.training import TrainingReporter
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import ServiceError
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
-from difflogic.serve.client import Client, Job
+from difflogic.serve.client import Client, JobJson
 from difflogic.serve.store.jobs import ENDED
 from difflogic.train import restarts
 from difflogic.train.observer import Beginning, Standing
@@ -27,10 +27,10 @@ BEFORE = 10
 """Log lines of what was before."""
 
 
-class _Remote(Reporter):
+class _Remote(TrainingReporter):
     """The engine is not known here in detail, and the run folder is the server's."""
 
-    def _place(self, beginning: Beginning) -> list[str]:
+    def _where(self, beginning: Beginning) -> list[str]:
         return [f"On {beginning.engine.engine}; {beginning.reason}"]
 
 
@@ -47,7 +47,7 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
         return DETACHED
 
 
-def _repeat(client: Client, job: Job) -> int:
+def _repeat(client: Client, job: JobJson) -> int:
     """The server's events as JSON lines."""
     status, sink = job["status"], sinks.JsonLines()
     for event in client.events(job["id"]):
@@ -81,12 +81,12 @@ class _Follower:
         self._attempts = 0
         self._attempt = 0
         self._ended: set[int] = set()
-        """The attempts whose end was told."""
-        self._is_told = False
+        """The attempts whose end was shown."""
+        self._was_shown = False
         self._waits_for: str | None = None
         self._judged: dict[int, Row] = {}
 
-    def follow(self, job: Job) -> int:
+    def follow(self, job: JobJson) -> int:
         """Until it ends."""
         back = max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
         after = max(0, job["epoch"] - back)
@@ -94,7 +94,7 @@ class _Follower:
         for event in self._client.events(job["id"], after, self._lost):
             if event.name == "job":
                 job = event.data
-                self._tell(job)
+                self._show_job(job)
             elif event.name == "rows":
                 self._rows(job, event.data)
             elif event.name == "end":
@@ -104,7 +104,7 @@ class _Follower:
     def _lost(self, why: str) -> None:
         self._reporter.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
 
-    def _tell(self, job: Job) -> None:
+    def _show_job(self, job: JobJson) -> None:
         if job["attempts"] > self._attempts:
             self._attempts = job["attempts"]
             self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
@@ -116,10 +116,10 @@ class _Follower:
             self._sink.write(job["waits_for"])
         self._waits_for = job["waits_for"]
         if job["status"] != "done":  # then all come together, after the summary
-            self._tell_ended_attempts(job)
+            self._show_ended_attempts(job)
         if job["attempt"] != self._attempt:
-            self._is_told = self._attempt > 0 and job["status"] in ENDED  # the best, which was seen when it was made
-            self._attempt, self._began = job["attempt"], self._is_told
+            self._was_shown = self._attempt > 0 and job["status"] in ENDED  # the best, which was seen when it was made
+            self._attempt, self._began = job["attempt"], self._was_shown
             self._judged.clear()
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
@@ -132,15 +132,15 @@ class _Follower:
                 self._reporter.attempted(attempt)
             self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
 
-    def _tell_ended_attempts(self, job: Job) -> None:
-        """Tell of each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""
+    def _show_ended_attempts(self, job: JobJson) -> None:
+        """Show each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""
         for each in _attempts_of(job):
             if not each.is_open and each.number not in self._ended:
                 self._ended.add(each.number)
                 self._reporter.attempted(each)
 
-    def _rows(self, job: Job, rows: Sequence[dict[str, Any]]) -> None:
-        if self._is_told:
+    def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
+        if self._was_shown:
             return
         for epoch, values in groupby(rows, key=lambda row: int(row["epoch"])):
             members = list(values)
@@ -160,7 +160,7 @@ class _Follower:
             seeds = tuple(int(each["seed"]) for each in members)
             self._reporter.compared(Standing(seeds, tuple(rows), judged))
 
-    def _end(self, job: Job) -> int:
+    def _end(self, job: JobJson) -> int:
         if job["status"] == "failed":
             raise ServiceError(f"The job {job['id']} failed: {job['reason']} Its log: difflogic logs {job['id']}")
         if job["status"] != "done":
@@ -174,6 +174,6 @@ class _Follower:
         return 0
 
 
-def _attempts_of(job: Job) -> list[Attempt]:
+def _attempts_of(job: JobJson) -> list[Attempt]:
     """What came of the attempts of a job with restarts so far; of any other job, none."""
     return [Attempt(**each) for each in (job["result"] or {}).get("attempts", ())]

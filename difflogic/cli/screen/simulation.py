@@ -28,7 +28,7 @@ REPORT_S = 0.5
 """Seconds between reports in JSON."""
 
 
-class Watching:
+class SimulationReporter:
     """Describes a run to a sink and writes its file; a `loop.Watcher`."""
 
     def __init__(self, sink: Lines, recording: Recording | None, every: int | None = None) -> None:
@@ -101,7 +101,7 @@ class Watching:
         )
 
 
-class Screen(Lines):
+class GridScreen(Lines):
     """The lines, and below them the grid itself, two pixels in a character."""
 
     def __init__(self) -> None:
@@ -134,10 +134,10 @@ class Screen(Lines):
         self._live.stop()
 
 
-class LiveWatching(Watching):
+class LiveSimulationReporter(SimulationReporter):
     """Draws each frame on the terminal too."""
 
-    def __init__(self, screen: Screen, recording: Recording | None, every: int) -> None:
+    def __init__(self, screen: GridScreen, recording: Recording | None, every: int) -> None:
         super().__init__(screen, recording, every)
         self._screen = screen
 
@@ -146,7 +146,7 @@ class LiveWatching(Watching):
         self._screen.draw(progress, simulation)
 
 
-def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> Watching:
+def choose(as_json: bool, live: bool, recording: Recording | None, every: int | None) -> SimulationReporter:
     """Raises UsageError where the options do not go together."""
     if live and as_json:
         raise UsageError("--live draws on the screen, where --json writes lines: give one of them.")
@@ -155,8 +155,8 @@ def choose(as_json: bool, live: bool, recording: Recording | None, every: int | 
     if every is not None and recording is None and not live:
         raise UsageError("--every says how often a frame is kept: give -o FILE.gif, -o FILE.npy or --live with it.")
     if live:
-        return LiveWatching(Screen(), recording, every or 1)
-    return Watching(sinks.choose(as_json, "step"), recording)
+        return LiveSimulationReporter(GridScreen(), recording, every or 1)
+    return SimulationReporter(sinks.choose(as_json, "step"), recording)
 
 
 def half_blocks(picture: Picture) -> Text:

@@ -20,7 +20,7 @@ from difflogic.train.run_request import Trained
 from difflogic.train.trainer import Run
 
 
-class Reporter(Observer):
+class TrainingReporter(Observer):
     """Describes to a sink what a run tells its observer, and how it ended.
 
     The events are attempt, begin, placed, epoch, notice, checkpoint and end.
@@ -42,7 +42,7 @@ class Reporter(Observer):
         text: list[object] = [
             f"{config.name}: {config.model.gates} gates, {task.height}x{task.width} grid, "
             f"{config.model.channels} channels, {task.steps} steps, batch {train.batch}, {seeds(beginning)}",
-            *self._place(beginning),
+            *self._where(beginning),
             Preview(config),
         ]
         if beginning.population > 1:
@@ -58,7 +58,7 @@ class Reporter(Observer):
         self._epochs = train.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
-    def _place(self, beginning: Beginning) -> list[str]:
+    def _where(self, beginning: Beginning) -> list[str]:
         """What it runs on, and where it is kept."""
         return [
             f"Engine {describe_engine(beginning.engine)}; {beginning.reason}",

@@ -9,7 +9,7 @@ from difflogic.cli.screen.sinks import Event
 from difflogic.devices.tune import Progress, Screen
 
 
-class Reporter(Screen):
+class TuningReporter(Screen):
     """Describes to a sink what the tuner says."""
 
     def __init__(self, sink: sinks.Lines) -> None:

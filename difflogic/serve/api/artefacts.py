@@ -47,10 +47,10 @@ def media_type(name: str) -> str:
     return MEDIA.get(Path(name).suffix, "application/octet-stream")
 
 
-def _paths(place: JobFolder) -> dict[str, Path]:
+def _paths(job: JobFolder) -> dict[str, Path]:
     """By name; a follow-up's files after the run's. Links do not count."""
     found = {}
-    for folder in (place.run, place.files):
+    for folder in (job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
             for entry in os.scandir(folder):
                 temporary = entry.name.endswith(TEMPORARY)
@@ -59,10 +59,10 @@ def _paths(place: JobFolder) -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
-def listed(place: JobFolder) -> list[Artefact]:
+def listed(job: JobFolder) -> list[Artefact]:
     """The files, by name. Raises OSError."""
     entries = []
-    for name, path in _paths(place).items():
+    for name, path in _paths(job).items():
         try:
             status = path.stat()
         except FileNotFoundError:  # replaced just now
@@ -72,9 +72,9 @@ def listed(place: JobFolder) -> list[Artefact]:
     return entries
 
 
-def find(place: JobFolder, name: str) -> Path | None:
+def find(job: JobFolder, name: str) -> Path | None:
     """The file of this name; None where there is none."""
-    return _paths(place).get(name)
+    return _paths(job).get(name)
 
 
 def end_of(path: Path, most: int) -> str:
@@ -95,11 +95,11 @@ def text_of(path: Path) -> str | None:
         return None
 
 
-def zipped(place: JobFolder, folder: str) -> Iterator[bytes]:
+def zipped(job: JobFolder, folder: str) -> Iterator[bytes]:
     """The files as a zip, uncompressed, piece by piece. Raises OSError."""
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:
-        for name, path in _paths(place).items():
+        for name, path in _paths(job).items():
             try:
                 source = path.open("rb")
             except FileNotFoundError:  # replaced just now

@@ -31,7 +31,7 @@ from difflogic.runs.journal import JSONL
 from difflogic.runs.jsonl import Excerpt
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.log import LOGGER, log_event
-from difflogic.serve.store.jobs import Job, UnknownJobError
+from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
 
 POLL_S = 0.4
@@ -105,7 +105,7 @@ class RowBatch:
 class JobFeed:
     """What is newest of one job, shared by all who listen to it: its state, its last rows, its state frame."""
 
-    job: Job
+    job: JobRecord
     text: str
     """The job as JSON."""
     epoch: int
@@ -181,7 +181,7 @@ class ChangeFeed:
         for feed in with_frames:  # whoever arrived of a change above has the frame already
             feed.changed.notify()
 
-    async def _publish(self, jobs: list[Job], deleted: list[tuple[int, str, str]]) -> None:
+    async def _publish(self, jobs: list[JobRecord], deleted: list[tuple[int, str, str]]) -> None:
         news = []
         for job in jobs:
             self._count_epochs(job)
@@ -198,7 +198,7 @@ class ChangeFeed:
         for change in sorted(news, key=lambda each: each.version):
             self._remember(change)
 
-    def _read_store(self) -> tuple[tuple[list[Job], list[tuple[int, str, str]], int], list[JobFeed]]:
+    def _read_store(self) -> tuple[tuple[list[JobRecord], list[tuple[int, str, str]], int], list[JobFeed]]:
         """What changed in the store, and the feeds that have a new frame; it also asks workers for more frames."""
         running = [feed for feed in list(self._job_feeds.values()) if feed.job.status == "running"]
         now = time.monotonic()
@@ -209,7 +209,7 @@ class ChangeFeed:
                 self._store.watch(feed.job.id, FRAMES_FOR_S)
         return self._changed(), [feed for feed in running if self._read_frame(feed)]
 
-    def _changed(self) -> tuple[list[Job], list[tuple[int, str, str]], int]:
+    def _changed(self) -> tuple[list[JobRecord], list[tuple[int, str, str]], int]:
         """Jobs changed and deleted since the last look, and the version up to which that is all."""
         version = self._store.version()
         if version == self.version:
@@ -227,7 +227,7 @@ class ChangeFeed:
             self.known_from = self.changes[0].version
         self.changes.append(change)
 
-    def _count_epochs(self, job: Job) -> None:
+    def _count_epochs(self, job: JobRecord) -> None:
         """Add to the telemetry the epochs that a job trained since it was last counted."""
         attempt, before = self._epochs.get(job.id, (job.attempt, job.epoch))
         if attempt == job.attempt:
@@ -237,7 +237,7 @@ class ChangeFeed:
         else:
             self._epochs[job.id] = job.attempt, job.epoch
 
-    async def _advance(self, feed: JobFeed, job: Job, text: str) -> None:
+    async def _advance(self, feed: JobFeed, job: JobRecord, text: str) -> None:
         # A listener that came since this change was read has opened the feed with what is newer.
         if job.version < feed.job.version:
             return
@@ -254,7 +254,7 @@ class ChangeFeed:
             await to_thread.run_sync(self._store.watch, job.id, FRAMES_FOR_S)
         feed.changed.notify()
 
-    def rows(self, job: Job, epoch: int) -> Excerpt:
+    def rows(self, job: JobRecord, epoch: int) -> Excerpt:
         """Rows of a job after an epoch, a batch at most. Raises OSError."""
         epochs = jsonl.epochs_in(BATCH_ROWS, job.population)
         return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.population)
@@ -275,7 +275,7 @@ class ChangeFeed:
         return True
 
     @asynccontextmanager
-    async def follow(self, job: Job) -> AsyncIterator[JobFeed]:
+    async def follow(self, job: JobRecord) -> AsyncIterator[JobFeed]:
         """The feed of a job, shared by all who listen to it at the same time; the last to leave closes it."""
         feed = self._job_feeds.get(job.id) or self._open(job)
         feed.listeners += 1
@@ -290,7 +290,7 @@ class ChangeFeed:
             if feed.listeners == 0:
                 del self._job_feeds[job.id]
 
-    def _open(self, known: Job) -> JobFeed:
+    def _open(self, known: JobRecord) -> JobFeed:
         """A new feed, from the job as it is now.
 
         The job is read before its rows, and nothing is awaited between: whatever changes after that has a later version
@@ -305,6 +305,6 @@ class ChangeFeed:
         return feed
 
 
-def encoded(job: Job) -> str:
+def encoded(job: JobRecord) -> str:
     """A job as JSON."""
     return json.dumps(job.to_dict(), allow_nan=False)

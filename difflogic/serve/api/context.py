@@ -16,7 +16,7 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.schemas import ErrorBody
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
-from difflogic.serve.store.jobs import ID, Job
+from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.serve.store.store import Store
 
 
@@ -60,12 +60,12 @@ CurrentCaller = Annotated[Caller, Depends(caller)]
 Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="A job's id.")]
 
 
-async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> Job:
+async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> JobRecord:
     """The job of this id, where it is the caller's; UnknownJobError where not."""
     return context.store.job(job, caller.owner)
 
 
-OwnJob = Annotated[Job, Depends(own_job)]
+OwnJob = Annotated[JobRecord, Depends(own_job)]
 
 
 def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -12,7 +12,7 @@ from difflogic.config.choices import RECIPES
 from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES
-from difflogic.serve.store.jobs import ID, PRIORITIES, Job
+from difflogic.serve.store.jobs import ID, PRIORITIES, JobRecord
 from difflogic.serve.store.leases import Worker
 
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
@@ -140,7 +140,7 @@ class CostReply(BaseModel):
     seconds: Annotated[int, Field(description="On two cores; a GPU is faster.")]
 
 
-class Preview(BaseModel):
+class PreviewReply(BaseModel):
     """What a job would be."""
 
     config: dict[str, Any]
@@ -156,7 +156,7 @@ class Preview(BaseModel):
 class JobList(BaseModel):
     """Some jobs, the newest first."""
 
-    jobs: list[Job]
+    jobs: list[JobRecord]
     next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
 
 

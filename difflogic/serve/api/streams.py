@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from anyio import to_thread
 
 from difflogic.serve.api.broadcast import Change, ChangeFeed, JobFeed, arrived, encoded
-from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 
 HEARTBEAT_S = 15.0
@@ -50,7 +50,7 @@ def event(name: str, text: str, position: object) -> str:
     return f"event: {name}\nid: {position}\ndata: {text}\n\n"
 
 
-async def of_job(feed: ChangeFeed, job: Job, position: Position) -> AsyncGenerator[str]:
+async def of_job(feed: ChangeFeed, job: JobRecord, position: Position) -> AsyncGenerator[str]:
     """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more."""
     yield BEGIN
     async with feed.follow(job) as job_feed:
@@ -69,7 +69,7 @@ async def of_job(feed: ChangeFeed, job: Job, position: Position) -> AsyncGenerat
                 yield HEARTBEAT
 
 
-async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: Job, position: Position) -> AsyncGenerator[str]:
+async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
     """What the listener has not seen; as one text where that is little, which costs least to send."""
     texts = []
     if now.attempt != position.attempt:

@@ -1,4 +1,4 @@
-"""A request to train becomes a configuration, and that a draft of a job, unless it asks for too much."""
+"""A request to train becomes a configuration, and that a spec of a job, unless it asks for too much."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from difflogic.errors import UsageError
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
-from difflogic.serve.store.jobs import Draft
+from difflogic.serve.store.jobs import JobSpec
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
@@ -49,10 +49,10 @@ class Submission:
         self.cost: Cost = _check_cost(self.config, request.population, caps)
 
     @property
-    def draft(self) -> Draft:
+    def spec(self) -> JobSpec:
         """As the store takes it."""
         request = self.request
-        return Draft(
+        return JobSpec(
             kind="train",
             name=request.name or self.config.name,
             config=self.config.to_dict(),

@@ -33,9 +33,9 @@ def back_up(store: Store, out: Output) -> int:
 
     Nobody else may read it: the jobs of all owners are in it. Raises UsageError and DifflogicError.
     """
-    place = None if out.is_stream else out.path.parent
+    parent = None if out.is_stream else out.path.parent
     try:
-        with tempfile.TemporaryDirectory(dir=place) as folder, out.open(private=True) as file:
+        with tempfile.TemporaryDirectory(dir=parent) as folder, out.open(private=True) as file:
             copied = Path(folder) / STORE
             jobs = _copy_store(store, copied)
             with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
@@ -82,5 +82,5 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
 def _files(folder: Path) -> Iterator[Path]:
     """Checkpoints first: metrics that are read later are not behind them."""
     found = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
-    kept = [path for path in found if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
-    yield from sorted(kept, key=lambda path: (path.suffix != ".safetensors", path))
+    copied = [path for path in found if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
+    yield from sorted(copied, key=lambda path: (path.suffix != ".safetensors", path))

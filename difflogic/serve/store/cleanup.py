@@ -15,7 +15,7 @@ from difflogic.errors import StoreError
 from difflogic.runs.run_list import size_of
 from difflogic.serve.log import log_event
 from difflogic.serve.store.files import JOBS
-from difflogic.serve.store.jobs import ENDED, ConflictError, Job, UnknownJobError
+from difflogic.serve.store.jobs import ENDED, ConflictError, JobRecord, UnknownJobError
 from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
@@ -72,14 +72,14 @@ def used(store: Store) -> int:
     return _size(store.folder / JOBS)
 
 
-def _expendable(jobs: list[Job]) -> list[Job]:
+def _expendable(jobs: list[JobRecord]) -> list[JobRecord]:
     """Jobs that are over and that no other one waits for, the longest over first."""
     needed = {job.source for job in jobs if not job.is_over}
     over = [job for job in jobs if job.status in ENDED and job.id not in needed]
     return sorted(over, key=lambda job: str(job.ended))
 
 
-def _why(store: Store, job: Job, keep_days: float | None, too_much: int | None) -> str | None:
+def _why(store: Store, job: JobRecord, keep_days: float | None, too_much: int | None) -> str | None:
     """Why a job goes; None where it stays."""
     days = (store.clock() - datetime.fromisoformat(str(job.ended)).timestamp()) / DAY_S
     if keep_days is not None and days > keep_days:
@@ -89,7 +89,7 @@ def _why(store: Store, job: Job, keep_days: float | None, too_much: int | None) 
     return None
 
 
-def _deleted(store: Store, job: Job) -> bool:
+def _deleted(store: Store, job: JobRecord) -> bool:
     """False where someone has begun to use it since."""
     try:
         store.delete(job.id, only_over=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from difflogic.errors import StoreError
@@ -50,42 +50,37 @@ def new_id() -> str:
 
 
 @dataclass(frozen=True)
-class Draft:
-    """What someone asks for: a job before the store has it."""
+class JobSpec:
+    """What a job is to do, as it was asked for: all that a new job needs, and what a clone of it takes over."""
 
     kind: Kind
     name: str
     config: dict[str, Any] | None = None
     """`Config.to_dict()` of what to train; None for follow-ups."""
     engine: str = "auto"
+    """The engine that was asked for."""
     population: int = 1
     stop_when_solved: int = 0
     restarts: int = 0
+    """How often the training may begin again with other wiring, where it stalls."""
     priority: int = 0
     source: str | None = None
     """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Of a follow-up, e.g. `{"formats": ["c"]}`."""
-
-    @property
-    def epochs(self) -> int:
-        return 0 if self.config is None else int(self.config["train"]["epochs"])
+    """The options of a follow-up, e.g. `{"formats": ["c"]}`."""
 
 
-@dataclass(frozen=True)
-class Job:
+@dataclass(frozen=True, kw_only=True)
+class JobRecord(JobSpec):
     """One row of the store; the fields are those of the JSON."""
 
     number: int
     """Counted up with every submission: lists go by it."""
     id: str
     owner: str
-    kind: Kind
-    name: str
     status: Status
     wanted: Wanted | None
     """What someone asked of it while it runs."""
-    priority: int
     created: str
     """ISO 8601 in UTC, as are `started` and `ended`."""
     started: str | None
@@ -97,47 +92,42 @@ class Job:
     """One sentence: why it failed, or waits again."""
     waits_for: str | None
     """One sentence: why no worker that is there takes it."""
-    config: dict[str, Any] | None
-    engine: str
-    """What was asked for."""
-    population: int
-    stop_when_solved: int
-    restarts: int
-    """How often the training may begin again with other wiring, where it stalls."""
     attempt: int
-    """Of such a training: which attempt it is in, counted from 1, when it is over the best one. Rows, epochs, files
-    and all results are this attempt's. 0 without restarts."""
-    source: str | None
-    options: dict[str, Any]
+    """The attempt that a training with restarts is in, counted from 1, and once it is over the best one; 0 without
+    restarts. Rows, epochs, files and all results are this attempt's."""
     result: dict[str, Any] | None
-    """What a follow-up found, in short: see `difflogic.serve.worker.follow_ups`. Of restarts, what came of each
-    attempt so far.
-    """
+    """What a follow-up found, in short: see `difflogic.serve.worker.follow_ups`. Of a training with restarts, what came
+    of each attempt so far."""
     device: str | None
-    """Of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
+    """The device of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
     epoch: int
     epochs: int
-    """Those in all, of restarts those that were left to this attempt."""
+    """All epochs that it has to train; with restarts those that were left to this attempt."""
     soft_loss: float | None
-    """Of the last row, of a population the lowest; None also where it was not finite."""
+    """The soft loss of the last row, of a population the lowest; None also where it was not finite."""
     hard_loss: int | None
-    """Of the last evaluation, of a population the lowest; of a job that is done, its best circuit's."""
+    """Wrong values at the last evaluation, of a population the fewest; once the job is done, its best circuit's."""
     solved: int
     """Models without a wrong value at the last evaluation."""
     active_gates: int | None
-    """Of the best model's circuit, at the last evaluation; of a job that is done, of its best circuit."""
+    """Active gates of the best model at the last evaluation; once the job is done, of its best circuit."""
     phase: str | None
     """What a running job does: see `difflogic.serve.worker.lease`."""
     epochs_per_s: float | None
     saved_epoch: int
-    """Of the newest checkpoint."""
+    """The epoch of the newest checkpoint."""
     version: int
-    """Of its last change. Changes are counted over the whole store, so that one number says what was seen."""
+    """The version of its last change. Changes are counted over the whole store, so that one number says what was
+    seen."""
+
+    @property
+    def is_over(self) -> bool:
+        return self.status in ENDED
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON holds it."""
         return dict(vars(self))
 
-    @property
-    def is_over(self) -> bool:
-        return self.status in ENDED
+    def spec(self) -> JobSpec:
+        """What was asked for, for another job that is to do the same."""
+        return JobSpec(**{each.name: getattr(self, each.name) for each in fields(JobSpec)})

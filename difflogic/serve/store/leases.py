@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import presence
-from difflogic.serve.store.jobs import Job, LeaseLostError, Status, Wanted
+from difflogic.serve.store.jobs import JobRecord, LeaseLostError, Status, Wanted
 from difflogic.serve.store.records import Records, change, engines_of, job_of
 
 MAX_TRIES = 5
@@ -138,7 +138,7 @@ class Leases(Records):
 
     # leases -------------------------------------------------------------------------------------------
 
-    def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[Job, int] | None:
+    def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
         """The next job for this worker, by priority, then age; None where there is none.
 
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
@@ -211,7 +211,7 @@ class Leases(Records):
         status: Literal["done", "failed"],
         reason: str | None = None,
         **progress: Any,
-    ) -> Job:
+    ) -> JobRecord:
         """End a job as `done` or `failed`. Raises as `heartbeat` does."""
         columns = _columns(progress)
         with self.database.writing() as connection:
@@ -220,7 +220,7 @@ class Leases(Records):
             ended = {"ended": self._now()}
             return change(connection, job, **_UNLEASED, **ended, status=status, reason=reason, **columns)
 
-    def release(self, job: str, lease: int, **progress: Any) -> Job:
+    def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
 
         It counts as no attempt. Raises as `heartbeat` does.
@@ -233,7 +233,7 @@ class Leases(Records):
             ended = self._now() if status == "cancelled" else None
             return change(connection, job, **_UNLEASED, status=status, reason=None, ended=ended, **columns)
 
-    def fail_attempt(self, job: str, lease: int, reason: str) -> Job:
+    def fail_attempt(self, job: str, lease: int, reason: str) -> JobRecord:
         """Give a job back because this try ended badly, while the worker is well: it counts as a lost lease.
 
         Raises LeaseLostError as `heartbeat` does.
@@ -243,14 +243,14 @@ class Leases(Records):
             self._assign(connection, row["worker"], None)
             return self._requeue(connection, row, reason)
 
-    def overdue_job(self, worker: str) -> Job | None:
+    def overdue_job(self, worker: str) -> JobRecord | None:
         """The job of a worker whose lease has ended without another heartbeat; None while all is well."""
         with self.database.reading() as connection:
             query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
             row = connection.execute(query, (worker, self.clock())).fetchone()
         return None if row is None else job_of(row)
 
-    def expire_worker(self, worker: str, reason: str) -> list[Job]:
+    def expire_worker(self, worker: str, reason: str) -> list[JobRecord]:
         """Forget a worker that has ended, and take its jobs from it. Returns them: queued again, or failed."""
         with self.database.writing() as connection:
             held = connection.execute(
@@ -259,7 +259,7 @@ class Leases(Records):
             connection.execute("DELETE FROM workers WHERE name = ?", (worker,))
             return [self._requeue(connection, row, reason) for row in held]
 
-    def expire_dead_workers(self) -> list[Job]:
+    def expire_dead_workers(self) -> list[JobRecord]:
         """Expire every worker whose process is gone, also those of supervisors that are gone. Raises OSError."""
         with self.database.reading() as connection:
             query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
@@ -307,7 +307,7 @@ class Leases(Records):
             "UPDATE workers SET job = ?, seen = ?, epochs_per_s = NULL WHERE name = ?", (job, self.clock(), worker)
         )
 
-    def _requeue(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> Job:
+    def _requeue(self, connection: sqlite3.Connection, row: sqlite3.Row, reason: str) -> JobRecord:
         """Queue a job again after its lease was lost, with back-off; after MAX_TRIES it has failed.
 
         The lease number grows here too, and not only with the next claim: a worker that comes back late is refused even

@@ -13,9 +13,9 @@ from typing import Any
 
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
-from difflogic.serve.store.jobs import Job, UnknownJobError
+from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 
-COLUMNS = tuple(each.name for each in fields(Job))
+COLUMNS = tuple(each.name for each in fields(JobRecord))
 JSON_COLUMNS = ("config", "options", "result")
 PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
 SELECTED = ", ".join(COLUMNS)
@@ -29,7 +29,7 @@ class Records:
         self.database = database
         self.clock = clock
 
-    def job_folder(self, job: Job | str) -> JobFolder:
+    def job_folder(self, job: JobRecord | str) -> JobFolder:
         """Where a job's files are, with restarts those of its attempt. Raises UnknownJobError where this is no id."""
         if isinstance(job, str):
             return job_folder(self.folder, job)
@@ -51,7 +51,7 @@ def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> 
     return row
 
 
-def change(connection: sqlite3.Connection, job: str, **values: Any) -> Job:
+def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
     """Set columns of a job, as its next version."""
     values["version"] = tick(connection)
     names = ", ".join(f"{name} = :{name}" for name in values)
@@ -64,10 +64,10 @@ def tick(connection: sqlite3.Connection) -> int:
     return int(connection.execute("UPDATE clock SET version = version + 1 RETURNING version").fetchone()[0])
 
 
-def job_of(row: sqlite3.Row) -> Job:
-    """A row of the table `jobs` as a Job."""
+def job_of(row: sqlite3.Row) -> JobRecord:
+    """A row of the table `jobs` as a JobRecord."""
     values = {name: row[name] for name in COLUMNS}
-    return Job(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})
+    return JobRecord(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})
 
 
 def engines_of(row: sqlite3.Row) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The store: every job and its state, in one SQLite file that servers and workers share.
 
     store = Store.open(Path("difflogic-jobs"))
-    job, created = store.submit("operator", Draft("train", "first", config.to_dict()))
+    job, created = store.submit("operator", JobSpec("train", "first", config.to_dict()))
     job, lease = store.claim("cpu-1", "cpu", {"auto", "cpu"}, lease_s=60)
     store.heartbeat(job.id, lease, 15, epoch=7)
     store.finish(job.id, lease, "done")
@@ -27,8 +27,8 @@ from difflogic.serve.store.jobs import (
     ENDED,
     PRIORITIES,
     ConflictError,
-    Draft,
-    Job,
+    JobRecord,
+    JobSpec,
     QueueFullError,
     Status,
     Wanted,
@@ -69,12 +69,12 @@ class Store(Leases):
 
     # reading ------------------------------------------------------------------------------------------
 
-    def job(self, job: str, owner: str | None = None) -> Job:
+    def job(self, job: str, owner: str | None = None) -> JobRecord:
         """Raises UnknownJobError."""
         with self.database.reading() as connection:
             return job_of(find(connection, job, owner))
 
-    def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[Job]:
+    def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
         """As `texts`, with all that is in them."""
         return [job_of(row) for row in self._listed(owner, limit, **filters)]
 
@@ -127,7 +127,7 @@ class Store(Leases):
         with self.database.reading() as connection:
             return int(connection.execute("SELECT version FROM clock").fetchone()[0])
 
-    def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[Job]:
+    def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:
         """Jobs with a version above `since`, the oldest change first."""
         with self.database.reading() as connection:
             query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
@@ -151,17 +151,17 @@ class Store(Leases):
     def submit(
         self,
         owner: str,
-        draft: Draft,
+        spec: JobSpec,
         idempotency_key: str | None = None,
         most: int | None = None,
-    ) -> tuple[Job, bool]:
+    ) -> tuple[JobRecord, bool]:
         """A new job in the queue, and True; with a key that was used before, the job of then, and False.
 
-        `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another draft,
+        `most`: how many of the owner's may wait. Raises ConflictError where the key was used for another spec,
         QueueFullError.
         """
-        _check_priority(draft.priority)
-        request = hashlib.sha256(json.dumps(asdict(draft), sort_keys=True).encode()).hexdigest()
+        _check_priority(spec.priority)
+        request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
         with self.database.writing() as connection:
             if idempotency_key is not None:
                 earlier = self._earlier(connection, owner, idempotency_key, request)
@@ -171,13 +171,13 @@ class Store(Leases):
                 query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ?"
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
                     raise QueueFullError(f"{most} jobs of yours wait already: cancel some, or come back later.")
-            made = self._insert(connection, new_id(), owner, draft)
+            made = self._insert(connection, new_id(), owner, spec)
             if idempotency_key is not None:
                 values = (owner, idempotency_key, request, made.id, self.clock())
                 connection.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", values)
             return made, True
 
-    def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> Job | None:
+    def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> JobRecord | None:
         connection.execute("DELETE FROM idempotency WHERE created < ?", (self.clock() - REMEMBER_S,))
         query = "SELECT * FROM idempotency WHERE owner = ? AND key = ?"
         row = connection.execute(query, (owner, key)).fetchone()
@@ -187,23 +187,23 @@ class Store(Leases):
             raise ConflictError("This Idempotency-Key was used for another request: take a new one.")
         return job_of(find(connection, row["job"]))
 
-    def _insert(self, connection: sqlite3.Connection, job: str, owner: str, draft: Draft) -> Job:
+    def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
         engines = offered(connection, self.clock())
-        values = asdict(draft) | {
+        values = asdict(spec) | {
             "id": job,
-            "waits_for": missing(draft.engine, engines) if draft.kind == "train" and engines else None,
+            "waits_for": missing(spec.engine, engines) if spec.kind == "train" and engines else None,
             "owner": owner,
-            "config": None if draft.config is None else json.dumps(draft.config),
-            "options": json.dumps(draft.options),
+            "config": None if spec.config is None else json.dumps(spec.config),
+            "options": json.dumps(spec.options),
             "created": self._now(),
-            "epochs": draft.epochs,
+            "epochs": 0 if spec.config is None else spec.config["train"]["epochs"],
             "version": tick(connection),
         }
         names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
         connection.execute(f"INSERT INTO jobs ({names}) VALUES ({marks})", values)
         return job_of(find(connection, job))
 
-    def ask(self, job: str, what: Wanted, owner: str | None = None) -> Job:
+    def ask(self, job: str, what: Wanted, owner: str | None = None) -> JobRecord:
         """Cancel or pause a job: at once where it waits, else its worker will hear of it and save first.
 
         `requeue`: its worker stops and lets another go on. Raises ConflictError where the job is over.
@@ -221,7 +221,7 @@ class Store(Leases):
             ended = self._now() if what == "cancel" else None
             return change(connection, job, status=AT_ONCE[what], ended=ended, waits_for=None)
 
-    def resume(self, job: str, owner: str | None = None) -> Job:
+    def resume(self, job: str, owner: str | None = None) -> JobRecord:
         """Queue a paused job; it goes on from its checkpoint. Raises ConflictError for any other."""
         with self.database.writing() as connection:
             row = find(connection, job, owner)
@@ -231,7 +231,7 @@ class Store(Leases):
                 raise ConflictError(f"The job {job} is {row['status']}: only a paused job can be resumed.")
             return change(connection, job, **_REQUEUED)
 
-    def retry(self, job: str, owner: str | None = None) -> Job:
+    def retry(self, job: str, owner: str | None = None) -> JobRecord:
         """Queue a failed or cancelled job; it goes on from its checkpoint. Raises ConflictError for any other."""
         with self.database.writing() as connection:
             status = find(connection, job, owner)["status"]
@@ -240,7 +240,9 @@ class Store(Leases):
                 raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
             return change(connection, job, **_REQUEUED)
 
-    def edit(self, job: str, owner: str | None = None, name: str | None = None, priority: int | None = None) -> Job:
+    def edit(
+        self, job: str, owner: str | None = None, name: str | None = None, priority: int | None = None
+    ) -> JobRecord:
         """Change what is not None. Raises StoreError for a priority out of range."""
         if priority is not None:
             _check_priority(priority)

@@ -19,7 +19,7 @@ from typing import Any
 from difflogic.errors import CheckpointError, CircuitError, StoreError, UsageError
 from difflogic.runs import checkpoint
 from difflogic.serve.store.files import JobFolder
-from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
 from difflogic.system import files
@@ -31,7 +31,7 @@ MOST_DRAWN = 2000
 Result = dict[str, Any]
 
 
-def follow(store: Store, job: Job) -> Result:
+def follow(store: Store, job: JobRecord) -> Result:
     """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
     if job.source is None:
         raise StoreError(f"The job {job.id} does not say which job's circuit it works on: delete it.")
@@ -51,7 +51,7 @@ def _circuit_of(source: JobFolder) -> Path:
     return source.run
 
 
-def _simplify(job: Job, given: Path, out: Path) -> Result:
+def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.convert import gate_count
@@ -70,7 +70,7 @@ def _simplify(job: Job, given: Path, out: Path) -> Result:
     return {name: report[name] for name in ("gates", "equal", "how", "from_start", "task_only", "note")}
 
 
-def _export(job: Job, given: Path, out: Path) -> Result:
+def _export(job: JobRecord, given: Path, out: Path) -> Result:
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
 
@@ -96,7 +96,7 @@ def _export(job: Job, given: Path, out: Path) -> Result:
     return {"formats": made, "left_out": left_out}
 
 
-def _evaluate(job: Job, given: Path, out: Path) -> Result:
+def _evaluate(job: JobRecord, given: Path, out: Path) -> Result:
     from difflogic.devices.open import place
     from difflogic.evaluation.evaluate import NAME, evaluate
     from difflogic.evaluation.report import to_html
@@ -114,7 +114,7 @@ def _write(path: Path, content: str | bytes) -> None:
     files.write_atomically(path, content if isinstance(content, bytes) else content.encode())
 
 
-_KINDS: dict[str, Callable[[Job, Path, Path], Result]] = {
+_KINDS: dict[str, Callable[[JobRecord, Path, Path], Result]] = {
     "simplify": _simplify,
     "export": _export,
     "evaluate": _evaluate,

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from difflogic.errors import StoreError
-from difflogic.serve.store.jobs import Job, LeaseLostError, Wanted
+from difflogic.serve.store.jobs import JobRecord, LeaseLostError, Wanted
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say, trim
 from difflogic.system.memory import resident_memory
@@ -64,7 +64,7 @@ class WorkerLimits:
 class Lease:
     """One job under one lease. A heartbeat is a sign of life of the thread that sends it: a hang of it is seen."""
 
-    def __init__(self, store: Store, job: Job, number: int, limits: WorkerLimits) -> None:
+    def __init__(self, store: Store, job: JobRecord, number: int, limits: WorkerLimits) -> None:
         self.store, self.job, self.number, self.limits = store, job, number, limits
         self.wanted: Wanted | None = None
         self.watched = False

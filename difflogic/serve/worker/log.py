@@ -31,10 +31,10 @@ def logged_to(path: Path) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
-    kept = [os.dup(stream) for stream in STREAMS]
+    originals = [os.dup(stream) for stream in STREAMS]
     _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)] * len(STREAMS))
     yield
-    _redirect(kept)
+    _redirect(originals)
 
 
 def trim(path: Path) -> None:

@@ -31,7 +31,7 @@ from types import TracebackType
 
 from difflogic.errors import DeviceError, StoreError
 from difflogic.serve.log import log_event
-from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import devices as known
 from difflogic.serve.worker.lease import WorkerLimits
@@ -222,7 +222,7 @@ class Supervisor:
             "worker ended", logging.WARNING if status else logging.INFO, worker=child.name, why=how, next_in_s=wait
         )
 
-    def _held_job(self, child: Child) -> Job | None:
+    def _held_job(self, child: Child) -> JobRecord | None:
         worker = next((each for each in self._store.workers() if each.name == child.name), None)
         return None if worker is None or worker.job is None else self._store.job(worker.job)
 
@@ -272,6 +272,6 @@ class Supervisor:
         _log_lost(self._store.expire_worker(child.name, how))
 
 
-def _log_lost(lost: Sequence[Job]) -> None:
+def _log_lost(lost: Sequence[JobRecord]) -> None:
     for job in lost:
         log_event("job lost its worker", logging.WARNING, job=job.id, status=job.status, why=job.reason)

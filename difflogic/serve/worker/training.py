@@ -15,7 +15,7 @@ from difflogic.errors import CheckpointError, StoreError
 from difflogic.model.statistics import census
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs.folder import RunFolder
-from difflogic.serve.store.jobs import Job
+from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
 from difflogic.serve.worker.observer import ServiceObserver, result_of_attempts
@@ -32,7 +32,7 @@ class TrainingOutcome:
     """Columns of the job, as `Store.release` and `Store.finish` take them."""
 
 
-def train(store: Store, job: Job, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
     """Train a job in its folder, from where it is. Raises what `Trainer.run` raises.
 
     Signals are the worker's own, so that it knows of every one, whatever else ends the training.
@@ -48,9 +48,11 @@ def train(store: Store, job: Job, placement: Placement, observer: ServiceObserve
                 raise
 
 
-def _train(store: Store, job: Job, config: Config, placement: Placement, observer: ServiceObserver) -> TrainingOutcome:
+def _train(
+    store: Store, job: JobRecord, config: Config, placement: Placement, observer: ServiceObserver
+) -> TrainingOutcome:
     path = store.job_folder(job).whole
-    if attempts.is_in(path) and attempts.read(path).is_over:  # its worker was lost before it told what came of them
+    if attempts.is_in(path) and attempts.read(path).is_over:  # its worker was lost before it could say so
         return _outcome_of_attempts(path)
     is_new = not run_request.is_in(path)
     if is_new:
@@ -103,7 +105,7 @@ def _final_progress(run: Run) -> dict[str, Any]:
     }
 
 
-def _open_run(store: Store, job: Job) -> Path:
+def _open_run(store: Store, job: JobRecord) -> Path:
     """The run folder in which training goes on."""
     path = store.job_folder(job).whole
     return path / attempts.read(path).attempts[-1].folder if attempts.is_in(path) else path

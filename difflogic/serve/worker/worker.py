@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
 from difflogic.serve.errors import in_fields
-from difflogic.serve.store.jobs import Job, LeaseLostError
+from difflogic.serve.store.jobs import JobRecord, LeaseLostError
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.devices import FOLLOW_UPS
@@ -89,7 +89,7 @@ class WorkerProcess:
     def _has_idled_out(self) -> bool:
         return self.device == FOLLOW_UPS and time.monotonic() - self._worked > self.limits.idle
 
-    def _claim(self) -> tuple[Job, int] | None:
+    def _claim(self) -> tuple[JobRecord, int] | None:
         return self.store.claim(self.name, self.device, self.engines, self.limits.first)
 
     def _has_disk_space(self) -> bool:
@@ -104,7 +104,7 @@ class WorkerProcess:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stopping = True
 
-    def _run_job(self, job: Job, number: int) -> None:
+    def _run_job(self, job: JobRecord, number: int) -> None:
         lease = Lease(self.store, job, number, self.limits)
         with logged_to(self.store.job_folder(job.id).log):
             say(f"{job.kind} on {self.device}, try {job.attempts + 1}")

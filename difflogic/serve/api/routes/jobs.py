@@ -26,13 +26,13 @@ from difflogic.serve.api.schemas import (
     ExportRequest,
     JobList,
     JobRequest,
-    Preview,
+    PreviewReply,
     SimplifyRequest,
     job_body,
 )
 from difflogic.serve.api.submission import Submission, shown_target
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import ID, Draft, Job, Kind, Status
+from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Status
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -46,8 +46,8 @@ Key = Annotated[
     ),
 ]  # fmt: skip
 MADE: dict[int | str, dict[str, Any]] = {
-    200: {"model": Job, "description": "The job that this Idempotency-Key made before."},
-    201: {"model": Job, "description": "The job, in the queue.", "headers": {
+    200: {"model": JobRecord, "description": "The job that this Idempotency-Key made before."},
+    201: {"model": JobRecord, "description": "The job, in the queue.", "headers": {
         "Location": {"description": "The job's address.", "schema": {"type": "string"}},
     }},
 }  # fmt: skip
@@ -59,12 +59,12 @@ STEERING = errors(*ALWAYS, *WRITES, 404, 409)
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
     job, created = await _with_submission(
-        request, context, lambda submission: _submit(context, caller.owner, submission.draft, key)
+        request, context, lambda submission: _submit(context, caller.owner, submission.spec, key)
     )
     return _made(job, created)
 
 
-@router.post("/preview", response_model=Preview, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
+@router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
     return reply(await _with_submission(request, context, _preview_of))
@@ -94,13 +94,13 @@ def _preview_of(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _submit(context: Context, owner: str, draft: Draft, key: str | None) -> tuple[Job, bool]:
-    if draft.source is not None:
-        _check_source(context.store.job(draft.source, owner), draft.kind)
-    return context.store.submit(owner, draft, key, most=context.settings.caps.jobs)
+def _submit(context: Context, owner: str, spec: JobSpec, key: str | None) -> tuple[JobRecord, bool]:
+    if spec.source is not None:
+        _check_source(context.store.job(spec.source, owner), spec.kind)
+    return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
 
 
-def _made(job: Job, created: bool = True) -> Response:
+def _made(job: JobRecord, created: bool = True) -> Response:
     return reply(job.to_dict(), 201 if created else 200, {"Location": f"/api/v1/jobs/{job.id}"})
 
 
@@ -122,13 +122,13 @@ def jobs(
     return reply_text(f'{{"jobs":[{",".join(text for _, text in shown)}],"next":{follows}}}')
 
 
-@router.get("/{job}", response_model=Job, responses=errors(*ALWAYS, 404))
+@router.get("/{job}", response_model=JobRecord, responses=errors(*ALWAYS, 404))
 async def read(job: OwnJob) -> Any:
     """One job."""
     return reply(job.to_dict())
 
 
-@router.patch("/{job}", response_model=Job, responses=STEERING)
+@router.patch("/{job}", response_model=JobRecord, responses=STEERING)
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
     """Give a job another name or priority."""
     return reply(context.store.edit(job.id, caller.owner, body.name, body.priority).to_dict())
@@ -141,25 +141,25 @@ def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respo
     return Response(status_code=204)
 
 
-@router.post("/{job}/cancel", response_model=Job, responses=STEERING)
+@router.post("/{job}/cancel", response_model=JobRecord, responses=STEERING)
 def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job: at once where it waits, else after the epochs under way, with a checkpoint."""
     return reply(context.store.ask(job.id, "cancel", caller.owner).to_dict())
 
 
-@router.post("/{job}/pause", response_model=Job, responses=STEERING)
+@router.post("/{job}/pause", response_model=JobRecord, responses=STEERING)
 def pause(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job with a checkpoint, from which `resume` goes on."""
     return reply(context.store.ask(job.id, "pause", caller.owner).to_dict())
 
 
-@router.post("/{job}/resume", response_model=Job, responses=STEERING)
+@router.post("/{job}/resume", response_model=JobRecord, responses=STEERING)
 def resume(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a paused job again."""
     return reply(context.store.resume(job.id, caller.owner).to_dict())
 
 
-@router.post("/{job}/retry", response_model=Job, responses=STEERING)
+@router.post("/{job}/retry", response_model=JobRecord, responses=STEERING)
 def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a failed or cancelled job again; it goes on from its checkpoint."""
     return reply(context.store.retry(job.id, caller.owner).to_dict())
@@ -168,12 +168,7 @@ def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
 @router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **STEERING})
 def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Queue a new job that is to do the same."""
-    draft = Draft(
-        kind=job.kind, name=job.name, config=job.config, engine=job.engine, population=job.population,
-        stop_when_solved=job.stop_when_solved, restarts=job.restarts, priority=job.priority, source=job.source,
-        options=job.options,
-    )  # fmt: skip
-    return _made(*_submit(context, caller.owner, draft, None))
+    return _made(*_submit(context, caller.owner, job.spec(), None))
 
 
 @router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING})
@@ -207,7 +202,7 @@ SOURCES: dict[Kind, tuple[Kind, ...]] = {
 """Kinds of jobs whose circuit a job of each kind takes."""
 
 
-def _check_source(source: Job, kind: Kind) -> None:
+def _check_source(source: JobRecord, kind: Kind) -> None:
     """Raises ApiError where a job of this kind cannot take its circuit."""
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
@@ -216,6 +211,6 @@ def _check_source(source: Job, kind: Kind) -> None:
         raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
 
 
-def _follow(context: Context, owner: str, source: Job, kind: Kind, options: dict[str, Any]) -> Response:
-    draft = Draft(kind=kind, name=source.name, source=source.id, options=options, priority=source.priority)
-    return _made(*_submit(context, owner, draft, None))
+def _follow(context: Context, owner: str, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
+    spec = JobSpec(kind=kind, name=source.name, source=source.id, options=options, priority=source.priority)
+    return _made(*_submit(context, owner, spec, None))

@@ -25,7 +25,7 @@ from difflogic.serve.api.context import (
 )
 from difflogic.serve.api.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import ID, Job
+from difflogic.serve.store.jobs import ID, JobRecord
 
 router = APIRouter(tags=["results"])
 
@@ -67,7 +67,7 @@ def compare(
     return reply_text(f'{{"jobs":{{{",".join(texts)}}}}}')
 
 
-def _thinned(context: Context, job: Job) -> str:
+def _thinned(context: Context, job: JobRecord) -> str:
     most = min(POINTS, jsonl.epochs_in(ROWS, job.population))
     return context.samples.of(context.store.job_folder(job).run / JSONL, most, job.population)
 

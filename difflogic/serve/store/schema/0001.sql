@@ -66,7 +66,7 @@ CREATE TABLE sessions (hash TEXT PRIMARY KEY, owner TEXT NOT NULL, expires REAL 
 CREATE TABLE idempotency (
     owner TEXT NOT NULL,
     key TEXT NOT NULL,
-    request TEXT NOT NULL, -- hash of the draft
+    request TEXT NOT NULL, -- hash of the spec
     job TEXT NOT NULL,
     created REAL NOT NULL,
     PRIMARY KEY (owner, key)
