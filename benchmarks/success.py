@@ -118,7 +118,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         "success": bool(outcome.chosen and test.is_right(result)),
         **_of_state(outcome.state),
         "soft_loss": outcome.rows[-1].to_dict()["soft_loss"],
-        "train": dataclasses.asdict(config.train),
+        "config": {name: fields for name, fields in config.to_dict().items() if name not in ("model", "task")},
         "engine": engine.info.engine,
         "seconds": round(time.monotonic() - began, 1),
     }

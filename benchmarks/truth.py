@@ -55,7 +55,7 @@ SHORT = {
 }
 """Of every preset; and `POOLS` besides, for those with one, whose batch is a part of it."""
 POOLS = {"heart-persistent": "--batch 4"}
-HARDENED = "--set train.hardening=0.5 --set train.harden_from=1 --set train.harden_to=4 --set train.settle_from=4"
+HARDENED = "--set hardening.share=0.5 --set hardening.begin=1 --set hardening.end=4 --set search.begin=4"
 
 CPU = [
     "train game-of-life --recipe robust --epochs 1200 --stop-when-solved --out life",

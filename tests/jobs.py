@@ -22,6 +22,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.fire_mask import draw_masks
 from tests.experiments import checkerboard_target
 from tests.random_circuits import bits
+from tests.sections import sections
 
 C = 2
 
@@ -34,20 +35,20 @@ def make_job(
     loss_channels: int = 1,
     steps: int = 3,
     grid: tuple[int, int] = (5, 7),
-    **train: Any,
+    **fields: Any,
 ) -> Job:
     """Wiring, data and masks all follow from `seed`."""
     config = Config(
         name="tiny",
         model=ModelConfig(C, 2, _network(9, 8, 2), _network(10, 4, 12, 6, C)),
         task=TaskConfig("checkerboard", *grid, steps, loss_channels=loss_channels),
-        train=TrainConfig(epochs=9, batch=batch, fire_rate=fire_rate, initial_logit=2.0, **train),
+        train=TrainConfig(epochs=9, batch=batch, fire_rate=fire_rate),
         seed=seed,
-    )
+    ).with_(initial={"logit": 2.0}, **sections(**fields))
     masks = draw_masks(Shape(1, *grid, C, steps), fire_rate, prng.key_from_seed(seed + 77)).reshape(steps, *grid, 1)
     return Job(
         config,
-        Circuit.initial(config.model, seed, config.train.initial_logit),
+        Circuit.initial(config.model, seed, config.initial),
         np.repeat(checkerboard_target(*grid), loss_channels, axis=2),
         bits(np.random.default_rng(seed), probes, *grid, C).astype(np.uint8),
         masks if fire_rate < 1 else None,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from difflogic.config.fields import merged
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
@@ -14,6 +15,7 @@ from difflogic.core import text_picture
 from difflogic.engine import job
 from difflogic.engine.job import Job
 from difflogic.model.circuit import Circuit
+from tests.sections import sections
 
 C = 3
 SEED = 31
@@ -33,9 +35,9 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
     "a seed": {"task": {"start": "seed"}, "train": {"batch": 1}},
     "nothing": {"task": {"start": "zeros", "loss_channels": 2}, "model": {"periodic": True}},
     "a picture to a picture": {"task": {"start": "picture", "target": "picture", "loss_channels": 3}},
-    "hardened gates": {"train": {"hardening": 0.6, "harden_from": 1, "harden_to": 4, "fire_rate": 0.6}},
-    "every gate hard": {"train": {"hardening": 1.0, "harden_to": 1, "batch": 17}},
-    "a falling learning rate": {"train": {"lr_end": 0.2, "lr_to": 4}},
+    "hardened gates": {"hardening": {"share": 0.6, "begin": 1, "end": 4}, "train": {"fire_rate": 0.6}},
+    "every gate hard": {"hardening": {"share": 1.0, "end": 1}, "train": {"batch": 17}},
+    "a falling learning rate": {"schedule": {"share": 0.2, "end": 4}},
     "several losses": {"task": {"loss_steps": (1, 2, 4), "loss_channels": 2}},
     "damage": {"task": {"damage_side": 3, "damage_steps": (0, 2)}},
     "damage of one cell, batch of 17": {
@@ -48,19 +50,22 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
         "model": {"periodic": True},
         "train": {"batch": 1},
     },
-    "a pool": {"task": {"start": "seed", "steps": 2}, "train": {"batch": 4, "pool": 16, "fire_rate": 0.4}},
-    "a pool of noise, no resets": {"train": {"batch": 3, "pool": 6, "pool_reset": 0, "fire_rate": 0.3}},
-    "a pool of one grid": {"task": {"start": "zeros"}, "train": {"batch": 1, "pool": 1}},
+    "a pool": {"task": {"start": "seed", "steps": 2}, "train": {"batch": 4, "fire_rate": 0.4},
+               "pool": {"size": 16}},
+    "a pool of noise, no resets": {"train": {"batch": 3, "fire_rate": 0.3}, "pool": {"size": 6, "reset": 0}},
+    "a pool of one grid": {"task": {"start": "zeros"}, "train": {"batch": 1}, "pool": {"size": 1}},
     "a pool of boards": {
         "model": {"channels": 1},
         "task": {"start": "boards", "height": 4, "width": 3, "steps": 2},
-        "train": {"batch": 17, "pool": 34, "pool_reset": 5, "fire_rate": 0.3},
+        "train": {"batch": 17, "fire_rate": 0.3},
+        "pool": {"size": 34, "reset": 5},
     },
     "everything": {
         "model": {"periodic": True},
         "task": {"start": "picture", "target": "picture", "loss_channels": 2, "loss_steps": (2, 3, 4),
                  "damage_side": 2, "damage_steps": (0, 3)},
-        "train": {"batch": 4, "pool": 8, "pool_reset": 2, "fire_rate": 0.6},
+        "train": {"batch": 4, "fire_rate": 0.6},
+        "pool": {"size": 8, "reset": 2},
     },
     "everything but a pool": {
         "task": {"target": "rule", "rule": "B/S8", "loss_steps": (1, 4), "damage_side": 3, "damage_steps": (0, 1)},
@@ -75,32 +80,33 @@ def picture(height: int, width: int, bits: int, seed: int = 5) -> tuple[str, ...
     return text_picture.encode(drawn.astype(np.uint8))
 
 
-def task_config(name: str, seed: int = SEED, **train: Any) -> Config:
+def task_config(name: str, seed: int = SEED, **fields: Any) -> Config:
     """One of TASKS."""
-    own = TASKS[name]
-    model = {"channels": C, "periodic": False, **own.get("model", {})}
+    own = dict(TASKS[name])
+    model = {"channels": C, "periodic": False, **own.pop("model", {})}
     channels = model["channels"]
-    task = {"target": "checkerboard", "height": 5, "width": 7, "steps": 4, **own.get("task", {})}
+    task = {"target": "checkerboard", "height": 5, "width": 7, "steps": 4, **own.pop("task", {})}
     height, width = task["height"], task["width"]
     if task["target"] == "picture":
         task["picture"] = picture(height, width, task.get("loss_channels", 1))
     if task.get("start") == "picture":
         task["start_picture"] = picture(height, width, channels, seed=6)
     update = (channels + channels * 4, 12, 6, channels)
-    train = {"epochs": 9, "batch": 3, "initial_logit": 2.0, "probes": 9, **own.get("train", {}), **train}
+    base = {"train": {"epochs": 9, "batch": 3, "probes": 9}, "initial": {"logit": 2.0}}
+    trained = merged(merged(base, own), sections(**fields))
     return Config(
         name=name,
         model=ModelConfig(channels, 2, _network(9, 8, 2), _network(*update), model["periodic"]),
         task=TaskConfig(**task),
-        train=TrainConfig(**train),
+        train=TrainConfig(1, 1),
         seed=seed,
-    )
+    ).with_(**trained)
 
 
-def task_job(name: str, seed: int = SEED, **train: Any) -> Job:
+def task_job(name: str, seed: int = SEED, **fields: Any) -> Job:
     """One of TASKS, ready for an engine."""
-    config = task_config(name, seed, **train)
-    return job.make_job(config, Circuit.initial(config.model, config.seed, config.train.initial_logit))
+    config = task_config(name, seed, **fields)
+    return job.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
 
 
 def _network(*widths: int) -> NetworkConfig:

@@ -43,7 +43,7 @@ class Problem:
 
     @property
     def hyper(self) -> Hyper:
-        return Hyper.of(self.config.train)
+        return Hyper.of(self.config)
 
     def target(self) -> np.ndarray:
         """`[B, H, W, loss_channels]`"""

@@ -27,7 +27,8 @@ def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Co
         name="short",
         model=ModelConfig(channels=2, kernels=2, perceive=perceive, update=update),
         task={"height": 5, "width": 6, "steps": 3},
-        train={"epochs": epochs, "batch": 3, "eval_interval": interval, "probes": 4, "initial_logit": 2.0},
+        train={"epochs": epochs, "batch": 3, "eval_interval": interval, "probes": 4},
+        initial={"logit": 2.0},
         seed=seed,
     )
 

@@ -71,7 +71,7 @@ def _differences(made: Configured) -> Iterator[str]:
         for name in changed:
             before, after = (getattr(getattr(each, section), name) for each in (made.base, made.config))
             if before != after:
-                yield f"{name} {_short(before)} -> {_short(after)}"
+                yield f"{section}.{name} {_short(before)} -> {_short(after)}"
 
 
 def _short(value: Any) -> str:
@@ -97,15 +97,14 @@ def _fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def parse(assignments: Sequence[str]) -> dict[str, Any]:
     """The values of `--set`, nested as fields are; of two for one field the last counts. Raises UsageError."""
-    from difflogic.config.customise import merged
-    from difflogic.config.fields import shown
+    from difflogic.config.fields import merged, shown
 
     data: dict[str, Any] = {}
     for each in assignments:
         path, equals, text = each.partition("=")
         names = path.strip().split(".")
         if not equals or not all(names) or len(names) > DEPTH:
-            raise UsageError(f"--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got {shown(each)}.")
+            raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(each)}.")
         value = _value(text)
         for name in reversed(names):
             value = {name: value}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflogic.config import picture_file, presets, recipes
-from difflogic.config.fields import hint, plain
+from difflogic.config.fields import hint, merged, plain
 from difflogic.config.picture_file import CHANNELS
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
@@ -70,15 +70,6 @@ def base_of(request: TrainRequest) -> Config:
     raise UsageError("Say what to train: either preset or config.")
 
 
-def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`data` with these fields replaced, tables inside tables field by field."""
-    result = dict(data)
-    for name, value in fields.items():
-        inside = isinstance(value, dict) and isinstance(result.get(name), dict)
-        result[name] = merged(result[name], value) if inside else value
-    return result
-
-
 def applied(config: Config, fields: Mapping[str, Any]) -> Config:
     """A copy of a configuration with these fields. Raises ConfigError as `Config.from_dict` does."""
     return Config.from_dict(merged(config.to_dict(), fields))
@@ -104,7 +95,7 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
     Raises ConfigError, DataError or UsageError where that cannot be.
     """
     _check(request)
-    changed: Changes = {"task": {}, "model": {}, "train": {}}
+    changed: Changes = {"task": {}, "model": {}, "train": {}, "pool": {}}
     grid = fixed or (config.task.height, config.task.width)
     loss_channels = config.task.loss_channels
     if request.target is not None:
@@ -155,7 +146,8 @@ def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, 
         "damage_steps": [],
     }
     changed["model"]["periodic"] = True
-    changed["train"] |= {"fire_rate": 1.0, "pool": 0}
+    changed["train"]["fire_rate"] = 1.0
+    changed["pool"]["size"] = 0
 
 
 def _begin_with(

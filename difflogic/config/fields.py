@@ -90,13 +90,13 @@ def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int
     )
 
 
-def check(section: Any) -> None:
-    """Raises ConfigError where a field of a dataclass is beyond its limits."""
+def check(section: Any, path: str = "") -> None:
+    """Raises ConfigError where a field of a dataclass is beyond its limits; `path` stands before its name there."""
     for field in dataclasses.fields(section):
         limits, value = field.metadata.get("limits"), getattr(section, field.name)
         if limits is not None and not limits.holds(value):
             meant = hint(value, limits.names) if isinstance(value, str) else ""
-            raise ConfigError(f"{field.name} must be {limits.words}, got {shown(value)}{meant}.")
+            raise ConfigError(f"{path}{field.name} must be {limits.words}, got {shown(value)}{meant}.")
 
 
 def hint(word: str, names: Iterable[str]) -> str:
@@ -112,6 +112,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     return value
+
+
+def merged(data: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`data` with these fields replaced, tables inside tables field by field."""
+    result = dict(data)
+    for name, value in fields.items():
+        inside = isinstance(value, dict) and isinstance(result.get(name), dict)
+        result[name] = merged(result[name], value) if inside else value
+    return result
 
 
 def build(cls: type, data: Any, where: str = "") -> Any:

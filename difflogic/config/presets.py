@@ -13,7 +13,7 @@ from difflogic.config.fields import hint
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConfig, TrainConfig
 from difflogic.errors import ConfigError
 
 # The pictures of the presets, in the characters of `difflogic.core.text_picture`. The paper's own are not here: these
@@ -152,7 +152,8 @@ def lizard(picture: tuple[str, ...] = LIZARD) -> Config:
             periodic=True,
         ),
         task=TaskConfig(target="picture", picture=picture, start="seed", height=20, width=20, steps=12),
-        train=TrainConfig(epochs=3500, batch=1, lr=0.06),
+        train=TrainConfig(epochs=3500, batch=1),
+        optimizer=OptimizerConfig(lr=0.06),
     )
 
 
@@ -169,7 +170,8 @@ def colored_g(picture: tuple[str, ...] = LETTER_G) -> Config:
         task=TaskConfig(
             target="picture", picture=picture, start="zeros", height=16, width=16, steps=15, loss_channels=3
         ),
-        train=TrainConfig(epochs=3000, batch=1, lr=0.06),
+        train=TrainConfig(epochs=3000, batch=1),
+        optimizer=OptimizerConfig(lr=0.06),
     )
 
 
@@ -182,17 +184,10 @@ def checkerboard_healing() -> Config:
         name="checkerboard-healing",
         model={"wiring_per_kernel": True},
         task={"steps": 36, "damage_side": 8, "damage_steps": [20]},
-        train={
-            "epochs": 1000,
-            "batch": 1,
-            "lr": 0.1,
-            "epsilon": 1e-6,
-            "initial_logit": 6.0,
-            "narrow_drop": 3.0,
-            "hardening": 0.9,
-            "harden_from": 160,
-            "harden_to": 880,
-        },
+        train={"epochs": 1000, "batch": 1},
+        optimizer={"lr": 0.1, "epsilon": 1e-6},
+        initial={"logit": 6.0, "narrow_drop": 3.0},
+        hardening={"share": 0.9, "begin": 160, "end": 880},
     )
 
 
@@ -209,9 +204,10 @@ def _heart(name: str, steps: int, **task: Any) -> Config:
             wiring_per_kernel=True,
         ),
         task=TaskConfig(target="picture", picture=HEART, start="zeros", height=10, width=10, steps=steps, **task),
-        train=TrainConfig(
-            epochs=2000, batch=1, lr=0.06, initial_logit=6.0, hardening=0.8, harden_from=240, harden_to=1360
-        ),
+        train=TrainConfig(epochs=2000, batch=1),
+        optimizer=OptimizerConfig(lr=0.06),
+        initial=InitialConfig(logit=6.0),
+        hardening=HardeningConfig(share=0.8, begin=240, end=1360),
     )
 
 
@@ -220,7 +216,7 @@ def heart_persistent() -> Config:
 
     Without the sample pool nothing keeps it in shape after step 12, and it frays.
     """
-    return _heart("heart-persistent", 12).with_(train={"batch": 4, "pool": 16, "pool_reset": 1})
+    return _heart("heart-persistent", 12).with_(train={"batch": 4}, pool={"size": 16, "reset": 1})
 
 
 def heart_steady() -> Config:

@@ -13,42 +13,49 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from difflogic.config.choices import RECIPES
-from difflogic.config.fields import hint
+from difflogic.config.fields import hint, merged
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.errors import ConfigError
 
+HARDENED = 0.8
+"""The share of gates that are hardened at last."""
+FALLEN = 0.3333
+"""What is left of a learning rate that falls."""
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """Fields of `train` that it sets; epochs are shares of all."""
+    """What it sets; where it speaks of epochs, as shares of all that a run has."""
 
-    hardening: float
-    grows: tuple[float, float]
-    """Between which hardening does."""
-    train: dict[str, Any] = field(default_factory=dict)
+    hardened: tuple[float, float]
+    """Between which hardening grows, to HARDENED."""
+    fields: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By section."""
     grids: tuple[tuple[float, int, int], ...] = ()
     """Until when, sides and CA steps of the smaller grids."""
     falls: tuple[float, float] | None = None
-    """Between which the learning rate does, to `lr_end` of `train`."""
+    """Between which the learning rate falls, to FALLEN of itself."""
     all_round: bool = False
-    settles: float | None = None
-    """The share of epochs after which the hard circuit is searched."""
+    searched: float | None = None
+    """From when the hard circuit is searched."""
 
     def applied(self, config: Config) -> Config:
-        begin, end = _epochs(self.grows, config)
-        growth: dict[str, Any] = {"hardening": self.hardening, "harden_from": begin, "harden_to": end}
+        sections: dict[str, dict[str, Any]] = {
+            "model": {"wiring_per_kernel": True, "all_round": self.all_round},
+            "initial": {"logit": 6.0},
+            "hardening": {"share": HARDENED, **_epochs(self.hardened, config)},
+        }
         until = [round(share * config.train.epochs) for share, *_ in self.grids]
         few = any(a >= b for a, b in itertools.pairwise([0, *until]))
         if self.grids and not few and self._fits(config.task):
             sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
-            growth |= {"growth_until": until, "growth_sides": sides, "growth_steps": steps}
+            sections["growth"] = {"until": until, "sides": sides, "steps": steps}
         if self.falls is not None:
-            growth["lr_from"], growth["lr_to"] = _epochs(self.falls, config)
-        if self.settles is not None:
-            growth["settle_from"] = max(1, round(self.settles * config.train.epochs))
-        model = {"wiring_per_kernel": True, "all_round": self.all_round}
-        return config.with_(model=model, train={"initial_logit": 6.0, **self.train, **growth})
+            sections["schedule"] = {"share": FALLEN, **_epochs(self.falls, config)}
+        if self.searched is not None:
+            sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
+        return config.with_(**merged(sections, self.fields))
 
     def _fits(self, task: TaskConfig) -> bool:
         """Whether its grids are smaller than the task, and of use to it."""
@@ -56,32 +63,34 @@ class Recipe:
         return task.can_grow and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
 
 
-def _epochs(shares: tuple[float, float], config: Config) -> tuple[int, int]:
+def _epochs(shares: tuple[float, float], config: Config) -> dict[str, int]:
     """The first and the last epoch of such a span, which lasts at least one."""
     begin, end = (round(share * config.train.epochs) for share in shares)
-    return begin, max(end, begin + 1)
+    return {"begin": begin, "end": max(end, begin + 1)}
 
 
 _BOARD = Recipe(
-    0.8,
     (0.1, 0.36),
-    {"lr": 0.2, "weight_decay": 0.03, "batch": 1, "epsilon": 1e-6, "narrow_drop": 1.5, "logit_noise": 0.5},
-    ((0.12, 8, 9), (0.2, 12, 14)),
+    {
+        "train": {"batch": 1},
+        "optimizer": {"lr": 0.2, "weight_decay": 0.03, "epsilon": 1e-6},
+        "initial": {"narrow_drop": 1.5, "noise": 0.5},
+    },
+    grids=((0.12, 8, 9), (0.2, 12, 14)),
 )
 ROBUST = {
-    "game-of-life": Recipe(0.8, (0.1, 0.4333)),
+    "game-of-life": Recipe((0.1, 0.4333)),
     "checkerboard": _BOARD,
     "checkerboard-small": _BOARD,
-    "checkerboard-async": Recipe(0.8, (0.1875, 0.8125), {"lr": 0.1, "narrow_drop": 3.0}),
+    "checkerboard-async": Recipe((0.1875, 0.8125), {"optimizer": {"lr": 0.1}, "initial": {"narrow_drop": 3.0}}),
     "lizard": Recipe(
-        0.8,
         (0.2286, 0.8),
-        {"initial_logit": 9.0, "epsilon": 1e-9, "weight_decay": 0.005, "lr_end": 0.3333},
+        {"optimizer": {"epsilon": 1e-9, "weight_decay": 0.005}, "initial": {"logit": 9.0}},
         falls=(0.5714, 0.8),
         all_round=True,
-        settles=0.5714,
+        searched=0.5714,
     ),
-    "colored-g": Recipe(0.8, (0.13, 0.66)),
+    "colored-g": Recipe((0.13, 0.66)),
 }
 """The recipe `robust` of each preset, by its name."""
 
@@ -98,6 +107,6 @@ def applied(name: str, config: Config) -> Config:
     if config.name not in ROBUST:
         raise ConfigError(
             f"The recipe robust is made for the presets {', '.join(ROBUST)}, not for {config.name!r}: "
-            "set the fields of model and train that it changes yourself (difflogic presets NAME shows them)."
+            "set the fields that it changes yourself (difflogic presets NAME shows them)."
         )
     return ROBUST[config.name].applied(config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from difflogic.config.schema import Config
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import GrowthConfig
 
 
 def is_evaluated(epoch: int, interval: int) -> bool:
@@ -18,19 +18,18 @@ def next_stop(epoch: int, total: int, eval_interval: int) -> int:
     return 1 if epoch == 0 else min(total, (epoch // eval_interval + 1) * eval_interval)
 
 
-def stage_of(train: TrainConfig, epochs: int) -> int:
+def stage_of(growth: GrowthConfig, epochs: int) -> int:
     """The stage, counted from 0, of the epoch that comes after so many; the last one is the task itself."""
-    return bisect_right(train.growth_until, epochs)
+    return bisect_right(growth.until, epochs)
 
 
 def at_stage(config: Config, stage: int) -> Config:
     """What is trained in that stage, as a configuration without growth."""
-    train = config.train
-    whole = config.with_(train={"growth_until": (), "growth_sides": (), "growth_steps": ()})
-    if stage == len(train.growth_until):
+    growth, whole = config.growth, config.with_(growth=GrowthConfig())
+    if stage == len(growth.until):
         return whole
-    side = train.growth_sides[stage]
-    return whole.with_(task={"height": side, "width": side, "steps": train.growth_steps[stage]})
+    side = growth.sides[stage]
+    return whole.with_(task={"height": side, "width": side, "steps": growth.steps[stage]})
 
 
 def marks(config: Config) -> list[tuple[int, str]]:
@@ -38,18 +37,18 @@ def marks(config: Config) -> list[tuple[int, str]]:
 
     Losses before and after are not to be compared. Empty where it is the same throughout.
     """
-    train = config.train
+    until = config.growth.until
     found: list[tuple[int, str]] = []
-    if train.growth_until:
-        sides = [at_stage(config, stage).task for stage in range(len(train.growth_until) + 1)]
+    if until:
+        sides = [at_stage(config, stage).task for stage in range(len(until) + 1)]
         words = [f"{task.height}x{task.width}, {task.steps} steps" for task in sides]
-        found += zip((0, *train.growth_until), words, strict=True)
-    if train.settle_from:
-        found.append((train.settle_from, "search"))
+        found += zip((0, *until), words, strict=True)
+    if config.search.begin:
+        found.append((config.search.begin, "search"))
     return found
 
 
 def cells(config: Config, epoch: int) -> int:
     """Cells of the grid of an epoch, counted from 1."""
-    task = at_stage(config, stage_of(config.train, epoch - 1)).task
+    task = at_stage(config, stage_of(config.growth, epoch - 1)).task
     return task.height * task.width

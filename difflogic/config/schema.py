@@ -14,25 +14,46 @@ from typing import Any
 
 import tomli_w
 
+from difflogic.config import old_form
 from difflogic.config.fields import FILE_NAME, between, build, check, plain, require, spec
 from difflogic.config.model import ModelConfig
 from difflogic.config.task import MIN_SIDE, TaskConfig
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import (
+    GrowthConfig,
+    HardeningConfig,
+    InitialConfig,
+    OptimizerConfig,
+    PoolConfig,
+    ScheduleConfig,
+    SearchConfig,
+    TrainConfig,
+)
 from difflogic.core import text_picture
 from difflogic.errors import ConfigError, DataError
 from difflogic.system.brief import brief
 
-Section = ModelConfig | TaskConfig | TrainConfig
-
 
 @dataclass(frozen=True)
 class Config:
-    """One training job, whole: `model`, `task`, `train`, under a name and a seed."""
+    """One training job, whole: the circuit, its task and how it is trained, under a name and a seed."""
 
     name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
     model: ModelConfig = field(metadata=spec("The circuit's shape"))
     task: TaskConfig = field(metadata=spec("What the automaton should do"))
-    train: TrainConfig = field(metadata=spec("The optimiser and its budget; one epoch is one optimiser step"))
+    train: TrainConfig = field(metadata=spec("The budget of training; one epoch is one optimiser step"))
+    optimizer: OptimizerConfig = field(default=OptimizerConfig(), metadata=spec("AdamW, and the clipping before it"))
+    schedule: ScheduleConfig = field(default=ScheduleConfig(), metadata=spec("How the learning rate falls"))
+    initial: InitialConfig = field(default=InitialConfig(), metadata=spec("The logits before the first epoch"))
+    hardening: HardeningConfig = field(
+        default=HardeningConfig(), metadata=spec("Gates that are evaluated hard in training, ever more of them")
+    )
+    growth: GrowthConfig = field(
+        default=GrowthConfig(), metadata=spec("Smaller grids that are trained on first, a number in each list for one")
+    )
+    search: SearchConfig = field(default=SearchConfig(), metadata=spec("A search over hard circuits at the end"))
+    pool: PoolConfig = field(
+        default=PoolConfig(), metadata=spec("The sample pool: epochs begin with what earlier ones ended with")
+    )
     seed: int = field(
         default=23, metadata=spec("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1))
     )
@@ -49,35 +70,47 @@ class Config:
             self.task.start != "boards" or self.model.channels == 1,
             f'start "boards" fills one channel, but a cell has {self.model.channels}.',
         )
-        require(
-            not self.train.pool or self.task.target != "rule",
-            "A rule is judged against fresh starts, but a pool keeps later states: set pool to 0, "
-            f'or another target than "rule", got pool {self.train.pool}.',
-        )
         if self.task.start_picture:
             try:
                 text_picture.decode(self.task.start_picture, min(self.model.channels, text_picture.MAX_BITS))
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
-
         require(
-            not self.train.settle_from or not (self.train.pool or self.task.damage_steps),
-            "A search judges fresh starts that nothing damages: set settle_from to 0, or leave out pool and damage.",
+            not self.search.begin or not (self.pool.size or self.task.damage_steps),
+            "A search judges fresh starts that nothing damages: set search.begin to 0, or leave out pool and damage.",
         )
+        self._check_pool()
         self._check_growth()
 
-    def _check_growth(self) -> None:
-        """The smaller grids of `train` against the task."""
-        task, train = self.task, self.train
-        if not train.growth_until:
+    def _check_pool(self) -> None:
+        """The pool against the task and the batch, each sample of which has a part of it."""
+        size, reset, batch = self.pool.size, self.pool.reset, self.train.batch
+        if not size:
             return
         require(
-            task.can_grow and not train.pool,
+            self.task.target != "rule",
+            "A rule is judged against fresh starts, but a pool keeps later states: set pool.size to 0, "
+            f'or another target than "rule", got pool.size {size}.',
+        )
+        part, rest = divmod(size, batch)
+        require(
+            rest == 0 and part.bit_count() == 1,
+            f"pool.size must be batch times a power of two, got {size} for a batch of {batch}.",
+        )
+        require(reset <= batch, f"pool.reset must be at most the batch, {batch}, got {reset}.")
+
+    def _check_growth(self) -> None:
+        """The smaller grids against the task."""
+        task, growth = self.task, self.growth
+        if not growth.until:
+            return
+        require(
+            task.can_grow and not self.pool.size,
             "A grid grows only with a random start, and without picture, loss_steps, damage and pool.",
         )
         for name, numbers, least, most in (
-            ("growth_sides", train.growth_sides, MIN_SIDE, min(task.height, task.width)),
-            ("growth_steps", train.growth_steps, 1, task.steps),
+            ("growth.sides", growth.sides, MIN_SIDE, min(task.height, task.width)),
+            ("growth.steps", growth.steps, 1, task.steps),
         ):
             require(
                 all(least <= number <= most for number in numbers),
@@ -91,20 +124,24 @@ class Config:
         """
         data = self.to_dict()
         for name, value in sections.items():
-            fields = plain(dataclasses.asdict(value)) if isinstance(value, Section) else value
+            fields = (
+                plain(dataclasses.asdict(value))
+                if dataclasses.is_dataclass(value) and not isinstance(value, type)
+                else value
+            )
             inside = isinstance(fields, dict) and isinstance(data.get(name), dict)
             data[name] = {**data[name], **fields} if inside else fields
         return Config.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them."""
+        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
         data: dict[str, Any] = plain(dataclasses.asdict(self))
-        return data
+        return {"format": old_form.FORMAT, **data}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Config:
-        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
-        config: Config = build(cls, data)
+        """The inverse of `to_dict`, and the old form. Raises ConfigError for unknown, missing or ill-typed fields."""
+        config: Config = build(cls, old_form.current(data))
         return config
 
     def to_toml(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import tomli_w
 
 from difflogic.config.fields import plain
+from difflogic.config.old_form import FORMAT
 from difflogic.config.schema import Config
 
 WIDTH = 100
@@ -17,7 +18,8 @@ WIDTH = 100
 
 def commented(config: Config, opening: str) -> str:
     """TOML that `Config.from_toml` reads back as `config`; `opening` is its first comment."""
-    return "\n".join([*_comment(opening), "", *_table(config, "")]) + "\n"
+    about = "The form of this file, by which later versions know how to read it."
+    return "\n".join([*_comment(opening), "", *_comment(about), f"format = {FORMAT}", *_table(config, "")]) + "\n"
 
 
 def _table(section: Any, path: str) -> Iterator[str]:

@@ -1,4 +1,13 @@
-"""`[train]`: the optimiser, its budget, and what is special about an epoch."""
+"""How a run is trained: `[train]` itself, and the sections that change what an epoch does.
+
+    [train]      the budget and the batch            [hardening]  gates that are evaluated hard, more and more
+    [optimizer]  AdamW and its clipping              [growth]     smaller grids that come first
+    [schedule]   the learning rate over time         [search]     a search that comes last
+    [initial]    the logits before the first epoch   [pool]       epochs that begin with earlier ones' ends
+
+All but `[train]` may be left out: their defaults are the paper's training. What happens over time is said alike
+everywhere: `begin` and `end` are epochs, `share` is what is reached at the `end`.
+"""
 
 from __future__ import annotations
 
@@ -27,69 +36,10 @@ HARDENING_EPOCHS = 1 << 16
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """The optimiser and its budget. One epoch is one optimiser step."""
+    """`[train]`: the budget, what an epoch sees, and when it is judged. One epoch is one optimiser step."""
 
     epochs: int = field(metadata=spec("Optimiser steps in all", COUNT))
     batch: int = field(metadata=spec("Samples per epoch, B", COUNT))
-    lr: float = field(default=0.05, metadata=spec("Learning rate of AdamW", NOT_NEGATIVE))
-    lr_end: float = field(
-        default=1.0,
-        metadata=spec("Share of lr that is left at the end, to which it falls evenly; 1: it stays", UP_TO_ONE),
-    )
-    lr_from: int = field(default=0, metadata=spec("Epochs until it begins to fall", WHOLE))
-    lr_to: int = field(default=0, metadata=spec("Epochs until it has fallen to that share", WHOLE))
-    weight_decay: float = field(default=0.01, metadata=spec("Decoupled weight decay of all logits", NOT_NEGATIVE))
-    beta1: float = field(default=0.9, metadata=spec("Decay of AdamW's first moment", BELOW_ONE))
-    beta2: float = field(default=0.99, metadata=spec("Decay of AdamW's second moment", BELOW_ONE))
-    epsilon: float = field(default=1e-8, metadata=spec("Added to the root of the second moment", NOT_NEGATIVE))
-    clip: float = field(default=100.0, metadata=spec("Bound of the gradients, see clip_by", NOT_NEGATIVE))
-    clip_by: str = field(
-        default="element",
-        metadata=spec(
-            "element: each gradient entry is clipped to [-clip, clip], as the paper does; norm: all gradients of a "
-            "model are scaled down together where their norm, the root of the sum of squares, is beyond clip",
-            one_of(CLIPS),
-        ),
-    )
-    initial_logit: float = field(
-        default=10.0,
-        metadata=spec("Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE),
-    )
-    narrow_drop: float = field(
-        default=0.0,
-        metadata=spec(
-            "The start logit is lower by so much in layers of the update network that are narrower than its first",
-            NOT_NEGATIVE,
-        ),
-    )
-    logit_noise: float = field(
-        default=0.0,
-        metadata=spec("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
-    )
-    hardening: float = field(
-        default=0.0,
-        metadata=spec(
-            "Share of gates, drawn each epoch, that are evaluated as their most probable gate; gradients stay soft",
-            UP_TO_ONE,
-        ),
-    )
-    harden_from: int = field(default=0, metadata=spec("Epochs until that share grows from 0", WHOLE))
-    harden_to: int = field(default=0, metadata=spec("Epochs until it is reached", WHOLE))
-    growth_until: tuple[int, ...] = field(
-        default=(),
-        metadata=spec(
-            "Epochs until which the grid is smaller than the task's, ascending, one for each size; empty: it never is"
-        ),
-    )
-    growth_sides: tuple[int, ...] = field(default=(), metadata=spec("Rows and columns of each smaller grid"))
-    growth_steps: tuple[int, ...] = field(default=(), metadata=spec("CA steps on each smaller grid"))
-    settle_from: int = field(
-        default=0,
-        metadata=spec(
-            "Epochs until the hard circuit is searched, gate by gate, in place of gradient steps; 0: it never is", WHOLE
-        ),
-    )
-    """What an epoch of it does: `difflogic.engine.search`."""
     fire_rate: float = field(
         default=1.0,
         metadata=spec("Below 1, a cell takes its new state with this probability in each step: asynchronous", SHARE),
@@ -101,21 +51,6 @@ class TrainConfig:
             "Fixed fresh grids on which hard accuracy is measured, which training never sees; the start boards is "
             "judged on all boards, and a start that is always the same, without damage, on itself, whatever this says",
             COUNT,
-        ),
-    )
-    pool: int = field(
-        default=0,
-        metadata=spec(
-            "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
-            "part of pool / batch grids, a power of two, and its last state is written back there",
-            WHOLE,
-        ),
-    )
-    pool_reset: int = field(
-        default=1,
-        metadata=spec(
-            "So many samples of each batch, those with the largest loss, go back into the pool as fresh starts",
-            WHOLE,
         ),
     )
     precision: str = field(
@@ -132,39 +67,6 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check(self)
-        self._check_growth()
-        self._check_pool()
-        if self.hardening:
-            require(
-                0 < self.harden_to - self.harden_from < HARDENING_EPOCHS,
-                f"harden_to must be 1 to {HARDENING_EPOCHS - 1} epochs after harden_from, {self.harden_from}, "
-                f"got {self.harden_to}.",
-            )
-        require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
-        require(
-            self.lr_end == 1 or self.lr_from < self.lr_to,
-            f"lr_to must be later than lr_from, {self.lr_from}, where lr_end is below 1, got {self.lr_to}.",
-        )
-
-    def _check_growth(self) -> None:
-        require_ascending("growth_until", self.growth_until, 1, MOST, "epochs")
-        require(
-            len(self.growth_until) == len(self.growth_sides) == len(self.growth_steps),
-            "growth_until, growth_sides and growth_steps need a number for each smaller grid, got "
-            f"{len(self.growth_until)}, {len(self.growth_sides)} and {len(self.growth_steps)}.",
-        )
-
-    def _check_pool(self) -> None:
-        if self.pool:
-            part, rest = divmod(self.pool, self.batch)
-            require(
-                rest == 0 and part.bit_count() == 1,
-                f"pool must be batch times a power of two, got {self.pool} for a batch of {self.batch}.",
-            )
-            require(
-                self.pool_reset <= self.batch,
-                f"pool_reset must be at most the batch, {self.batch}, got {self.pool_reset}.",
-            )
 
     @property
     def half(self) -> bool:
@@ -173,3 +75,179 @@ class TrainConfig:
     @property
     def asynchronous(self) -> bool:
         return self.fire_rate < 1
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """`[optimizer]`: AdamW, and the clipping before it."""
+
+    # The learning rate stands here, as in every framework's AdamW; `[schedule]` says what becomes of it over time,
+    # and may be left out, as a learning rate may not.
+    lr: float = field(default=0.05, metadata=spec("Learning rate of AdamW", NOT_NEGATIVE))
+    weight_decay: float = field(default=0.01, metadata=spec("Decoupled weight decay of all logits", NOT_NEGATIVE))
+    beta1: float = field(default=0.9, metadata=spec("Decay of AdamW's first moment", BELOW_ONE))
+    beta2: float = field(default=0.99, metadata=spec("Decay of AdamW's second moment", BELOW_ONE))
+    epsilon: float = field(default=1e-8, metadata=spec("Added to the root of the second moment", NOT_NEGATIVE))
+    clip: float = field(default=100.0, metadata=spec("Bound of the gradients, see clip_by", NOT_NEGATIVE))
+    clip_by: str = field(
+        default="element",
+        metadata=spec(
+            "element: each gradient entry is clipped to [-clip, clip], as the paper does; norm: all gradients of a "
+            "model are scaled down together where their norm, the root of the sum of squares, is beyond clip",
+            one_of(CLIPS),
+        ),
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self)
+        require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
+
+
+@dataclass(frozen=True)
+class ScheduleConfig:
+    """`[schedule]`: how the learning rate falls."""
+
+    share: float = field(
+        default=1.0,
+        metadata=spec(
+            "Share of the learning rate that is left at the end, to which it falls evenly; 1: it stays", UP_TO_ONE
+        ),
+    )
+    begin: int = field(default=0, metadata=spec("Epochs until it begins to fall", WHOLE))
+    end: int = field(default=0, metadata=spec("Epochs until it has fallen to that share", WHOLE))
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self, "schedule.")
+        require(
+            self.share == 1 or self.begin < self.end,
+            f"schedule.end must be later than schedule.begin, {self.begin}, where schedule.share is below 1, "
+            f"got {self.end}.",
+        )
+
+
+@dataclass(frozen=True)
+class InitialConfig:
+    """`[initial]`: the logits before the first epoch. They are no part of the circuit's shape, which `[model]` says."""
+
+    logit: float = field(
+        default=10.0,
+        metadata=spec("Start logit of gate A, which passes its input on; every other starts at 0", NOT_NEGATIVE),
+    )
+    narrow_drop: float = field(
+        default=0.0,
+        metadata=spec(
+            "The start logit is lower by so much in layers of the update network that are narrower than its first",
+            NOT_NEGATIVE,
+        ),
+    )
+    noise: float = field(
+        default=0.0,
+        metadata=spec("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self, "initial.")
+
+
+@dataclass(frozen=True)
+class HardeningConfig:
+    """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
+
+    share: float = field(
+        default=0.0,
+        metadata=spec(
+            "Share of gates, drawn each epoch, that are evaluated as their most probable gate; gradients stay soft",
+            UP_TO_ONE,
+        ),
+    )
+    begin: int = field(default=0, metadata=spec("Epochs until that share grows from 0", WHOLE))
+    end: int = field(default=0, metadata=spec("Epochs until it is reached", WHOLE))
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self, "hardening.")
+        # Engines count the growing share in 32 bits: 16 for the share and 16 for the epochs in which it grows.
+        require(
+            not self.share or 0 < self.end - self.begin < HARDENING_EPOCHS,
+            f"hardening.end must be 1 to {HARDENING_EPOCHS - 1} epochs after hardening.begin, {self.begin}, "
+            f"got {self.end}.",
+        )
+
+
+@dataclass(frozen=True)
+class GrowthConfig:
+    """`[growth]`: smaller grids that are trained on first, one column for each.
+
+    until = [60, 100]    sides = [8, 12]    steps = [9, 14]
+
+    trains epochs 1 to 60 on 8x8 cells for 9 CA steps, 61 to 100 on 12x12 for 14, and the rest on the task itself.
+    """
+
+    until: tuple[int, ...] = field(
+        default=(),
+        metadata=spec(
+            "Epochs until which the grid is smaller than the task's, ascending, one for each size; empty: it never is"
+        ),
+    )
+    sides: tuple[int, ...] = field(default=(), metadata=spec("Rows and columns of each smaller grid"))
+    steps: tuple[int, ...] = field(default=(), metadata=spec("CA steps on each smaller grid"))
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        require_ascending("growth.until", self.until, 1, MOST, "epochs")
+        require(
+            len(self.until) == len(self.sides) == len(self.steps),
+            "growth.until, growth.sides and growth.steps need a number for each smaller grid, got "
+            f"{len(self.until)}, {len(self.sides)} and {len(self.steps)}.",
+        )
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """`[search]`: what follows the training of logits; what an epoch of it does: `difflogic.engine.search`."""
+
+    begin: int = field(
+        default=0,
+        metadata=spec(
+            "Epochs until the hard circuit is searched, gate by gate, in place of gradient steps; 0: it never is", WHOLE
+        ),
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self, "search.")
+
+
+@dataclass(frozen=True)
+class PoolConfig:
+    """`[pool]`: the sample pool, from which epochs begin and into which their last states return."""
+
+    size: int = field(
+        default=0,
+        metadata=spec(
+            "Grids in the sample pool, 0: every epoch starts afresh; sample b of a batch is drawn from the pool's b-th "
+            "part of size / batch grids, a power of two, and its last state is written back there",
+            WHOLE,
+        ),
+    )
+    reset: int = field(
+        default=1,
+        metadata=spec(
+            "So many samples of each batch, those with the largest loss, go back into the pool as fresh starts",
+            WHOLE,
+        ),
+    )
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        check(self, "pool.")

@@ -32,7 +32,7 @@ class CpuModel:
         shape = Shape.training(circuit, config)
         self.info = info
         self._job = job
-        self.work = Workspace(circuit, shape, threads, Hyper.of(config.train), config.train.asynchronous, job)
+        self.work = Workspace(circuit, shape, threads, Hyper.of(config), config.train.asynchronous, job)
         self.work.set_targets(job.targets(self._batch()) if job.target is None else job.target)
         self.epoch = phases.epoch(shape, job)
         """The phases of a train step."""

@@ -52,8 +52,8 @@ class Workspace:
     def _buffers(self, gates: int, hyper: Hyper, asynchronous: bool, job: Job | None) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
-        train = None if job is None else job.config.train
-        pool = 0 if train is None else train.pool
+        config = None if job is None else job.config
+        pool = 0 if config is None else config.pool.size
         damages, judged = len(shape.damage_steps), len(shape.judged_steps) - 1
         return Buffers(
             logits=aligned(16 * gates),
@@ -87,12 +87,12 @@ class Workspace:
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
-            fire_rate=np.float32(1 if train is None else train.fire_rate),
+            fire_rate=np.float32(1 if config is None else config.train.fire_rate),
             start=_start_kind(job),
             damage_side=shape.damage_side,
-            pool_reset=0 if train is None else train.pool_reset,
+            pool_reset=0 if config is None else config.pool.reset,
             optimizer=Optimizer.of(hyper),
-            hardening=NO_HARDENING if train is None else Hardening.of(train),
+            hardening=NO_HARDENING if config is None else Hardening.of(config.hardening),
         )
 
     def run(self, phases: Array, epochs: int = 1) -> Array:

@@ -80,7 +80,7 @@ class Subject:
         _, key = prng.split(state.train_key)
         grids = job.fresh(data_key, train.batch)
         if state.pool is not None:
-            grids = state.pool[events.draw_places(data_key, train.batch, train.pool)]
+            grids = state.pool[events.draw_places(data_key, train.batch, job.config.pool.size)]
         y = np.zeros(grids.shape, dtype=np.float32)
         y[..., : task.loss_channels] = job.targets(grids)
         masks = None
@@ -96,9 +96,7 @@ class Subject:
     @classmethod
     def start(cls, config: Config) -> Subject:
         """Before the first epoch."""
-        train = config.train
-        circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
-        job = tasks.make_job(config, circuit)
+        job = tasks.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
         return cls.of(job, TrainState.initial(job))
 
     @classmethod

@@ -19,7 +19,7 @@ import numpy as np
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import InitialConfig, OptimizerConfig, PoolConfig, TrainConfig
 from difflogic.core import text_picture
 from difflogic.engine.api import Engine
 from difflogic.engine.batch import Batch
@@ -159,8 +159,9 @@ def _job() -> Job:
         damage_side=3,
         damage_steps=(0, 2),
     )
-    train = TrainConfig(epochs=1, batch=4, lr=0.0, fire_rate=0.6, pool=8, probes=3)
-    return make_job(Config("self-test", MODEL, task, train), circuit)
+    train = TrainConfig(epochs=1, batch=4, fire_rate=0.6, probes=3)
+    still, pool = OptimizerConfig(lr=0.0), PoolConfig(size=8)
+    return make_job(Config("self-test", MODEL, task, train, optimizer=still, pool=pool), circuit)
 
 
 def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, dict[str, list[np.ndarray]]]) -> bool:
@@ -171,7 +172,7 @@ def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, di
 def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
     """A small circuit with every kind of layer, far from its start, and a 7x6 batch of three."""
     random = np.random.default_rng(0)
-    circuit = Circuit.initial(MODEL, seed=0, initial_logit=2.0)
+    circuit = Circuit.initial(MODEL, seed=0, initial=InitialConfig(logit=2.0))
     flat = circuit.flat_logits()
     circuit = circuit.with_logits(flat + random.normal(size=flat.shape).astype(np.float32))
     x = random.integers(0, 2, (3, 7, 6, 2)).astype(np.float32)

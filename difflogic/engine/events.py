@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import HardeningConfig
 from difflogic.core import prng
 from difflogic.system.brief import brief
 
@@ -89,7 +89,7 @@ def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int)
 
 
 class Hardening(NamedTuple):
-    """`harden_from`, `harden_to` and `hardening` of TrainConfig."""
+    """`HardeningConfig` in whole numbers, as engines count."""
 
     first: int = 0
     """Epochs before the share begins to grow."""
@@ -99,8 +99,8 @@ class Hardening(NamedTuple):
     """The last share, in UNITS; 0: no gate is ever hardened."""
 
     @classmethod
-    def of(cls, train: TrainConfig) -> Hardening:
-        return cls(train.harden_from, max(1, train.harden_to - train.harden_from), round(train.hardening * UNITS))
+    def of(cls, config: HardeningConfig) -> Hardening:
+        return cls(config.begin, max(1, config.end - config.begin), round(config.share * UNITS))
 
     def share(self, epochs: int) -> int:
         """The share, in UNITS, in the epoch that comes after so many."""

@@ -74,7 +74,7 @@ class TrainState:
         key = prng.key_from_seed(job.config.seed)
         split = prng.split(key)[0]
         data_key = split if job.config.task.start == "boards" else key
-        pool = job.config.train.pool
+        pool = job.config.pool.size
         return cls(
             logits=job.circuit.flat_logits().astype(np.float32),
             optimizer=OptimizerState.fresh(job.circuit),

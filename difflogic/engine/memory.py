@@ -35,7 +35,7 @@ def training_bytes(config: Config, threads: int) -> int:
         + threads * (3 * nodes + model.channels) * TILE
         + 16 * nodes
     )
-    grids = (train.pool + 3 * train.probes) * grid * model.channels
+    grids = (config.pool.size + 3 * train.probes) * grid * model.channels
     return FLOAT * floats + grids
 
 
@@ -49,7 +49,7 @@ def check_any(config: Config, population: int) -> None:
     """Raises LimitError for a population that no engine could hold; a bound that is quick to see."""
     task, train = config.task, config.train
     grid = task.height * task.width * config.model.channels
-    each = LEAST * config.model.gates * 16 * FLOAT + (train.probes + train.pool + FLOAT * train.batch) * grid
+    each = LEAST * config.model.gates * 16 * FLOAT + (train.probes + config.pool.size + FLOAT * train.batch) * grid
     _check(each, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 
 from difflogic.config.schema import Config
-from difflogic.config.train import TrainConfig
 from difflogic.engine.events import Damage
 from difflogic.model.circuit import Circuit
 
@@ -76,7 +75,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Hyper:
-    """Clip and AdamW: the fields of the same names in TrainConfig."""
+    """Clip and AdamW, and the learning rate over time: `OptimizerConfig` and `ScheduleConfig` in the kernels' names."""
 
     lr: float = 0.05
     weight_decay: float = 0.01
@@ -90,5 +89,6 @@ class Hyper:
     clip_by: str = "element"
 
     @classmethod
-    def of(cls, train: TrainConfig) -> Hyper:
-        return cls(**{each.name: getattr(train, each.name) for each in fields(cls)})
+    def of(cls, config: Config) -> Hyper:
+        falls = config.schedule
+        return cls(**asdict(config.optimizer), lr_end=falls.share, lr_from=falls.begin, lr_to=falls.end)

@@ -49,8 +49,8 @@ class GpuModel:
         config = jobs[0].config
         self.device, self.plan, self._jobs = device, plan, jobs
         self.info = device.info(plan.launch)
-        train = config.train
-        self.workspace = Workspace(device, plan, Hyper.of(train), train.fire_rate, Hardening.of(train))
+        hardening = Hardening.of(config.hardening)
+        self.workspace = Workspace(device, plan, Hyper.of(config), config.train.fire_rate, hardening)
         self._upload_task()
         entry = len(jobs) * 8
         self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
@@ -135,9 +135,9 @@ class GpuModel:
     @cached_property
     def train_step(self) -> list[Dispatch]:
         """The dispatches of one train step, in order."""
-        workspace, train = self.workspace, self._jobs[0].config.train
-        fire = workspace.fire if train.asynchronous else []
-        harden = workspace.harden if train.hardening else []
+        workspace, config = self.workspace, self._jobs[0].config
+        fire = workspace.fire if config.train.asynchronous else []
+        harden = workspace.harden if config.hardening.share else []
         drawn = [*harden, *workspace.seed, *fire, *workspace.corners]
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 
@@ -338,18 +338,18 @@ def _plan(
     reserved: int = 0,
     groups: int = 1,
 ) -> Plan:
-    task, train = job.config.task, job.config.train
+    config = job.config
     return make_plan(
         device.adapter,
         device.limits,
         wirings,
         Shape.training(job.circuit, job.config),
         probes=len(job.probes),
-        hard_batch=train.batch,
+        hard_batch=config.train.batch,
         launch=launch,
         max_memory=max_memory,
-        asynchronous=train.asynchronous,
-        batch_source=BatchSource(task.start, job.rule is not None, train.pool, train.pool_reset),
+        asynchronous=config.train.asynchronous,
+        batch_source=BatchSource(config.task.start, job.rule is not None, config.pool.size, config.pool.reset),
         groups=groups,
         reserved=reserved,
     )

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.train import InitialConfig
 from difflogic.core import gates, prng, wiring
 from difflogic.errors import CircuitError
 
@@ -23,6 +24,9 @@ NETWORKS = ("perceive", "update")
 
 NOISE_STREAM = 0x6E6F6973
 """`fold_in` data of the noise in start logits ("nois")."""
+
+PAPER_START = InitialConfig()
+"""The logits that the notebook begins with."""
 
 Array = npt.NDArray[Any]
 ArraysByNetwork = dict[str, list[Array]]
@@ -73,14 +77,11 @@ class Circuit:
         cls,
         model: ModelConfig,
         seed: int,
-        initial_logit: float = 10.0,
-        narrow_drop: float = 0.0,
-        logit_noise: float = 0.0,
+        initial: InitialConfig = PAPER_START,
     ) -> Circuit:
         """The notebook's start: every gate is the pass-through A, but for `all_round`; the wiring is drawn from `seed`.
 
-        Its start logit is lower by `narrow_drop` in the update layers that are narrower than the first. Every logit is
-        moved by normal noise of standard deviation `logit_noise`.
+        Its start logit, and what is lower or noisy in it, is said by `initial`.
         Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
         """
         _, sub = prng.split(prng.key_from_seed(seed))
@@ -93,8 +94,8 @@ class Circuit:
         else:
             perceive_wires = _draw(model.perceive, perceive_key)
         start, narrow = np.zeros((2, gates.GATE_COUNT), dtype=np.float32)
-        start[gates.PASS_THROUGH] = initial_logit
-        narrow[gates.PASS_THROUGH] = initial_logit - narrow_drop
+        start[gates.PASS_THROUGH] = initial.logit
+        narrow[gates.PASS_THROUGH] = initial.logit - initial.narrow_drop
         perceive = [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]]
         if model.all_round:
             wiring.moore_start(perceive, perceive_wires, prng.fold_in(perceive_key, wiring.MOORE_START_STREAM))
@@ -108,11 +109,11 @@ class Circuit:
             channels=model.channels,
             periodic=model.periodic,
         )
-        if not logit_noise:
+        if not initial.noise:
             return circuit
         key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
         noise = prng.normal(key, (circuit.gates, gates.GATE_COUNT))
-        return circuit.with_logits(circuit.flat_logits() + np.float32(logit_noise) * noise)
+        return circuit.with_logits(circuit.flat_logits() + np.float32(initial.noise) * noise)
 
     def __repr__(self) -> str:
         outside = "periodic" if self.periodic else "zero"

@@ -40,12 +40,11 @@ class ReferenceModel:
     """Implements `difflogic.engine.api.Model`: one run."""
 
     def __init__(self, job: Job, state: TrainState) -> None:
-        train = job.config.train
         self.info = INFO
         self._job = job
         self._layout = flat_layout(job.circuit)
         shape = self._shape = Shape.training(job.circuit, job.config)
-        self._hyper = Hyper.of(train)
+        self._hyper = Hyper.of(job.config)
         self._logits = state.logits.copy()
         self._mu, self._nu = state.optimizer.mu.copy(), state.optimizer.nu.copy()
         self._pool = None if state.pool is None else state.pool.copy()
@@ -78,7 +77,7 @@ class ReferenceModel:
             losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
             with np.errstate(over="ignore", invalid="ignore"):  # of a skipped epoch
                 sample_losses(shape, last, self._targets, losses)
-            resets = self._job.config.train.pool_reset
+            resets = self._job.config.pool.reset
             write_back(shape, resets, control, last, self._fresh, losses, self._places, self._pool)
         loss, skipped = self._history[0]
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
@@ -100,16 +99,16 @@ class ReferenceModel:
 
     def _draw_course(self) -> Course:
         """This epoch's fire masks, damage and hardened gates."""
-        shape, control, train = self._shape, self._control, self._job.config.train
+        shape, control, config = self._shape, self._control, self._job.config
         masks = None
-        if train.asynchronous:
+        if config.train.asynchronous:
             masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
-            fire_mask(shape, train.fire_rate, control, masks)
+            fire_mask(shape, config.train.fire_rate, control, masks)
         draw_corners(shape, control, self._corners)
         hardened = None
-        if train.hardening:
+        if config.hardening.share:
             hardened = np.empty((self._layout.gates, 4), dtype=np.float32)
-            harden(Hardening.of(train), control, self._logits, hardened)
+            harden(Hardening.of(config.hardening), control, self._logits, hardened)
         return Course(shape, self._layout, masks, self._corners, hardened)
 
     def _batch(self) -> npt.NDArray[np.uint8]:

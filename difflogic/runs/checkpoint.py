@@ -205,7 +205,7 @@ def _member(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Mode
             train_key=arrays["train_key"],
             epoch=int(arrays["epoch"]),
             skipped=int(arrays["skipped"]),
-            pool=_pool(arrays["pool"], config) if config.train.pool else None,
+            pool=_pool(arrays["pool"], config) if config.pool.size else None,
             costs=arrays.get("costs"),
         ),
         best=None if best < 0 else best,
@@ -217,7 +217,7 @@ def _pool(packed: npt.NDArray[np.uint8], config: Config) -> npt.NDArray[np.uint8
     """`[pool, H, W, C]`. Raises ValueError where it is not of the configuration's size."""
     grid = (config.task.height, config.task.width, config.model.channels)
     values = np.unpackbits(packed, axis=1, count=math.prod(grid))
-    return values.reshape(config.train.pool, *grid)
+    return values.reshape(config.pool.size, *grid)
 
 
 def _bytes_of(file: Path) -> bytes:

@@ -28,7 +28,7 @@ def summarise(
         f"Epochs:          {state.epoch} of {config.train.epochs}, {state.skipped} skipped (gradient not finite)"
     )
     if rows:
-        searched = 0 < config.train.settle_from < state.epoch
+        searched = 0 < config.search.begin < state.epoch
         soft = "none, the last epochs were a search" if searched else f"{rows[-1].soft_loss:.4f}"
         lines.append(f"Soft loss:       {soft}")
     judged = last_evaluated(rows if best is None else rows[: best.state.epoch])

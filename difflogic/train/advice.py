@@ -18,7 +18,7 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
     """
     if run.solved or not run.complete or run.wrong is None:
         return []
-    falls = run.path is not None and not run.config.train.settle_from and run.given_up is None
+    falls = run.path is not None and not run.config.search.begin and run.given_up is None
     falls = falls and stalled.falls(run.metrics, run.config.train.epochs)
     steps = [*_mending(run), *([] if run.lender else _again(run, restarted))]
     longer = 2 * run.config.train.epochs
@@ -34,14 +34,14 @@ def _mending(run: Run) -> list[str]:
     """With the circuit that is there."""
     if run.path is None or run.wrong is None or run.wrong > NEARLY * run.best.job.values:
         return []
-    what = "search again, from the best circuit" if run.config.train.settle_from else "mend the few wrong values"
+    what = "search again, from the best circuit" if run.config.search.begin else "mend the few wrong values"
     return [f"difflogic harden {quoted(run.path)} --search: {what}"]
 
 
 def _again(run: Run, restarted: bool) -> list[str]:
     """From the beginning."""
     config, alone, steps = run.config, len(run.members) == 1, []
-    if config.name in recipes.ROBUST and not config.train.hardening:
+    if config.name in recipes.ROBUST and not config.hardening.share:
         steps.append("the same with --recipe robust: more seeds succeed by it")
     restarts = min(2, stalled.most_restarts(config, config.train.epochs))
     if restarts and alone and not restarted:

@@ -48,11 +48,18 @@ def attempt_of(config: Config, number: int, left: int) -> Config:
 
     Where training ends with a search, its whole schedule shrinks instead, so that there is time for that.
     """
-    train, own = config.train, {"epochs": left}
-    if train.settle_from:
-        shrunk = ("harden_from", "harden_to", "lr_from", "lr_to", "settle_from")
-        own |= {name: math.ceil(getattr(train, name) * left / train.epochs) for name in shrunk}
-    return config.with_(seed=seed_of(config.seed, number), train=own)
+    cut = config.with_(seed=seed_of(config.seed, number), train={"epochs": left})
+    if not config.search.begin:
+        return cut
+
+    def shrunk(epoch: int) -> int:
+        return math.ceil(epoch * left / config.train.epochs)
+
+    return cut.with_(
+        schedule={"begin": shrunk(config.schedule.begin), "end": shrunk(config.schedule.end)},
+        hardening={"begin": shrunk(config.hardening.begin), "end": shrunk(config.hardening.end)},
+        search={"begin": shrunk(config.search.begin)},
+    )
 
 
 def check(config: Config, restarts: int, population: int) -> None:

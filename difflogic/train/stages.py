@@ -79,16 +79,16 @@ class Stage:
 
 def stages(jobs: Sequence[Job], epoch: int) -> list[Stage]:
     """What is left of the runs after `epoch`; the last stage has no end of its own."""
-    train, found = jobs[0].config.train, []
-    end = train.settle_from or MOST
-    for index, until in enumerate((*train.growth_until, end)):
+    grids, begin, found = jobs[0].config.growth.until, jobs[0].config.search.begin, []
+    end = begin or MOST
+    for index, until in enumerate((*grids, end)):
         # The search cuts short what would still grow, and what has ended is left out.
         if epoch < min(until, end):
-            grows = index < len(train.growth_until)
+            grows = index < len(grids)
             smaller = [make_job(at_stage(job.config, index), job.circuit) for job in jobs] if grows else []
             epoch = min(until, end)
             found.append(Stage(epoch, jobs, smaller))
-    if train.settle_from:
+    if begin:
         found.append(Stage(MOST, jobs, searches=True))
     return found
 

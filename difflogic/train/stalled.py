@@ -35,7 +35,7 @@ MEAN_OF = 10
 
 def first_look(config: Config, epochs: int) -> int:
     """Epochs before which nothing stalls: those on the smallest grid, where it grows."""
-    until = config.train.growth_until
+    until = config.growth.until
     return until[0] if until else math.ceil(EARLIEST * epochs)
 
 
@@ -49,12 +49,12 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
     done, look = len(rows), first_look(config, epochs)
     if done < look or left <= 2 * look or left - done < look:
         return None
-    if config.train.settle_from:
-        unlike = config.train.settle_from >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
+    if config.search.begin:
+        unlike = config.search.begin >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
         return "its soft loss was more than a search mends" if unlike else None
     if not math.isfinite(_mean(rows[-MEAN_OF:])):
         return "its soft loss is not finite"
-    return _why_grown(rows, epochs, look, config) if config.train.growth_until else _why_plain(rows, left, epochs)
+    return _why_grown(rows, epochs, look, config) if config.growth.until else _why_plain(rows, left, epochs)
 
 
 def most_restarts(config: Config, epochs: int) -> int:
@@ -66,7 +66,7 @@ def _why_grown(rows: Sequence[Row], epochs: int, look: int, config: Config) -> s
     """Late, or the soft loss of a cell had hardly fallen when a grid grew, or has hardly some time after that."""
     if len(rows) >= LATEST_GROWN * epochs:
         return "it was late"
-    until = config.train.growth_until
+    until = config.growth.until
     judged = [epoch for epoch in until if epoch <= len(rows)]
     if len(rows) >= until[-1] + look / 2:
         judged.append(len(rows))

@@ -50,8 +50,7 @@ def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
 
 
 def _first(config: Config, lender: Circuit | None, path: Path | None) -> ModelState:
-    train = config.train
-    circuit = Circuit.initial(config.model, config.seed, train.initial_logit, train.narrow_drop, train.logit_noise)
+    circuit = Circuit.initial(config.model, config.seed, config.initial)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
     return ModelState(config, circuit, TrainState.initial(job.make_job(config, circuit)))

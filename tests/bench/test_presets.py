@@ -53,7 +53,7 @@ def test_a_run_that_was_left_is_gone_on_with(tmp_path: Path) -> None:
     assert kept.read_checkpoint(path).epoch == 6
 
 
-@pytest.mark.parametrize("change", [{"seed": 24}, {"train": {"lr": 0.3}}, {"task": {"steps": 2}}], ids=str)
+@pytest.mark.parametrize("change", [{"seed": 24}, {"optimizer": {"lr": 0.3}}, {"task": {"steps": 2}}], ids=str)
 def test_a_run_that_was_configured_otherwise_is_another(change: dict[str, object], tmp_path: Path) -> None:
     Trainer(CONFIG.with_(**change), open_engine("reference")).run(out=tmp_path / "a")
     (tmp_path / "b").mkdir()

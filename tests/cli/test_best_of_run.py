@@ -12,7 +12,7 @@ from difflogic.runs import attempts, checkpoint, chosen
 from tests.cli.conftest import Call
 
 OUT = "my run"
-SHORT = ("--engine", "cpu", "--eval-interval", 5, "--set", "task.start=zeros", "--set", "train.lr=0")
+SHORT = ("--engine", "cpu", "--eval-interval", 5, "--set", "task.start=zeros", "--set", "optimizer.lr=0")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ COMPILES = "difflogic: compiling the search for this processor, which takes some
 @pytest.fixture
 def trained(difflogic: Call) -> None:
     """A population in the folder `run`."""
-    falling = ("--set", "train.lr_end=0.5", "--set", "train.lr_to=12")
+    falling = ("--set", "schedule.share=0.5", "--set", "schedule.end=12")
     assert difflogic("train", "tiny", *CPU, *falling, "--population", 2, "--epochs", 12, "--out", "run").code == 0
 
 
@@ -29,11 +29,11 @@ def test_it_starts_where_the_best_of_the_run_ended(difflogic: Call) -> None:
     assert (code, errors) == (0, "")
     assert out.splitlines()[-1] == "Run folder:      hard"
     before, after = checkpoint.load(Path("run")), checkpoint.load(Path("hard"))
-    assert (after.config.train.lr, after.config.train.hardening) == (before.config.train.lr / 2, 1)
-    assert after.config.train.lr_end == 1
-    assert (after.config.train.harden_from, after.config.train.harden_to) == (0, 4)
+    assert (after.config.optimizer.lr, after.config.hardening.share) == (before.config.optimizer.lr / 2, 1)
+    assert after.config.schedule.share == 1
+    assert (after.config.hardening.begin, after.config.hardening.end) == (0, 4)
     assert all(map(np.array_equal, before.circuit.wires["update"], after.circuit.wires["update"]))
-    assert np.abs(after.state.logits - before.state.logits).max() <= 5 * 0.5 * before.config.train.lr * 1.1
+    assert np.abs(after.state.logits - before.state.logits).max() <= 5 * 0.5 * before.config.optimizer.lr * 1.1
     assert {path: path.read_bytes() for path in Path("run").iterdir()} == files
 
 

@@ -14,7 +14,7 @@ from difflogic.cli import request
 from difflogic.config import presets, recipes
 from difflogic.config.customise import applied
 from difflogic.config.schema import Config
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import HardeningConfig, TrainConfig
 from difflogic.errors import UsageError
 from difflogic.runs import checkpoint
 from tests import tolerances
@@ -46,7 +46,7 @@ def test_a_preset_is_what_its_short_way_is(difflogic: Call, call: Call) -> None:
 
 
 def test_any_field_can_be_set(difflogic: Call) -> None:
-    sets = ["train.lr=0.07", "task.loss_steps=[1, 3]", "name=mine", "model.periodic = true", "train.lr=0.08"]
+    sets = ["optimizer.lr=0.07", "task.loss_steps=[1, 3]", "name=mine", "model.periodic = true", "optimizer.lr=0.08"]
     assert difflogic("train", "tiny", *CPU, "--out", "run", *(w for s in sets for w in ("--set", s))).code == 0
     expected = tiny_config(lr=0.08, epochs=2).with_(name="mine", model={"periodic": True}, task={"loss_steps": [1, 3]})
     assert config_of("run") == expected
@@ -54,9 +54,9 @@ def test_any_field_can_be_set(difflogic: Call) -> None:
 
 def test_fields_that_go_only_together(difflogic: Call) -> None:
     """A pool of 48 is none for the preset's batch."""
-    sets = ("--set", "train.pool=48", "--set", "train.batch=7")
+    sets = ("--set", "pool.size=48", "--set", "train.batch=7")
     assert difflogic("train", "tiny", *CPU, "--batch", 6, *sets, "--out", "run").code == 0
-    assert (config_of("run").train.batch, config_of("run").train.pool) == (6, 48)
+    assert (config_of("run").train.batch, config_of("run").pool.size) == (6, 48)
 
 
 def test_a_field_deep_inside() -> None:
@@ -76,7 +76,7 @@ def test_values_are_toml_or_text(text: str, value: object) -> None:
 
 @pytest.mark.parametrize("text", ["", "train", "=3", "train.=3", ".lr=3"])
 def test_what_is_no_assignment(text: str) -> None:
-    with pytest.raises(UsageError, match=r"^--set takes SECTION\.FIELD=VALUE, say train\.lr=0\.06, got "):
+    with pytest.raises(UsageError, match=r"^--set takes SECTION\.FIELD=VALUE, say optimizer\.lr=0\.06, got "):
         request.parse([text])
 
 
@@ -94,8 +94,8 @@ def test_init_replaces_nothing_unasked(difflogic: Call) -> None:
     assert (code, out) == (2, "")
     assert errors == "Error: mine.toml exists already: choose another name, or replace it with --force.\n"
     assert Path("mine.toml").read_text() == "precious"
-    assert difflogic("init", "lizard", "-o", "mine.toml", "--force", "--set", "train.lr=0.1").code == 0
-    assert Config.load(Path("mine.toml")) == presets.lizard().with_(train={"lr": 0.1})
+    assert difflogic("init", "lizard", "-o", "mine.toml", "--force", "--set", "optimizer.lr=0.1").code == 0
+    assert Config.load(Path("mine.toml")) == presets.lizard().with_(optimizer={"lr": 0.1})
     Path("folder").mkdir()
     assert difflogic("init", "lizard", "-o", "folder", "--force").errors.startswith("Error: folder is a folder: ")
 
@@ -109,7 +109,7 @@ def test_init_where_nothing_can_be_written(difflogic: Call) -> None:
 def test_a_picture_in_a_file(difflogic: Call) -> None:
     save_picture("cat.png")
     out = difflogic("init", "colored-g", "--target", "cat.png", "--padding", 1, "-o", "cat.toml").out
-    assert "height 16 -> 7, width 16 -> 8" in out
+    assert "task.height 16 -> 7, task.width 16 -> 8" in out
     config = Config.load(Path("cat.toml"))
     assert config.task.picture[1] == ".124.12."
     assert (config.task.height, config.task.width, config.task.loss_channels) == (7, 8, 3)
@@ -118,17 +118,18 @@ def test_a_picture_in_a_file(difflogic: Call) -> None:
 def test_a_recipe_goes_before_the_preset_and_after_what_is_asked(
     difflogic: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(recipes.ROBUST, "tiny", recipes.Recipe(0.5, (0.25, 0.75), {"lr": 0.3, "batch": 1}))
-    options = ("--recipe", "robust", "--engine", "cpu", "--epochs", 4, "--batch", 2, "--set", "train.lr=0.4")
+    fields = {"hardening": {"share": 0.5}, "optimizer": {"lr": 0.3}, "train": {"batch": 1}}
+    monkeypatch.setitem(recipes.ROBUST, "tiny", recipes.Recipe((0.25, 0.75), fields))
+    options = ("--recipe", "robust", "--engine", "cpu", "--epochs", 4, "--batch", 2, "--set", "optimizer.lr=0.4")
     assert difflogic("train", "tiny", *options, "--out", "run").code == 0
-    train = config_of("run").train
-    assert (train.lr, train.batch, train.initial_logit, train.hardening) == (0.4, 2, 6, 0.5)
-    assert (train.harden_from, train.harden_to) == (1, 3)
-    assert config_of("run").model.wiring_per_kernel
+    config = config_of("run")
+    assert (config.optimizer.lr, config.train.batch, config.initial.logit) == (0.4, 2, 6)
+    assert config.hardening == HardeningConfig(share=0.5, begin=1, end=3)
+    assert config.model.wiring_per_kernel
 
 
 def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
-    still = ("--set", "task.start=zeros", "--set", "train.lr=0", "--eval-interval", 5)
+    still = ("--set", "task.start=zeros", "--set", "optimizer.lr=0", "--eval-interval", 5)
     code, out, errors = difflogic(
         "train", "tiny", "--engine", "cpu", "--epochs", 60, "--restarts", 1, *still, "--out", "run"
     )
@@ -178,22 +179,24 @@ BAD_INPUT = [
     (["train", "--config", "mine.toml", "--target", "cat.png", "--set", "task.width=4"],
      "cat.png is 6 cells wide and 5 high, but the grid is 4 wide and 20 high: scale it down with --size 4x20, or give "
      "a larger grid."),
-    (["train", "tiny", "--set", "train.lr"], "--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got 'train.lr'."),
-    (["train", "tiny", "--set", "train.lr=fast"], "train.lr must be a number between 0 and 1e+30, got 'fast'."),
+    (["train", "tiny", "--set", "optimizer.lr"],
+     "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr'."),
+    (["train", "tiny", "--set", "optimizer.lr=fast"], "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     (["train", "tiny", "--set", "train.epochs=2\n[x]"], "--set takes one value, but after it comes another field or "
         "table, x: give each its own."),
     (["init", "lizard", "--set", "train.epochs=2\nseed = 3"], "--set takes one value, but after it comes another field "
         "or table, seed: give each its own."),
     (["train", "tiny", "--set", "train.epochs=" + "[" * 9999],
      "--set takes a value, got lists or tables inside each other without end."),
-    (["train", "tiny", "--set", "train.lr.a.a=1"],
-     "--set takes SECTION.FIELD=VALUE, say train.lr=0.06, got 'train.lr.a.a=1'."),
+    (["train", "tiny", "--set", "optimizer.lr.a.a=1"],
+     "--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got 'optimizer.lr.a.a=1'."),
     (["train", "--config", "deep.toml"], "The configuration has tables or lists inside each other without end."),
     (["train", "tiny", "--set", "train.fire_rate=1.5"], "fire_rate must be a number in (0, 1], got 1.5."),
     (["train", "tiny", "--set", "train.epoch=9"], "Unknown field train.epoch (did you mean epochs?): expected "
         + ", ".join(field.name for field in dataclasses.fields(TrainConfig)) + "."),
     (["train", "tiny", "--set", "train=9"], "train must be a table, got 9."),
-    (["train", "tiny", "--set", "train.lr.x=9"], "train.lr must be a number between 0 and 1e+30, got {'x': 9}."),
+    (["train", "tiny", "--set", "optimizer.lr.x=9"],
+     "optimizer.lr must be a number between 0 and 1e+30, got {'x': 9}."),
     (["train", "tiny", "--target", "cat.png", "--colors", "64"], "64 colours take 6 channels, but a cell has 2: give "
         "--colors 2, or a preset with more channels."),
     (["train", "tiny", "--target", "large.png"], "large.png is 300x2 pixels, at most 128x128 become cells: scale it "
@@ -208,7 +211,7 @@ BAD_INPUT = [
     (["train", "--resume", "x", "tiny", "--set", "a=b", "--target", "c.png", "--padding", "2"],
      "--resume continues a run as it was configured: drop --set, --target, --padding, PRESET."),
     (["train", "tiny", "--recipe", "robust"], "The recipe robust is made for the presets game-of-life, checkerboard, "
-        "checkerboard-small, checkerboard-async, lizard, colored-g, not for 'tiny': set the fields of model and train "
+        "checkerboard-small, checkerboard-async, lizard, colored-g, not for 'tiny': set the fields "
         "that it changes yourself (difflogic presets NAME shows them)."),
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),

@@ -11,6 +11,7 @@ import pytest
 from difflogic.config import presets
 from difflogic.config.schema import Config
 from difflogic.config.text import commented
+from difflogic.config.train import OptimizerConfig
 from difflogic.core import text_picture
 from difflogic.engine import job
 from difflogic.errors import ConfigError
@@ -36,19 +37,20 @@ EVALUATIONS = {
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_values(name: str) -> None:
     config = presets.get(name)
-    model, task, train = config.model, config.task, config.train
+    model, task, train, optimizer = config.model, config.task, config.train, config.optimizer
     perception = model.kernels * model.perceive.gates
     assert (
         (task.height, task.width, model.periodic),
         (model.channels, model.kernels),
         (perception, model.update.gates),
         (task.steps, train.batch, train.epochs),
-        train.lr,
+        optimizer.lr,
         task.start,
         task.loss_channels,
     ) == PAPER[name]
     assert perception * model.channels + model.update.gates == EVALUATIONS[name]
-    assert (config.seed, train.weight_decay, train.clip, train.beta1, train.beta2) == (23, 0.01, 100, 0.9, 0.99)
+    assert optimizer == OptimizerConfig(optimizer.lr, weight_decay=0.01, clip=100, beta1=0.9, beta2=0.99)
+    assert config.seed == 23
     assert train.fire_rate == (0.6 if name == "checkerboard-async" else 1)
 
 
@@ -58,8 +60,8 @@ def test_the_others_ask_for_what_the_paper_does_not() -> None:
     )
     assert (healing.task.steps, healing.task.damage_side, healing.task.damage_steps) == (36, 8, (20,))
     assert healing.task.loss_steps == steady.task.damage_steps == ()
-    assert (persistent.train.pool, persistent.train.batch, persistent.train.pool_reset) == (16, 4, 1)
-    assert (steady.task.loss_steps, steady.train.pool) == ((12, 15, 18), 0)
+    assert (persistent.pool.size, persistent.train.batch, persistent.pool.reset) == (16, 4, 1)
+    assert (steady.task.loss_steps, steady.pool.size) == ((12, 15, 18), 0)
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)
@@ -100,7 +102,7 @@ def test_every_field_is_explained_with_its_range_and_value() -> None:
                 explained[match[1]] = " ".join(comments)
             comments = []
     data = tomllib.loads(text)
-    fields = [name for table in (data, data["model"], data["task"], data["train"], data["model"]["update"])
+    fields = [name for table in (data, data["model"]["update"], *data.values()) if isinstance(table, dict)
               for name, value in table.items() if not isinstance(value, dict)]  # fmt: skip
     assert [name for name in fields if not explained.get(name)] == []
     assert explained["lr"] == "Learning rate of AdamW (a number between 0 and 1e+30; preset: 0.06)."

@@ -16,7 +16,7 @@ from difflogic.config import presets
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import InitialConfig, OptimizerConfig, ScheduleConfig, TrainConfig
 from difflogic.engine.shape import Hyper
 from difflogic.errors import ConfigError
 
@@ -53,17 +53,19 @@ def configs(draw: st.DrawFn) -> Config:
         train=TrainConfig(
             epochs=draw(whole),
             batch=draw(whole),
+            fire_rate=draw(st.floats(0, 1, exclude_min=True)),
+            eval_interval=draw(whole),
+            probes=draw(whole),
+        ),
+        optimizer=OptimizerConfig(
             lr=draw(amount),
             weight_decay=draw(amount),
             beta1=draw(below_one),
             beta2=draw(below_one),
             epsilon=draw(amount),
             clip=draw(amount),
-            initial_logit=draw(amount),
-            fire_rate=draw(st.floats(0, 1, exclude_min=True)),
-            eval_interval=draw(whole),
-            probes=draw(whole),
         ),
+        initial=InitialConfig(logit=draw(amount)),
         seed=draw(st.integers(0, 2**32 - 1)),
     )
 
@@ -92,7 +94,7 @@ def test_defaults_may_be_left_out() -> None:
 
 
 def test_a_whole_number_will_do_for_a_real_one() -> None:
-    assert repr(SMALL.with_(train={"lr": 1}).train.lr) == "1.0"
+    assert repr(SMALL.with_(optimizer={"lr": 1}).optimizer.lr) == "1.0"
 
 
 VALUES: list[tuple[str, str, Any, str]] = [
@@ -101,16 +103,16 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("train", "batch", 0, "batch must be a whole number between 1 and 2147483648, got 0."),
     ("train", "eval_interval", 0, "eval_interval must be a whole number between 1 and 2147483648, got 0."),
     ("train", "probes", 0, "probes must be a whole number between 1 and 2147483648, got 0."),
-    ("train", "lr", -0.1, "lr must be a number between 0 and 1e+30, got -0.1."),
-    ("train", "lr", float("nan"), "lr must be a number between 0 and 1e+30, got nan."),
-    ("train", "weight_decay", float("inf"), "weight_decay must be a number between 0 and 1e+30, got inf."),
-    ("train", "epsilon", -1.0, "epsilon must be a number between 0 and 1e+30, got -1.0."),
-    ("train", "clip", -1.0, "clip must be a number between 0 and 1e+30, got -1.0."),
-    ("train", "clip_by", "layer", "clip_by must be one of element, norm, got 'layer'."),
-    ("train", "initial_logit", float("inf"), "initial_logit must be a number between 0 and 1e+30, got inf."),
-    ("train", "beta1", 1.0, "beta1 must be a number in [0, 1), got 1.0."),
-    ("train", "beta2", -0.5, "beta2 must be a number in [0, 1), got -0.5."),
-    ("train", "beta2", float("nan"), "beta2 must be a number in [0, 1), got nan."),
+    ("optimizer", "lr", -0.1, "lr must be a number between 0 and 1e+30, got -0.1."),
+    ("optimizer", "lr", float("nan"), "lr must be a number between 0 and 1e+30, got nan."),
+    ("optimizer", "weight_decay", float("inf"), "weight_decay must be a number between 0 and 1e+30, got inf."),
+    ("optimizer", "epsilon", -1.0, "epsilon must be a number between 0 and 1e+30, got -1.0."),
+    ("optimizer", "clip", -1.0, "clip must be a number between 0 and 1e+30, got -1.0."),
+    ("optimizer", "clip_by", "layer", "clip_by must be one of element, norm, got 'layer'."),
+    ("initial", "logit", float("inf"), "initial.logit must be a number between 0 and 1e+30, got inf."),
+    ("optimizer", "beta1", 1.0, "beta1 must be a number in [0, 1), got 1.0."),
+    ("optimizer", "beta2", -0.5, "beta2 must be a number in [0, 1), got -0.5."),
+    ("optimizer", "beta2", float("nan"), "beta2 must be a number in [0, 1), got nan."),
     ("train", "fire_rate", 0.0, "fire_rate must be a number in (0, 1], got 0.0."),
     ("train", "fire_rate", 1.5, "fire_rate must be a number in (0, 1], got 1.5."),
     ("task", "target", "zebra", "target must be one of checkerboard, picture, rule, got 'zebra'."),
@@ -123,8 +125,8 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("task", "damage_steps", [0, 20], "damage_steps must be ascending CA steps between 0 and 19, got [0, 20]."),
     ("task", "damage_side", 3, "Damage needs both damage_side and damage_steps, got 3 and []."),
     ("task", "start", "boards", 'start "boards" draws from all boards of at most 16 cells, the grid has 256.'),
-    ("train", "pool", 12, "pool must be batch times a power of two, got 12 for a batch of 2."),
-    ("train", "pool_reset", -1, "pool_reset must be a whole number between 0 and 2147483648, got -1."),
+    ("pool", "size", 12, "pool.size must be batch times a power of two, got 12 for a batch of 2."),
+    ("pool", "reset", -1, "pool.reset must be a whole number between 0 and 2147483648, got -1."),
     ("task", "height", 2, "height must be a whole number between 3 and 65536, got 2."),
     ("task", "width", -1, "width must be a whole number between 3 and 65536, got -1."),
     ("task", "steps", 0, "steps must be a whole number between 1 and 2147483648, got 0."),
@@ -143,8 +145,8 @@ TYPES: list[tuple[str, str, Any, str]] = [
     ("train", "epochs", True, "train.epochs must be a whole number between 1 and 2147483648, got True."),
     ("train", "epochs", 5.0, "train.epochs must be a whole number between 1 and 2147483648, got 5.0."),
     ("train", "epochs", "5", "train.epochs must be a whole number between 1 and 2147483648, got '5'."),
-    ("train", "lr", True, "train.lr must be a number between 0 and 1e+30, got True."),
-    ("train", "lr", "fast", "train.lr must be a number between 0 and 1e+30, got 'fast'."),
+    ("optimizer", "lr", True, "optimizer.lr must be a number between 0 and 1e+30, got True."),
+    ("optimizer", "lr", "fast", "optimizer.lr must be a number between 0 and 1e+30, got 'fast'."),
     ("model", "periodic", 1, "model.periodic must be true or false, got 1."),
     ("model", "perceive", 9, "model.perceive must be a table, got 9."),
     ("model", "perceive", {"widths": 9, "connections": []}, "model.perceive.widths must be a list, got 9."),
@@ -227,11 +229,15 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
         ({"seed": 2**32}, "seed must be a whole number between 0 and 4294967295, got 4294967296."),
         ({"name": 7}, "name must be text of 1 to 100 characters, without slashes and control characters, got 7."),
         ({"train": 7}, "train must be a table, got 7."),
-        ({"colour": 7}, "Unknown field colour: expected name, model, task, train, seed."),
+        (
+            {"colour": 7},
+            "Unknown field colour: expected name, model, task, train, optimizer, schedule, initial, "
+            "hardening, growth, search, pool, seed.",
+        ),
         ({"train": {"rate": 7}}, "Unknown field train.rate (did you mean fire_rate?): expected epochs, "),
         ({"train": {"zebra": 7}}, "Unknown field train.zebra: expected epochs, "),
         ({"tarin": {}}, "Unknown field tarin (did you mean train?): expected name, "),
-        ({"lr": 7}, "Unknown field lr (did you mean train.lr?): expected name, "),
+        ({"lr": 7}, "Unknown field lr (did you mean optimizer.lr?): expected name, "),
         (
             {"task": {"target": "checkerbord"}},
             "target must be one of checkerboard, picture, rule, got 'checkerbord' (did you mean checkerboard?).",
@@ -264,13 +270,12 @@ def test_every_number_fits_into_32_bits(section: str, name: str, number: Any) ->
     """As which engines take it; what goes together with it is given too, so that the field itself is refused."""
     beside: dict[str, dict[str, Any]] = {
         "damage_side": {"damage_steps": [1]},
-        "pool": {"batch": 1},
-        "pool_reset": {"pool": 2},
-        "harden_from": {"hardening": 0.5, "harden_to": 2**32 + 9},
-        "harden_to": {"hardening": 0.5, "harden_from": 2**32 - 9},
-        "growth_sides": {"growth_until": [5], "growth_steps": [5]},
-        "growth_steps": {"growth_until": [5], "growth_sides": [5]},
-        "growth_until": {"growth_sides": [5], "growth_steps": [5]},
+        "reset": {"size": 2},
+        "begin": {"share": 0.5, "end": 2**32 + 9} if section in ("schedule", "hardening") else {},
+        "end": {"share": 0.5, "begin": 2**32 - 9},
+        "sides": {"until": [5], "steps": [5]},
+        "steps": {"until": [5], "sides": [5]} if section == "growth" else {},
+        "until": {"sides": [5], "steps": [5]},
     }
     changed = beside.get(name, {}) | {name: number}
     with pytest.raises(ConfigError):
@@ -283,8 +288,8 @@ def test_a_layer_is_not_wider_than_32_bits() -> None:
 
 
 def test_a_number_beyond_every_float_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"^train\.lr must be a number between 0 and 1e\+30, got 1000"):
-        SMALL.with_(train={"lr": 10**400})
+    with pytest.raises(ConfigError, match=r"^optimizer\.lr must be a number between 0 and 1e\+30, got 1000"):
+        SMALL.with_(optimizer={"lr": 10**400})
 
 
 @pytest.mark.parametrize(
@@ -330,7 +335,7 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
         ("name = " + "{a=" * 99_999, "^The configuration has tables or lists inside each other without end.$"),
         ('name = "x"\n[model]\n[task]', r"^Missing section \[train\]: "),
         ("", "^Missing field name and sections \\[model\\], \\[task\\], \\[train\\]: `difflogic init` "),
-        ('title = "x"', "^Unknown field title: expected name, model, task, train, seed.$"),
+        ('title = "x"', "^Unknown field title: expected name, model, task, train, optimizer, schedule, "),
     ],
 )
 def test_text_that_is_no_configuration_is_refused(text: str, message: str) -> None:
@@ -358,24 +363,29 @@ def test_a_fire_rate_below_one_makes_it_asynchronous() -> None:
 
 
 def test_the_optimiser_gets_every_number_of_the_configuration() -> None:
-    others: dict[str, Any] = {"clip_by": "norm", "lr_end": 0.7, "lr_from": 8, "lr_to": 9}
-    train = TrainConfig(1, 1, lr=0.1, weight_decay=0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, **others)
-    assert dataclasses.asdict(Hyper.of(train)) == {
+    optimizer = OptimizerConfig(0.1, 0.2, beta1=0.3, beta2=0.4, epsilon=0.5, clip=0.6, clip_by="norm")
+    config = dataclasses.replace(SMALL, optimizer=optimizer, schedule=ScheduleConfig(share=0.7, begin=8, end=9))
+    assert dataclasses.asdict(Hyper.of(config)) == {
         "lr": 0.1,
         "weight_decay": 0.2,
         "beta1": 0.3,
         "beta2": 0.4,
         "epsilon": 0.5,
         "clip": 0.6,
-        **others,
+        "clip_by": "norm",
+        "lr_end": 0.7,
+        "lr_from": 8,
+        "lr_to": 9,
     }
-    assert Hyper() == Hyper.of(TrainConfig(epochs=1, batch=1))
+    assert Hyper() == Hyper.of(SMALL)
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 0), (5, 5), (6, 5)])
 def test_a_learning_rate_that_cannot_fall_is_refused(begin: int, end: int) -> None:
-    with pytest.raises(ConfigError, match=rf"^lr_to must be later than lr_from, {begin}, .* got {end}\.$"):
-        SMALL.with_(train={"lr_end": 0.5, "lr_from": begin, "lr_to": end})
+    with pytest.raises(
+        ConfigError, match=rf"^schedule\.end must be later than schedule\.begin, {begin}, .* got {end}\.$"
+    ):
+        SMALL.with_(schedule={"share": 0.5, "begin": begin, "end": end})
 
 
 def test_the_checkerboard_is_the_papers() -> None:
@@ -383,7 +393,7 @@ def test_the_checkerboard_is_the_papers() -> None:
     assert (config.model.gates, SMALL.model.gates) == (3040, 1496)
     assert (config.model.channels, config.model.kernels, config.model.periodic) == (8, 16, False)
     assert (config.task.height, config.task.width, config.task.steps, config.task.loss_channels) == (16, 16, 20, 1)
-    train = config.train
-    assert (train.epochs, train.batch, train.lr, train.weight_decay, train.clip) == (500, 2, 0.05, 0.01, 100)
-    assert (train.beta1, train.beta2, train.epsilon, train.initial_logit, train.fire_rate) == (0.9, 0.99, 1e-8, 10, 1)
+    assert (config.train.epochs, config.train.batch, config.train.fire_rate) == (500, 2, 1)
+    assert config.optimizer == OptimizerConfig(0.05, 0.01, 0.9, 0.99, 1e-8, 100, "element")
+    assert config.initial.logit == 10
     assert (config.seed, config.train.probes) == (23, 32)

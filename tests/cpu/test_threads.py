@@ -22,7 +22,7 @@ from tests.jobs import assert_same, make_job, start
 
 def checkerboard() -> Job:
     config = presets.checkerboard()
-    circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
+    circuit = Circuit.initial(config.model, config.seed, config.initial)
     return Job(config, circuit, checkerboard_target(16, 16), np.ones((3, 16, 16, 8), dtype=np.uint8))
 
 

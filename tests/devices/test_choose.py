@@ -98,7 +98,7 @@ def test_another_shape_is_measured_again(
 ) -> None:
     choose.keep_measured(HARDWARE, config, 1, measured(CPU))
     assert place_run(*other(config)).candidate is not None
-    same = config.with_(seed=9, train={"epochs": 999, "lr": 0.1})
+    same = config.with_(seed=9, train={"epochs": 999}, optimizer={"lr": 0.1})
     assert place_run(same, 1).engine.info.engine == "cpu"
 
 

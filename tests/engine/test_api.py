@@ -41,7 +41,7 @@ def test_a_pool_starts_full_of_fresh_starts(name: str) -> None:
     job = task_job(name)
     pool = TrainState.initial(job).pool
     assert pool is not None
-    assert pool.shape == (job.config.train.pool, job.config.task.height, job.config.task.width, job.circuit.channels)
+    assert pool.shape == (job.config.pool.size, job.config.task.height, job.config.task.width, job.circuit.channels)
     assert set(pool.flat) == {0, 1}
     distinct = len(np.unique(pool, axis=0))
     assert distinct == 1 if job.start is not None else distinct > 1

@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from difflogic.config import presets
-from difflogic.config.train import HARDENING_EPOCHS, TrainConfig
+from difflogic.config.train import HARDENING_EPOCHS, HardeningConfig
 from difflogic.core import prng
 from difflogic.engine.events import UNITS, Hardening
 from difflogic.errors import ConfigError
@@ -32,7 +31,7 @@ def test_products_stay_below_two_to_the_32() -> None:
 
 
 def test_without_hardening_no_gate_is_ever_hard() -> None:
-    assert Hardening.of(TrainConfig(epochs=9, batch=1)) == Hardening()
+    assert Hardening.of(HardeningConfig()) == Hardening()
     assert not Hardening().draw(prng.key_from_seed(1), 10**6, 999).any()
 
 
@@ -54,12 +53,11 @@ def test_a_larger_share_only_adds_gates() -> None:
 
 @pytest.mark.parametrize(("begin", "end"), [(5, 5), (6, 5), (0, HARDENING_EPOCHS)])
 def test_a_growth_that_cannot_be_is_refused(begin: int, end: int) -> None:
-    train = {"hardening": 0.5, "harden_from": begin, "harden_to": end}
-    with pytest.raises(ConfigError, match=rf"1 to 65535 epochs after harden_from, {begin}, got {end}\.$"):
-        presets.checkerboard().with_(train=train)
+    with pytest.raises(ConfigError, match=rf"1 to 65535 epochs after hardening\.begin, {begin}, got {end}\.$"):
+        HardeningConfig(0.5, begin, end)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_a_share_is_between_0_and_1(share: float) -> None:
-    with pytest.raises(ConfigError, match=r"hardening must be a number in \[0, 1\], got"):
-        presets.checkerboard().with_(train={"hardening": share, "harden_to": 9})
+    with pytest.raises(ConfigError, match=r"^hardening\.share must be a number in \[0, 1\], got"):
+        HardeningConfig(share, end=9)

@@ -129,7 +129,7 @@ def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
     )
     assert row.soft_loss == pytest.approx(expected.soft_loss, rel=tolerances.LOSS_RTOL)
     assert (row.epoch, row.skipped) == (1, False)
-    assert_first_step_close(ours.logits, theirs.logits, theirs.optimizer.mu, job.config.train.lr)
+    assert_first_step_close(ours.logits, theirs.logits, theirs.optimizer.mu, job.config.optimizer.lr)
     for name in ("mu", "nu"):
         expected_moment = getattr(theirs.optimizer, name)
         error = np.abs(getattr(ours.optimizer, name) - expected_moment).max()

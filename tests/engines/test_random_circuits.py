@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.train import InitialConfig
 from difflogic.engine.api import Engine
 from difflogic.engine.batch import Batch
 from difflogic.model.circuit import Circuit
@@ -30,7 +31,7 @@ def random_wiring(kernels: int, channels: int, per_kernel: bool) -> Circuit:
         NetworkConfig((channels + 2 * channels * kernels, 16, 8, channels), ("random",) * 3),
         wiring_per_kernel=per_kernel,
     )
-    circuit = Circuit.initial(model, seed=5, initial_logit=3.0)
+    circuit = Circuit.initial(model, 5, InitialConfig(logit=3.0))
     noise = np.random.default_rng(1).standard_normal((circuit.gates, 16)).astype(np.float32)
     return circuit.with_logits(circuit.flat_logits() + noise)
 

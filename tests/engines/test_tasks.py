@@ -28,7 +28,7 @@ def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
     state = start(job)
     (ours, (row,), _), (theirs, (expected,), _) = (train(each, job, state, 1) for each in (engine, ReferenceEngine()))
     assert row.soft_loss == pytest.approx(expected.soft_loss, rel=tolerances.LOSS_RTOL)
-    assert_first_step_close(ours.logits, theirs.logits, theirs.optimizer.mu, job.config.train.lr)
+    assert_first_step_close(ours.logits, theirs.logits, theirs.optimizer.mu, job.config.optimizer.lr)
     error = np.abs(ours.optimizer.mu - theirs.optimizer.mu).max()
     assert error <= tolerances.GRADIENT_SHARE * np.abs(theirs.optimizer.mu).max()
     assert_same_state(ours, replace(theirs, logits=ours.logits, optimizer=replace(ours.optimizer, step=1)))
@@ -36,7 +36,7 @@ def test_an_epoch_is_the_references(engine: Engine, job: Job) -> None:
 
 def test_a_verdict_is_the_references(engine: Engine, job: Job) -> None:
     """Of the same logits on the same batch: with a learning rate of 0 both keep theirs."""
-    job = replace(job, config=job.config.with_(train={"lr": 0.0}))
+    job = replace(job, config=job.config.with_(optimizer={"lr": 0.0}))
     (ours, _, judged), (theirs, _, expected) = (train(each, job, start(job), 3) for each in (engine, ReferenceEngine()))
     assert judged == expected
     assert 0 < judged.hard_loss < judged.values
@@ -70,7 +70,7 @@ def test_the_next_epochs_gradients(engine: Engine, job: Job) -> None:
     assert_gradients_close(gradients, theirs)
     _, (row,), _ = train(engine, job, state, 1)
     same = row.soft_loss == pytest.approx(loss, rel=tolerances.LOSS_RTOL)
-    assert same == (not job.config.train.hardening)
+    assert same == (not job.config.hardening.share)
 
 
 def test_damaged_rollouts(engine: Engine, job: Job) -> None:

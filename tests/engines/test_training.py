@@ -50,7 +50,7 @@ def test_gradients_are_clipped_by_their_norm(engine: Engine, fire_rate: float) -
 )
 def test_the_papers_first_losses(engine: Engine, config: Config, soft: float, hard: int) -> None:
     """At seed 23, as the authors' notebook prints them."""
-    circuit = Circuit.initial(config.model, config.seed, config.train.initial_logit)
+    circuit = Circuit.initial(config.model, config.seed, config.initial)
     job = tasks.make_job(config, circuit)
     _, (row,), evaluation = train(engine, job, TrainState.initial(job), 1)
     if config.train.asynchronous:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from difflogic.config.train import InitialConfig
 from difflogic.core import gates, wiring
 from difflogic.errors import CircuitError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
@@ -229,7 +230,7 @@ def test_every_gate_starts_as_the_pass_through() -> None:
 
 
 def test_the_start_logit_can_be_chosen() -> None:
-    circuit = Circuit.initial(MODELS["gol"], seed=23, initial_logit=6)
+    circuit = Circuit.initial(MODELS["gol"], 23, InitialConfig(logit=6))
     assert set(np.unique(circuit.flat_logits())) == {0, 6}
     assert circuit.periodic
 
@@ -237,7 +238,7 @@ def test_the_start_logit_can_be_chosen() -> None:
 def test_narrow_layers_can_start_lower() -> None:
     """Those of the update network after its widest: 64, 32, ... 1 of game of life."""
     model = MODELS["gol"]
-    circuit = Circuit.initial(model, seed=23, initial_logit=6, narrow_drop=2.5)
+    circuit = Circuit.initial(model, 23, InitialConfig(logit=6, narrow_drop=2.5))
     starts = [np.unique(layer[:, gates.PASS_THROUGH]).tolist() for layer in circuit.update]
     assert starts == [[6]] * 17 + [[3.5]] * 7
     assert {float(layer.max()) for layer in circuit.perceive} == {6}
@@ -249,7 +250,8 @@ def test_start_logits_can_be_moved_at_random() -> None:
     """By the seed; the wiring is the same."""
     model = MODELS["checkerboard"]
     plain, moved, again, other = (
-        Circuit.initial(model, seed, 6.0, 1.5, noise) for seed, noise in ((23, 0.0), (23, 0.9), (23, 0.9), (24, 0.9))
+        Circuit.initial(model, seed, InitialConfig(6.0, 1.5, noise))
+        for seed, noise in ((23, 0.0), (23, 0.9), (23, 0.9), (24, 0.9))
     )
     noise = (moved.flat_logits() - plain.flat_logits()).astype(np.float64)
     assert noise.mean() == pytest.approx(0, abs=4 * 0.9 / np.sqrt(noise.size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import OptimizerConfig
 from difflogic.engine import control as c
 from difflogic.engine.shape import Hyper
 from difflogic.errors import ConfigError
@@ -45,6 +45,6 @@ def test_a_norm_that_is_not_finite_raises_the_flag(spoiled: float) -> None:
 
 
 def test_a_norm_needs_a_bound() -> None:
-    assert TrainConfig(1, 1, clip=0.0).clip == 0
+    assert OptimizerConfig(clip=0.0).clip == 0
     with pytest.raises(ConfigError, match=r'^clip must be more than 0 where clip_by is "norm", got 0\.$'):
-        TrainConfig(1, 1, clip=0.0, clip_by="norm")
+        OptimizerConfig(clip=0.0, clip_by="norm")

@@ -102,7 +102,7 @@ def test_the_configurations_optimiser_is_used() -> None:
     clipped = gradient.clip(-0.01, 0.01)
     expected = state.logits - 0.2 * (clipped / (np.abs(clipped) + 1e-3) + 0.3 * state.logits)
     np.testing.assert_allclose(model.states()[0].logits, expected, atol=tolerances.STEP_ATOL_OWN_GRADIENTS)
-    assert job.config.train.clip != Hyper().clip
+    assert job.config.optimizer.clip != Hyper().clip
 
 
 def test_the_learning_rate_of_a_step_can_be_chosen() -> None:

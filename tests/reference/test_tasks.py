@@ -91,7 +91,7 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
     grids = fresh = fresh_starts(job, data_key)
     places: list[int] = []
     if state.pool is not None:
-        part = config.train.pool // config.train.batch
+        part = config.pool.size // config.train.batch
         drawn = words(prng.split(prng.fold_in(data_key, 0x706F6F6C))[1], config.train.batch)
         places = [sample * part + word % part for sample, word in enumerate(drawn)]
         grids = state.pool[places].astype(float)
@@ -106,7 +106,7 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
         pool = state.pool.copy()
         pool[places] = states[-1] > 0.5
         of_samples = errors[-1].sum(axis=(1, 2, 3))
-        for sample in sorted(range(len(grids)), key=lambda b: -of_samples[b])[: config.train.pool_reset]:
+        for sample in sorted(range(len(grids)), key=lambda b: -of_samples[b])[: config.pool.reset]:
             pool[places[sample]] = fresh[sample]
         np.testing.assert_array_equal(model.states()[0].pool, pool)
     assert_verdict(job, model, model.states()[0], grids, holes)
@@ -163,7 +163,7 @@ def test_gradients_are_derivatives(job: Job) -> None:
 def test_the_first_losses_of_equals_are_reset() -> None:
     """All samples alike: the first ones go back as fresh starts."""
     job = task_job("a pool of boards")
-    config: Config = job.config.with_(train={"pool": 17, "pool_reset": 3})
+    config: Config = job.config.with_(pool={"size": 17, "reset": 3})
     state = start(job)
     pool = np.zeros((17, 4, 3, 1), dtype=np.uint8)
     same = replace(state, pool=pool)

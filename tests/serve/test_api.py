@@ -38,9 +38,9 @@ def submit(client: httpx.Client, **request: object) -> dict:
 
 
 def test_a_submission_is_what_was_asked(client):
-    job = submit(client, name="mine", set={"train.lr": 0.5, "seed": 7}, engine="cpu", population=3, stop_when_solved=2,
-                 priority=-3)  # fmt: skip
-    assert job["config"] == presets.checkerboard().with_(train={"lr": 0.5}, seed=7).to_dict()
+    job = submit(client, name="mine", set={"optimizer.lr": 0.5, "seed": 7}, engine="cpu", population=3,
+                 stop_when_solved=2, priority=-3)  # fmt: skip
+    assert job["config"] == presets.checkerboard().with_(optimizer={"lr": 0.5}, seed=7).to_dict()
     fields = ("name", "status", "engine", "population", "stop_when_solved", "priority", "epochs", "kind", "owner")
     assert [job[name] for name in fields] == ["mine", "queued", "cpu", 3, 2, -3, 500, "train", "ann"]
     assert client.get(f"/jobs/{job['id']}").json() == job
@@ -55,13 +55,15 @@ def test_a_configuration_of_ones_own(client):
 
 
 def test_a_recipe_and_fields_over_it(client):
-    request = {"recipe": "robust", "set": {"train.lr": 0.5, "train.epochs": 1000}}
+    request = {"recipe": "robust", "set": {"optimizer.lr": 0.5, "train.epochs": 1000}}
     job = submit(client, **request)
-    wanted = recipes.applied("robust", presets.checkerboard().with_(train={"epochs": 1000})).with_(train={"lr": 0.5})
+    wanted = recipes.applied("robust", presets.checkerboard().with_(train={"epochs": 1000})).with_(
+        optimizer={"lr": 0.5}
+    )
     assert job["config"] == wanted.to_dict()
     changed = client.post("/jobs/preview", json={"preset": "checkerboard", **request}).json()["changed"]
-    assert changed["train.hardening"] == 0.8
-    assert not {"train.lr", "train.epochs", "task.steps"} & changed.keys()
+    assert changed["hardening.share"] == 0.8
+    assert not {"optimizer.lr", "train.epochs", "task.steps"} & changed.keys()
     answer = client.post("/jobs", json={"preset": "heart-steady", "recipe": "robust"})
     assert (answer.status_code, "is made for the presets" in answer.json()["error"]["message"]) == (422, True)
     offered = {each["name"]: each["recipes"] for each in client.get("/presets").json()["presets"]}

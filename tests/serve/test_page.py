@@ -118,7 +118,7 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     page.see("10 cells wide", ".preview")
     for name, text in {"name": "a heart", "engine": "cpu"}.items():
         page.fill(f"[name={name}]", text)
-    page.click(".section:last-of-type summary")
+    page.click(".section:nth-of-type(7) summary")
     for name, text in {"epochs": "600", "eval_interval": "20"}.items():
         page.fill(f"[name='set.train.{name}']", text)
     page.see("600", ".preview")
@@ -219,11 +219,11 @@ def test_a_picture_is_dragged_in_and_seen_as_the_circuit_will(opened, live, smil
 
 def test_a_wrong_field_is_marked_and_undone(opened):
     page = opened("#/new", allowed=("422",))
-    page.click(".section:last-of-type summary")
-    page.fill("[name='set.train.lr']", "fast")
-    page.see("train.lr must be", ".preview .error")
-    assert page.js("[...document.querySelectorAll('[aria-invalid]')].map((e) => e.name)") == ["set.train.lr"]
-    page.click("[aria-label='Undo the change of train.lr']")
+    page.click(".section:nth-of-type(7) summary")
+    page.fill("[name='set.optimizer.lr']", "fast")
+    page.see("optimizer.lr must be", ".preview .error")
+    assert page.js("[...document.querySelectorAll('[aria-invalid]')].map((e) => e.name)") == ["set.optimizer.lr"]
+    page.click("[aria-label='Undo the change of optimizer.lr']")
     page.wait("document.querySelector('.preview .error').hidden && !document.querySelector('[aria-invalid]')")
 
 
@@ -566,16 +566,16 @@ def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):
     page.click("[value=checkerboard]")
     page.js("document.querySelector('[name=recipe]').focus()")
     page.press("r")
-    page.see("train.hardening", ".preview")
-    page.click(".section:last-of-type summary")
-    page.wait("document.querySelector(\"[name='set.train.lr']\").value === '0.2'")
-    page.fill("[name='set.train.lr']", "0.1")
+    page.see("hardening.share", ".preview")
+    page.click(".section:nth-of-type(7) summary")
+    page.wait("document.querySelector(\"[name='set.optimizer.lr']\").value === '0.2'")
+    page.fill("[name='set.optimizer.lr']", "0.1")
     for name, text in {"name": "by recipe", "restarts": "2", "engine": "gpu:9"}.items():
         page.fill(f"[name={name}]", text)
     page.click(".preview button")
     page.see("by recipe", "h1")
     job = live.store.jobs("ann", text="by recipe")[0]
-    wanted = recipes.applied("robust", presets.checkerboard()).with_(train={"lr": 0.1})
+    wanted = recipes.applied("robust", presets.checkerboard()).with_(optimizer={"lr": 0.1})
     assert (job.config, job.restarts, job.stop_when_solved) == (wanted.to_dict(), 2, 1)
     live.store.delete(job.id)
 

@@ -467,7 +467,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(live: Live, monkeypatch: py
     [
         b"{",
         b"[" * 50_000,
-        b'{"set": {"train.lr": NaN}}',
+        b'{"set": {"optimizer.lr": NaN}}',
         b'{"name": "\\ud800"}',
         b"\xff",
         b'{"size": ' + b"9" * 5000 + b"}",
@@ -495,12 +495,12 @@ def test_other_kinds_of_bodies_are_refused(client: httpx.Client) -> None:
         ({"preset": "checkerboard", "set": {"task.height": 5000, "task.width": 5000}}, "too_much_memory"),
         ({"preset": "checkerboard", "set": {"train.batch": 10**9}}, "too_much_memory"),
         ({"preset": "checkerboard", "set": {"train.probes": 10**9}}, "too_much_memory"),
-        ({"preset": "lizard", "set": {"train.pool": 2**28}}, "too_much_memory"),
+        ({"preset": "lizard", "set": {"pool.size": 2**28}}, "too_much_memory"),
         ({"preset": "checkerboard", "set": {"task.steps": 2000, "train.epochs": 5000}}, "too_much_time"),
         ({"preset": "checkerboard", "population": 2, "stop_when_solved": 3}, "invalid_request"),
-        ({"preset": "checkerboard", "set": {"train.lr": "high"}}, "invalid_config"),
+        ({"preset": "checkerboard", "set": {"optimizer.lr": "high"}}, "invalid_config"),
         ({"preset": "checkerboard", "set": {"a..b": 1}}, "invalid_config"),
-        ({"preset": "checkerboard", "set": {"train": 1, "train.lr": 1}}, "invalid_config"),
+        ({"preset": "checkerboard", "set": {"optimizer": 1, "optimizer.lr": 1}}, "invalid_config"),
         ({"preset": "checkerboard", "config": {}}, "invalid_config"),
         ({"preset": "checkerboard", "size": "0x5"}, "invalid_config"),
         ({"preset": "checkerboard", "priority": True}, "invalid_request"),
@@ -550,7 +550,7 @@ def test_predicted_memory_is_what_the_cpu_engine_takes(name: str) -> None:
     circuit = Circuit.initial(config.model, config.seed)
     shape = Shape.training(circuit, config)
     job = start.fresh(config, None).members[0].job
-    workspace = Workspace(circuit, shape, cost.THREADS, Hyper.of(config.train), config.train.asynchronous, job)
+    workspace = Workspace(circuit, shape, cost.THREADS, Hyper.of(config), config.train.asynchronous, job)
     taken = sum(each.nbytes for each in workspace.buffers if isinstance(each, np.ndarray))
     predicted = cost.cost_of(config, 1).memory
     assert taken <= predicted <= 12 * taken

@@ -61,7 +61,7 @@ def test_a_run_that_kept_no_best_gives_its_last(run: Run) -> None:
 def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
     """Trained for real: circuit.json and the run's circuit are those of the file."""
     engine = open_engine("cpu")
-    run = Trainer(config.with_(train={"epochs": 60, "lr": 0.5}), engine).run(out=tmp_path / "run")
+    run = Trainer(config.with_(train={"epochs": 60}, optimizer={"lr": 0.5}), engine).run(out=tmp_path / "run")
     assert run.path is not None
     best = chosen.load(run.path)
     lowest = min(row.hard_loss for row in run.metrics if row.hard_loss is not None)
@@ -112,7 +112,7 @@ def test_a_damaged_best_is_named(run: Run, config: Config, engine: Engine) -> No
 
 
 def test_the_best_of_a_population_is_one_model(config: Config, tmp_path: Path) -> None:
-    run = Trainer(config.with_(train={"epochs": 40, "lr": 0.5}), open_engine("cpu")).run(
+    run = Trainer(config.with_(train={"epochs": 40}, optimizer={"lr": 0.5}), open_engine("cpu")).run(
         out=tmp_path / "run", population=3
     )
     assert run.path is not None

@@ -27,7 +27,7 @@ from tests.train.tiny import assert_same_run, tiny_config
 
 @pytest.fixture
 def config() -> Config:
-    return tiny_config(settle_from=4, fire_rate=0.7, batch=1)
+    return tiny_config(search={"begin": 4}, fire_rate=0.7, batch=1)
 
 
 def test_it_trains_until_the_epoch_and_then_searches(config: Config, engine: Engine, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_it_trains_until_the_epoch_and_then_searches(config: Config, engine: Eng
 
 def test_every_engine_finds_the_same(config: Config, engine: Engine) -> None:
     """From the same logits, which they train to different ones."""
-    still = config.with_(train={"lr": 0.0, "weight_decay": 0.0})
+    still = config.with_(optimizer={"lr": 0.0, "weight_decay": 0.0})
     ours, reference = (Trainer(still, each).run() for each in (engine, open_engine("reference")))
     assert ours.state.logits.tobytes() == reference.state.logits.tobytes()
     assert [row.hard_loss for row in ours.metrics] == [row.hard_loss for row in reference.metrics]
@@ -89,7 +89,9 @@ def test_it_solves_what_gradients_left() -> None:
     task = {"target": "picture", "picture": ["....", ".1..", "....", "...1"], "start": "seed", "height": 4, "width": 4}
     config = presets.get("checkerboard-small").with_(
         task={**task, "steps": 3},
-        train={"epochs": 200, "batch": 1, "lr": 0.0, "weight_decay": 0.0, "settle_from": 1, "eval_interval": 1},
+        train={"epochs": 200, "batch": 1, "eval_interval": 1},
+        optimizer={"lr": 0.0, "weight_decay": 0.0},
+        search={"begin": 1},
     )
     run = Trainer(config, open_engine("cpu")).run(stop_when_solved=1)
     assert run.metrics[0].hard_loss
@@ -104,7 +106,7 @@ def test_it_solves_what_gradients_left() -> None:
 def test_engines_compete_for_the_gradients(begins: int, decisions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the search begins before they are compared."""
     rivals = Rivals(monkeypatch, 1.0, 0.5)
-    rivals.train(settle_from=begins, **LONG)
+    rivals.train(search={"begin": begins}, **LONG)
     assert [*rivals.gpu.epochs, *rivals.cpu.epochs] == list(range(1, begins + 1))
     assert len(rivals.decisions) == len(rivals.heard) == decisions
 
@@ -112,7 +114,7 @@ def test_engines_compete_for_the_gradients(begins: int, decisions: int, monkeypa
 def test_a_search_is_not_given_up(config: Config) -> None:
     """Its soft loss, which is none, would look like one that says nothing good."""
     run = Trainer(config.with_(train={"epochs": 20}), open_engine("cpu")).run()
-    early, later = (config.with_(train={"epochs": 50, "settle_from": each}) for each in (4, 40))
+    early, later = (config.with_(train={"epochs": 50}, search={"begin": each}) for each in (4, 40))
     assert not stalled.why(run.metrics, 50, 50, early)
     assert stalled.why(run.metrics, 50, 50, later)
 
@@ -136,8 +138,8 @@ def test_costs_rise_every_sixteen_rounds() -> None:
 
 @pytest.mark.parametrize("name", ["a pool", "damage"])
 def test_what_cannot_be_searched_is_one_sentence(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"^A search judges fresh starts that nothing damages: set settle_from to 0"):
-        task_config(name, settle_from=1)
+    with pytest.raises(ConfigError, match=r"^A search judges fresh starts .*: set search\.begin to 0"):
+        task_config(name, search={"begin": 1})
 
 
 def test_costs_of_another_size_are_refused(config: Config, engine: Engine) -> None:

@@ -25,8 +25,8 @@ from tests.train.tiny import assert_same_run
 
 EPOCHS = 500
 PLAIN = presets.checkerboard()
-SEARCHED = PLAIN.with_(train={"hardening": 0.8, "harden_from": 101, "harden_to": 400, "settle_from": 400})
-GROWING = PLAIN.with_(train={"growth_until": [60, 100], "growth_sides": [8, 12], "growth_steps": [9, 14]})
+SEARCHED = PLAIN.with_(hardening={"share": 0.8, "begin": 101, "end": 400}, search={"begin": 400})
+GROWING = PLAIN.with_(growth={"until": [60, 100], "sides": [8, 12], "steps": [9, 14]})
 
 
 def is_stalled(rows: list[Row], left: int, epochs: int, config: Config) -> bool:
@@ -97,8 +97,7 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
     alone = restarts.attempt_of(SEARCHED, 1, 250)
     assert alone.seed == restarts.seed_of(SEARCHED.seed, 1)
-    train = alone.train
-    assert (train.epochs, train.harden_from, train.harden_to, train.settle_from) == (250, 51, 200, 200)
+    assert (alone.train.epochs, alone.hardening.begin, alone.hardening.end, alone.search.begin) == (250, 51, 200, 200)
     assert restarts.attempt_of(SEARCHED, 0, EPOCHS) == SEARCHED
     cut = restarts.attempt_of(GROWING, 2, 250)
     assert cut == GROWING.with_(seed=restarts.seed_of(GROWING.seed, 2), train={"epochs": 250})
@@ -122,7 +121,7 @@ def test_every_attempt_has_a_seed_of_its_own() -> None:
 
 def flattened(config: Config) -> Config:
     """With a learning rate of 0 and always the same start the loss never changes."""
-    return config.with_(task={"start": "zeros"}, train={"lr": 0.0, "epochs": 100, "eval_interval": 5})
+    return config.with_(task={"start": "zeros"}, train={"epochs": 100, "eval_interval": 5}, optimizer={"lr": 0.0})
 
 
 @pytest.fixture(scope="module")

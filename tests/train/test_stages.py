@@ -25,23 +25,23 @@ from difflogic.train.trainer import Trainer
 from tests.devices.test_race import LONG, Rivals
 from tests.train.tiny import assert_same_run, tiny_config
 
-GROWTH = {"growth_until": (4, 7), "growth_sides": (3, 4), "growth_steps": (1, 2)}
+GROWTH = {"until": (4, 7), "sides": (3, 4), "steps": (1, 2)}
 
 
 @pytest.fixture
 def config() -> Config:
-    return tiny_config(**GROWTH, logit_noise=0.5, fire_rate=0.7)
+    return tiny_config(growth=GROWTH, initial={"noise": 0.5}, fire_rate=0.7)
 
 
 def test_the_stage_of_an_epoch(config: Config) -> None:
-    assert [schedule.stage_of(config.train, epochs) for epochs in (0, 3, 4, 6, 7, 99)] == [0, 0, 1, 1, 2, 2]
+    assert [schedule.stage_of(config.growth, epochs) for epochs in (0, 3, 4, 6, 7, 99)] == [0, 0, 1, 1, 2, 2]
     assert [schedule.cells(config, epoch) for epoch in (1, 4, 5, 7, 8)] == [9, 9, 16, 16, 30]
 
 
 def test_a_stage_is_an_ordinary_training(config: Config) -> None:
     small, whole = schedule.at_stage(config, 1), schedule.at_stage(config, 2)
     assert (small.task.height, small.task.width, small.task.steps) == (4, 4, 2)
-    assert whole == config.with_(train=dict.fromkeys(GROWTH, ()))
+    assert whole == config.with_(growth=dict.fromkeys(GROWTH, ()))
     assert small.with_(task=whole.task) == whole
 
 
@@ -63,7 +63,7 @@ def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engi
 
 def test_it_is_judged_on_the_grid_that_it_grows_to(config: Config, engine: Engine) -> None:
     """With a learning rate of 0 the circuit is always the same, and so is the verdict on it."""
-    still = config.with_(train={"lr": 0.0, "eval_interval": 1})
+    still = config.with_(train={"eval_interval": 1}, optimizer={"lr": 0.0})
     verdicts = {row.hard_loss for row in Trainer(still, engine).run().metrics}
     assert verdicts == {row.hard_loss for row in Trainer(schedule.at_stage(still, 2), engine).run().metrics}
     assert len(verdicts) == 1
@@ -88,7 +88,7 @@ def test_judging_in_parts_changes_nothing(
     config: Config, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine("cpu")
-    config = config.with_(train={"initial_logit": 0.5, **changed})
+    config = config.with_(initial={"logit": 0.5}, train=changed)
     job, state = (lambda member: (member.job, member.state))(start.fresh(config, None).members[0])
     model = engine.open([tasks.make_job(schedule.at_stage(config, 2), job.circuit)], [state])
     judged = model.evaluate()[0]
@@ -160,28 +160,30 @@ def test_a_run_resumed_within_a_stage_is_the_run_that_never_stopped(
 
 def test_engines_compete_for_the_whole_grid(monkeypatch: pytest.MonkeyPatch) -> None:
     rivals = Rivals(monkeypatch, 1.0, 0.5)
-    rivals.train(**GROWTH, **LONG)
+    rivals.train(growth=GROWTH, **LONG)
     assert rivals.gpu.epochs == list(range(1, 12))  # the small grids, then the first trial
     assert rivals.cpu.epochs == list(range(12, 101))
     assert len(rivals.decisions) == len(rivals.heard) == 1
 
 
 @pytest.mark.parametrize(
-    ("train", "sentence"),
+    ("growth", "sentence"),
     [
-        ({"growth_sides": [3]}, "train: growth_until, growth_sides and growth_steps need a number for each"),
-        ({"growth_until": [7, 4]}, "growth_until must be ascending epochs between 1 and 2147483648, got [7, 4]."),
-        ({"growth_sides": [3, 6]}, "Each of growth_sides must be between 3 and 5, the task's own, got [3, 6]."),
-        ({"growth_steps": [0, 2]}, "Each of growth_steps must be between 1 and 3, the task's own, got [0, 2]."),
-        ({"pool": 3}, "A grid grows only with a random start, and without picture, loss_steps, damage and pool."),
+        ({"sides": [3]}, "growth.until, growth.sides and growth.steps need a number for each"),
+        ({"until": [7, 4]}, "growth.until must be ascending epochs between 1 and 2147483648, got [7, 4]."),
+        ({"sides": [3, 6]}, "Each of growth.sides must be between 3 and 5, the task's own, got [3, 6]."),
+        ({"steps": [0, 2]}, "Each of growth.steps must be between 1 and 3, the task's own, got [0, 2]."),
     ],
 )
-def test_a_growth_that_cannot_be_is_one_sentence(train: dict[str, Any], sentence: str) -> None:
+def test_a_growth_that_cannot_be_is_one_sentence(growth: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        tiny_config(**{**GROWTH, **train})
-    assert str(refused.value).startswith(sentence.removeprefix("train: "))
+        tiny_config(growth={**GROWTH, **growth})
+    assert str(refused.value).startswith(sentence)
 
 
-def test_a_picture_does_not_grow() -> None:
-    with pytest.raises(ConfigError, match=r"^A grid grows only with a random start, "):
-        presets.get("lizard").with_(train=GROWTH)
+def test_neither_a_picture_nor_a_pool_grows() -> None:
+    sentence = "A grid grows only with a random start, and without picture, loss_steps, damage and pool."
+    for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
+        with pytest.raises(ConfigError) as refused:
+            config.with_(growth=GROWTH, pool={"size": pool})
+        assert str(refused.value) == sentence

@@ -10,7 +10,7 @@ import numpy as np
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
-from difflogic.config.train import TrainConfig
+from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConfig, PoolConfig, TrainConfig
 from difflogic.core import wiring
 from difflogic.devices.open import open_engine
 from difflogic.engine.events import Damage
@@ -28,12 +28,15 @@ def config(steps: int, batch: int, pool: int = 0, **task: Any) -> Config:
     """A 5x5 picture from nothing but the border."""
     perceive = NetworkConfig((wiring.PATCH, 8, 4, 2), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((72, 64, 64, 32, 16, 8), ("unique",) * 5)
-    growth = {"hardening": 0.8, "harden_from": 50, "harden_to": 266}
     return Config(
         name="plus",
         model=ModelConfig(8, 4, perceive, update, wiring_per_kernel=True),
         task=TaskConfig("picture", 5, 5, steps, start="zeros", picture=PLUS, **task),
-        train=TrainConfig(400, batch, lr=0.06, initial_logit=6.0, pool=pool, eval_interval=400, **growth),
+        train=TrainConfig(400, batch, eval_interval=400),
+        optimizer=OptimizerConfig(lr=0.06),
+        initial=InitialConfig(logit=6.0),
+        hardening=HardeningConfig(share=0.8, begin=50, end=266),
+        pool=PoolConfig(size=pool),
         seed=0,
     )
 

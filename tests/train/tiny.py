@@ -14,19 +14,25 @@ from difflogic.config.schema import Config
 from difflogic.runs import checkpoint
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import read_rows
+from tests.sections import sections
 
 EPOCHS = 12
 
 
-def tiny_config(**train: Any) -> Config:
+def tiny_config(**fields: Any) -> Config:
     """12 epochs, evaluated at 1, 5, 10 and the end; start logit 2, so that gates move at once."""
     perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
     update = NetworkConfig((10, 12, 8, 4, 2), ("unique",) * 4)
-    return presets.checkerboard(small=True).with_(
-        name="tiny",
-        model=ModelConfig(channels=2, kernels=2, perceive=perceive, update=update),
-        task={"height": 5, "width": 6, "steps": 3},
-        train={"epochs": EPOCHS, "batch": 3, "eval_interval": 5, "probes": 4, "initial_logit": 2.0, **train},
+    return (
+        presets.checkerboard(small=True)
+        .with_(
+            name="tiny",
+            model=ModelConfig(channels=2, kernels=2, perceive=perceive, update=update),
+            task={"height": 5, "width": 6, "steps": 3},
+            train={"epochs": EPOCHS, "batch": 3, "eval_interval": 5, "probes": 4},
+            initial={"logit": 2.0},
+        )
+        .with_(**sections(**fields))
     )
 
 

@@ -60,16 +60,17 @@ def command(run: Path, search: bool, **options: Any) -> int:
 
 def _hardening(run: Path, search: bool, epochs: int | None, interval: int | None) -> Config:
     """The configuration of a run, with the schedule by which its gates are decided, or its hard circuit searched."""
+    from difflogic.config.train import GrowthConfig
     from difflogic.runs import chosen
 
     config = chosen.load(run).config
-    train = config.train
-    epochs = epochs or max(1, round(SHARE_OF_EPOCHS * train.epochs))
-    if search:  # after one epoch that changes nothing
-        growth: dict[str, Any] = {"hardening": 0.0, "settle_from": 1}
-    else:
-        to = max(1, round(GROWS_FOR * epochs))
-        growth = {"hardening": 1.0, "harden_from": 0, "harden_to": to, "settle_from": 0}
-    grown = {"growth_until": (), "growth_sides": (), "growth_steps": ()}
-    pace = {"lr": 0.0 if search else LR * train.lr, "lr_end": 1.0, "epochs": epochs, **grown}
-    return config.with_(train={**growth, **pace, "eval_interval": interval or min(10, train.eval_interval)})
+    epochs = epochs or max(1, round(SHARE_OF_EPOCHS * config.train.epochs))
+    to = max(1, round(GROWS_FOR * epochs))
+    return config.with_(
+        train={"epochs": epochs, "eval_interval": interval or min(10, config.train.eval_interval)},
+        optimizer={"lr": 0.0 if search else LR * config.optimizer.lr},
+        schedule={"share": 1.0},
+        hardening={"share": 0.0} if search else {"share": 1.0, "begin": 0, "end": to},
+        growth=GrowthConfig(),
+        search={"begin": 1 if search else 0},  # after one epoch that changes nothing
+    )

@@ -65,7 +65,7 @@ def _facts(entry: Entry, record: dict[str, Any], snapshot: Checkpoint) -> list[s
         f"Task:      {task.target} from {task.start}, {task.height}x{task.width} grid, {task.steps} steps, {timing}",
         f"Circuit:   {model.gates} gates, {model.channels} channels, {model.kernels} perception kernels, "
         f"{'periodic' if model.periodic else 'zero'} boundary",
-        f"Training:  epoch {snapshot.epoch} of {train.epochs}, batch {train.batch}, lr {train.lr:g}, "
+        f"Training:  epoch {snapshot.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
         f"seed {_span(snapshot.seeds)}",
         f"Engine:    {entry.engine}: {what}; {engine['why']}",
         f"Times:     started {record['started']}, ended {record['ended'] or 'not yet'}, "

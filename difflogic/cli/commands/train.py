@@ -26,7 +26,7 @@ def command(**options: Any) -> int:
     --resume continues, whatever the run is. With --population, the best model's circuit and pictures, and of all
     models metrics, checkpoint and the rate of success.
 
-    Example: difflogic train lizard --set train.lr=0.05 --epochs 1000
+    Example: difflogic train lizard --set optimizer.lr=0.05 --epochs 1000
     """
     if options["resume"] is None:
         check_source(options)

@@ -74,7 +74,8 @@ class JobRequest(Strict):
     ] = None
     config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None
     set: Annotated[
-        dict[str, Any], Field(description='Fields of the configuration by path: {"train.lr": 0.05}.', max_length=100)
+        dict[str, Any],
+        Field(description='Fields of the configuration: {"optimizer.lr": 0.05}.', max_length=100),
     ] = {}
     rule: Annotated[str | None, Field(max_length=200, description="B3/S23, or 128 hexadecimal digits.")] = None
     recipe: Annotated[
@@ -290,7 +291,7 @@ class PresetList(BaseModel):
 class FieldReply(BaseModel):
     """A field of a configuration."""
 
-    path: Annotated[str, Field(description="As `set` of a job takes it: train.lr.")]
+    path: Annotated[str, Field(description="As `set` of a job takes it: optimizer.lr.")]
     kind: Literal["boolean", "integer", "number", "text", "list"]
     about: Annotated[str, Field(description="What it is for.")]
     limits: Annotated[str | None, Field(description="The values it takes, in words.")]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.config import picture_file
+from difflogic.config import old_form, picture_file
 from difflogic.config.customise import base_of, configure
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
@@ -95,7 +95,7 @@ def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequ
         size=_size(request.size),
         threshold=request.threshold,
         padding=request.padding,
-        fields=nested(request.set),
+        fields=old_form.moved(nested(request.set)),
         recipe=request.recipe,
         engine=request.engine,
         population=request.population,
@@ -141,7 +141,7 @@ def _over(what: str, words: str) -> ApiError:
 
 
 def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"train.lr": 1}` as `{"train": {"lr": 1}}`. Raises UsageError for paths that are none."""
+    """`{"optimizer.lr": 1}` as `{"optimizer": {"lr": 1}}`. Raises UsageError for paths that are none."""
     data: dict[str, Any] = {}
     for path, value in fields.items():
         *tables, name = path.split(".")

@@ -14,7 +14,7 @@ export function configPanel(job) {
     );
 }
 
-// {"train.lr": 0.05, ...} of the tables inside each other.
+// {"optimizer.lr": 0.05, ...} of the tables inside each other.
 export function flat(table, path = "") {
     const found = {};
     for (const [name, value] of Object.entries(table)) {

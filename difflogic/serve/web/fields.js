@@ -10,6 +10,13 @@ const SECTIONS = {
     "model.update": "Update network",
     task: "Task",
     train: "Training",
+    optimizer: "Optimizer",
+    schedule: "Learning rate over time",
+    initial: "Initial logits",
+    hardening: "Hardening",
+    growth: "Growing grid",
+    search: "Search",
+    pool: "Sample pool",
 };
 
 // `about`: [{path, kind, about, limits, names}]; `changed()` is called after each edit.
