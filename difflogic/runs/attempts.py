@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, RunFolderError
@@ -108,7 +108,9 @@ def read(folder: Path) -> Record:
     path = folder / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        if data.pop("format", None) != FORMAT:
+        if "format" not in data:
+            return _of_first_format(folder, data["epochs"], data["attempts"])
+        if data.pop("format") != FORMAT:
             raise RunFolderError(
                 f"{path} was written by another version of difflogic: name one of its attempts, say {folder}/attempt-1."
             )
@@ -118,3 +120,21 @@ def read(folder: Path) -> Record:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
         raise RunFolderError(f"{path} cannot be used: {error}. Name one of its attempts.") from error
+
+
+def _of_first_format(folder: Path, epochs: int, told: Sequence[dict[str, Any]]) -> Record:
+    """The record of a file without a format, `{"epochs": 500, "attempts": [{"folder", "seed", "epochs", "solved"}]}`.
+
+    It did not say how many attempts there could be, so the last one takes what is left.
+    """
+    first = folder / told[0]["folder"]
+    population = len(json.loads((first / "manifest.json").read_text(encoding="utf-8")).get("seeds", [0]))
+    record = Record(Config.load(first / "config.toml").with_(train={"epochs": epochs}), len(told) - 1, population, 1)
+    for number, each in enumerate(told, start=1):
+        left = (epochs - record.epochs) // population
+        status: Status = "given up" if number < len(told) else "complete" if each["epochs"] == left else "interrupted"
+        attempt = Attempt(
+            number, len(told), each["seed"], left, "it began so", "solved" if each["solved"] else status, each["epochs"]
+        )
+        record = record.with_attempt(attempt)
+    return record

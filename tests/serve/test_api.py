@@ -54,6 +54,16 @@ def test_a_configuration_of_ones_own(client):
     assert answer.json()["error"]["message"].startswith("Unknown field colour")
 
 
+def test_fields_and_configurations_of_the_old_form_are_taken(client):
+    """What a program sent before `[train]` had sections beside it."""
+    by_field = submit(client, set={"train.lr": 0.5, "train.hardening": 0.8, "train.harden_to": 9})
+    wanted = presets.checkerboard().with_(optimizer={"lr": 0.5}, hardening={"share": 0.8, "end": 9}).to_dict()
+    assert by_field["config"] == wanted
+    data = presets.checkerboard().to_dict()
+    sent = {name: data[name] for name in ("name", "model", "task")} | {"train": data["train"] | {"lr": 0.5}}
+    assert submit(client, preset=None, config=sent)["config"]["optimizer"]["lr"] == 0.5
+
+
 def test_a_recipe_and_fields_over_it(client):
     request = {"recipe": "robust", "set": {"optimizer.lr": 0.5, "train.epochs": 1000}}
     job = submit(client, **request)
