@@ -1,4 +1,4 @@
-"""Simulations that no one designed, and a netlist of Life that someone did."""
+"""Simulations that no one designed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from difflogic.core import bernoulli
 from difflogic.core.bits import Planes, pack_planes
 from difflogic.engine.simulation import Simulation, SimulationSpec
-from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.random_netlists import random_netlist
 
@@ -72,30 +71,3 @@ def check_against_the_reference(case: Case, open_one: Callable[[SimulationSpec],
         simulation.close()
     np.testing.assert_array_equal(states[2], states[0])
     np.testing.assert_array_equal(states[3], states[1])
-
-
-def life(periodic: bool = True) -> Netlist:
-    """Conway's Life in 26 gates: the eight neighbours added up, then "3, or 2 and alive"."""
-    gates: list[int] = []
-    wires: list[tuple[int, int]] = []
-
-    def gate(kind: int, a: int, b: int) -> int:
-        gates.append(kind)
-        wires.append((a, b))
-        return 8 + len(gates)
-
-    AND, A_AND_NOT_B, XOR, OR = 1, 2, 6, 7
-
-    def add(a: int, b: int, c: int) -> tuple[int, int]:
-        half = gate(XOR, a, b)
-        return gate(XOR, half, c), gate(OR, gate(AND, a, b), gate(AND, half, c))
-
-    above, carry1 = add(0, 1, 2)
-    below, carry2 = add(6, 7, 8)
-    beside, carry3 = gate(XOR, 3, 5), gate(AND, 3, 5)
-    ones, carry4 = add(above, below, beside)
-    odd = gate(XOR, gate(XOR, carry1, carry2), gate(XOR, carry3, carry4))
-    three = gate(OR, gate(AND, carry1, carry2), gate(AND, carry3, carry4))
-    two_or_three = gate(A_AND_NOT_B, odd, three)  # exactly one carry
-    alive = gate(AND, two_or_three, gate(OR, ones, 4))
-    return Netlist.build(1, periodic, gates, wires, [alive])

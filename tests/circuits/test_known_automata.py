@@ -12,10 +12,10 @@ from difflogic.core.bits import pack_planes, population, unpack_planes
 from difflogic.cpu.codegen.row_code import compile_row
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
-from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.experiments import checkerboard_target
-from tests.simulation_cases import life, random_start
+from tests.export_cases import life, published
+from tests.simulation_cases import random_start
 
 ENGINES: dict[str, Callable[[SimulationSpec], Simulation]] = {
     "numba": lambda spec: CpuSimulation(spec, compile_row(spec.netlist), threads=2),
@@ -81,30 +81,6 @@ def test_the_r_pentomino(name: str) -> None:
         counts[generation] = population(simulation.planes())[0]
     assert counts[1103] == counts[1104] == counts[1105] == 116
     assert counts[1102] != 116, "it settles at 1103, not before"
-
-
-def published() -> Netlist:
-    """The checkerboard's equations in the article, after pruning; inputs are `9*channel + patch`."""
-
-    def seen(channel: int, f: int) -> int:
-        return 9 * channel + f
-
-    OR, AND_NOT, NOT = 7, 2, 12
-    gates = [
-        (OR, seen(1, 0), seen(1, 8)),
-        (OR, seen(2, 0), seen(2, 8)),
-        (OR, 73, seen(3, 6)),
-        (AND_NOT, 74, seen(2, 6)),
-        (NOT, 75, 75),
-    ]
-    return Netlist.build(
-        channels=8,
-        periodic=False,
-        gates=[gate for gate, _, _ in gates],
-        wires=[(a, b) for _, a, b in gates],
-        outputs=[76, 72, seen(0, 6), seen(0, 0), seen(6, 8), seen(0, 0), seen(4, 6), seen(7, 6)],
-        visible=1,
-    )
 
 
 @pytest.mark.parametrize(("side", "steps"), [(16, 16), (64, 68)])

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from itertools import islice
-
 import numpy as np
 import pytest
 
@@ -15,9 +11,7 @@ from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.prove import JUDGES, network, prove
 from difflogic.circuits.synthesis.simplify import Simplified, simplified, structural
 from difflogic.config import presets
-from difflogic.core import rules
 from difflogic.engine import job
-from difflogic.model import netlist_json
 from difflogic.model.circuit import Circuit
 from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
@@ -90,42 +84,3 @@ def test_life_by_every_judge(life: Circuit, small_life: Simplified, tool: str) -
     assert verdict.judge == tool
     assert verdict.equal is True
     assert tool in JUDGES
-
-
-def life_from(cells: str, side: int, netlist: Netlist) -> Iterator[np.ndarray]:
-    """The generations of a pattern, `O` alive, in the middle of an empty torus."""
-    rows = np.array([[cell == "O" for cell in row] for row in cells.split()], dtype=np.uint8)
-    start = np.zeros((1, side, side, 1), dtype=np.uint8)
-    middle = side // 2
-    start[0, middle : middle + rows.shape[0], middle : middle + rows.shape[1], 0] = rows
-    yield start
-    yield from netlist.steps(start, 10_000)
-
-
-def test_a_glider_flies(small_life: Simplified) -> None:
-    generations = list(islice(life_from(".O. ..O OOO", 16, small_life.netlist), 65))
-    assert np.array_equal(generations[4], np.roll(generations[0], (1, 1), axis=(1, 2)))
-    assert np.array_equal(generations[64], generations[0]), "once around the torus"
-
-
-def test_the_r_pentomino_settles_after_1103_generations(small_life: Simplified) -> None:
-    """On a plane without an end: the grid grows where life comes near its border."""
-    netlist = replace(small_life.netlist, periodic=False)
-    state = np.pad(np.array([[0, 1, 1], [1, 1, 0], [0, 1, 0]], dtype=np.uint8), 8)[None, ..., None]
-    populations = [int(state.sum())]
-    for _ in range(1103 + 2):
-        edges = state[:, [0, -1]].any() or state[:, :, [0, -1]].any()
-        (state,) = netlist.steps(np.pad(state, ((0, 0), (8, 8), (8, 8), (0, 0))) if edges else state, 1)
-        populations.append(int(state.sum()))
-    assert populations[1102] != 116
-    assert populations[1103:] == [116, 116, 116]
-
-
-def test_a_rule_is_what_the_table_says(small_life: Simplified) -> None:
-    x = bits(np.random.default_rng(1), 1, 30, 41, 1).astype(np.uint8)
-    text = netlist_json.to_json(small_life.netlist)
-    step = netlist_json.from_json(text).rollout(x, 1)[1, 0, ..., 0]
-    padded = np.pad(x[0, ..., 0], 1, mode="wrap")
-    around = sum(padded[1 + dy : 31 + dy, 1 + dx : 42 + dx] for dy in (-1, 0, 1) for dx in (-1, 0, 1)) - x[0, ..., 0]
-    assert np.array_equal(step, (around == 3) | ((around == 2) & (x[0, ..., 0] == 1)))
-    assert rules.table("B3/S23").sum() == 140

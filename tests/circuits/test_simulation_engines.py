@@ -18,8 +18,9 @@ from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 from difflogic.model.netlist import Netlist
 from difflogic.reference.simulation import ReferenceSimulation
+from tests.export_cases import life
 from tests.random_netlists import random_netlist
-from tests.simulation_cases import life, random_start
+from tests.simulation_cases import random_start
 
 SPEC = SimulationSpec(life(), 40, 65, 40000, seed=2)
 START = random_start(SPEC, np.random.default_rng(0))

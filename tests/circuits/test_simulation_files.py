@@ -27,9 +27,8 @@ from difflogic.errors import DataError, DifflogicError, UsageError
 from difflogic.model.deployment import Scenario
 from difflogic.model.netlist import Netlist
 from difflogic.system.files import Output
-from tests.export_cases import needs
+from tests.export_cases import life, needs
 from tests.random_netlists import random_netlist
-from tests.simulation_cases import life
 
 GLIDER = "#N Glider\n#C a remark\nx = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\nwhatever follows"
 CELLS = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)

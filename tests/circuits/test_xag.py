@@ -11,6 +11,7 @@ from difflogic.circuits.synthesis import truth_tables
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, rebuilt
 from difflogic.core import gates
+from difflogic.core.bits import unpack_bits
 from difflogic.model.netlist import Netlist
 from tests.random_netlists import netlists
 
@@ -70,10 +71,9 @@ def test_a_gate_on_one_bit_twice_is_not_counted() -> None:
     assert gate_count(Netlist.build(1, False, [1, 6, 1], [[3, 3], [4, 4], [3, 4]], [11])) == 1
 
 
-def test_all_patterns_and_first_one() -> None:
-    for inputs in (1, 3, 6, 8):
-        words = truth_tables.all_patterns(inputs)
-        samples = {truth_tables.sample(words, index) for index in range(1 << inputs)}
-        assert len(samples) == 1 << inputs
-        assert truth_tables.sample(words, 5 % (1 << inputs)) == tuple(5 % (1 << inputs) >> i & 1 for i in range(inputs))
+@pytest.mark.parametrize("inputs", [0, 1, 3, 6, 8])
+def test_all_patterns_and_first_one(inputs: int) -> None:
+    """Bit `i` of the number of a sample is input `i`; fewer than 64 samples are repeated in the word."""
+    samples = unpack_bits(truth_tables.all_patterns(inputs), max(64, 1 << inputs))
+    assert np.array_equal(samples, np.arange(samples.shape[1]) >> np.arange(inputs)[:, None] & 1)
     assert truth_tables.first_one(np.array([0, 0, 8, 1], dtype=np.uint64)) == 2 * 64 + 3

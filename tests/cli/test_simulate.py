@@ -24,7 +24,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.trainer import Trainer
 from tests.cli.conftest import Result
-from tests.simulation_cases import life
+from tests.export_cases import life
 from tests.train.tiny import tiny_config
 
 Simulate = Callable[..., Result]

@@ -14,8 +14,9 @@ from difflogic.cpu.hard import simulation as simulations
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
+from tests.export_cases import life
 from tests.random_netlists import random_netlist
-from tests.simulation_cases import Case, cases, check_against_the_reference, life, random_start, some_masks
+from tests.simulation_cases import Case, cases, check_against_the_reference, random_start, some_masks
 
 
 @given(cases())

@@ -15,7 +15,7 @@ from difflogic.errors import DeviceError
 from difflogic.gpu import probes
 from difflogic.gpu.device import Device
 from difflogic.gpu.shaders import Source, load_source
-from tests.simulation_cases import life
+from tests.export_cases import life
 
 REFUSAL = r"cannot be used: the driver silently cuts long loops short, as lavapipe does before Mesa 25"
 

@@ -16,8 +16,9 @@ from difflogic.gpu.kernels import Binding
 from difflogic.gpu.shaders import load_source, shader_root
 from difflogic.gpu.simulation import BINDINGS, KERNEL, GpuProgram, GpuSimulation, generated_source
 from difflogic.reference.simulation import simulate
+from tests.export_cases import life
 from tests.random_netlists import random_netlist
-from tests.simulation_cases import Case, cases, check_against_the_reference, life, random_start
+from tests.simulation_cases import Case, cases, check_against_the_reference, random_start
 
 
 @given(cases())

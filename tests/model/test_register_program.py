@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from difflogic.core import gates
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import register_program
+from tests.export_cases import life
 from tests.random_netlists import netlists
-from tests.simulation_cases import life
 
 
 @given(netlists(), st.integers(0, 2**32 - 1))

@@ -15,8 +15,9 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.simulation import ReferenceSimulation
+from tests.export_cases import life
 from tests.random_circuits import bits, circuits
-from tests.simulation_cases import Case, cases, life
+from tests.simulation_cases import Case, cases
 
 
 @given(cases())

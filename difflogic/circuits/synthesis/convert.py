@@ -25,7 +25,7 @@ def gates_once(netlist: Netlist) -> int:
     graph = rebuilt(to_xag(netlist))
     # Every channel's nine cells get the same nine tables, so that equal functions of one channel are equal numbers. The
     # table of a gate that reads several channels means nothing then, and is not looked at.
-    cells = SampleTables(1 << wiring.PATCH, tuple(input_tables(wiring.PATCH) * netlist.channels))
+    cells = SampleTables(1 << wiring.PATCH, input_tables(wiring.PATCH) * netlist.channels)
     tables = Tables(graph, cells)
     found: set[int] = set()
     several = 0

@@ -24,14 +24,9 @@ MOST_INPUTS = 12
 MOST_EXHAUSTIVE = 20
 """Up to so many inputs all combinations are tried: a million, 128 KB per node."""
 
-_IN_WORD = np.array(
-    [sum(1 << bit for bit in range(64) if bit >> index & 1) for index in range(6)],
-    dtype=np.uint64,
-)
-"""Bit `s` of word `i` is bit `i` of `s`: the inputs that change within a word of 64 samples."""
 
-
-def input_tables(inputs: int) -> list[int]:
+@cache
+def input_tables(inputs: int) -> tuple[int, ...]:
     """The table of each input alone."""
     tables = []
     for index in range(inputs):
@@ -40,7 +35,7 @@ def input_tables(inputs: int) -> list[int]:
             table |= table << width
             width *= 2
         tables.append(table)
-    return tables
+    return tuple(tables)
 
 
 def cofactor(table: int, index: int, value: int, inputs: int) -> int:
@@ -70,7 +65,7 @@ class Tables:
     """The tables of all nodes of a graph with few inputs, or on the given samples."""
 
     def __init__(self, graph: XAG, samples: SampleTables | None = None) -> None:
-        samples = samples or SampleTables(1 << graph.inputs, tuple(input_tables(graph.inputs)))
+        samples = samples or SampleTables(1 << graph.inputs, input_tables(graph.inputs))
         self.graph = graph
         self.ones = (1 << samples.number) - 1
         self.values = [0, *samples.columns]
@@ -118,11 +113,9 @@ def all_patterns(inputs: int) -> Words:
 
     Below 6 inputs the combinations repeat within the one word.
     """
-    words = 1 << max(0, inputs - 6)
-    patterns = np.empty((inputs, words), dtype=np.uint64)
-    patterns[:6] = _IN_WORD[: min(inputs, 6), None]
-    for index in range(6, inputs):
-        patterns[index] = np.where(np.arange(words) >> (index - 6) & 1, np.uint64(2**64 - 1), np.uint64(0))
+    wide = max(inputs, 6)
+    tables = b"".join(table.to_bytes((1 << wide) // 8, "little") for table in input_tables(wide)[:inputs])
+    patterns = np.frombuffer(tables, dtype="<u8").reshape(inputs, (1 << wide) // 64)
     patterns.setflags(write=False)
     return patterns
 
@@ -130,12 +123,6 @@ def all_patterns(inputs: int) -> Words:
 def random_patterns(rng: np.random.Generator, inputs: int, words: int) -> Words:
     """Fair bits, uint64 `[inputs, words]`."""
     return rng.integers(0, 2**64, (inputs, words), dtype=np.uint64)
-
-
-def sample(patterns: Words, index: int) -> tuple[int, ...]:
-    """The bits of one sample, one per row."""
-    word, bit = divmod(index, 64)
-    return tuple((patterns[:, word] >> np.uint64(bit) & np.uint64(1)).tolist())
 
 
 def first_one(words: Words) -> int:
