@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-import difflogic
 from difflogic.circuits.export import formats
 from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
@@ -20,6 +17,7 @@ from difflogic.circuits.synthesis.simplify import OnPass, Simplified, silent, si
 from difflogic.errors import CircuitError, DifflogicError, RunFolderError, UsageError
 from difflogic.evaluation import evaluate, proof, trained_circuit
 from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
+from difflogic.evaluation.report import page
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
 from difflogic.model.netlist import Netlist
@@ -29,9 +27,6 @@ from difflogic.runs import plots, run_list
 from difflogic.runs.journal import CSV
 from difflogic.runs.summary import verdict
 from difflogic.system.files import Output
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 INDEX = "index.html"
 ON_THE_PAGE = {"html": "live.html", "svg": "circuit.svg"}
@@ -207,16 +202,3 @@ def _write(path: Path, content: str | bytes) -> None:
     except OSError as error:
         raise DifflogicError(f"Cannot write {path}: {error.strerror or error}.") from error
     Output(path, force=True).write(content if isinstance(content, bytes) else content.encode())
-
-
-def page(file: str, **values: Any) -> str:
-    """The text of a page; every value that its template names must be given."""
-    return _environment().get_template(file).render(version=difflogic.__version__, **values)
-
-
-@cache
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    loader = PackageLoader("difflogic.evaluation", "templates")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)

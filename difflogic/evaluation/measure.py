@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.evaluation.rollout import Bits, evenly
+from difflogic.core.bits import Bits
+from difflogic.evaluation.rollout import evenly
 from difflogic.system.brief import brief
 
 FRAMES = 60

@@ -12,13 +12,14 @@ import numpy as np
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.core import prng, text_picture
+from difflogic.core.bits import Bits
 from difflogic.engine import events, job
 from difflogic.engine.api import Engine
 from difflogic.engine.job import Floats
 from difflogic.errors import ConfigError
 from difflogic.evaluation.measure import RolloutRecord, watch
 from difflogic.evaluation.paper import Published, published
-from difflogic.evaluation.rollout import Bits, DamagePlan, play
+from difflogic.evaluation.rollout import DamagePlan, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 
 MASK_DRAWS = 3

@@ -15,12 +15,13 @@ from difflogic.config.choices import DRAWINGS
 from difflogic.config.schema import Config
 from difflogic.config.task import STARTS
 from difflogic.core import prng
+from difflogic.core.bits import Bits
 from difflogic.devices import cost
 from difflogic.engine import events
 from difflogic.engine.api import Engine
 from difflogic.errors import DataError, UsageError
 from difflogic.evaluation import rehearsal, trained_circuit
-from difflogic.evaluation.rollout import Bits, DamagePlan, evenly, play
+from difflogic.evaluation.rollout import DamagePlan, evenly, play
 from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import census
 from difflogic.runs import film, plots

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from difflogic.evaluation.measure import Film
 from difflogic.runs import film, plots
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
 MAX_CURVE = 1000
 """A curve is drawn through so many points at most."""
@@ -24,11 +24,11 @@ MAX_CURVE = 1000
 def to_html(evaluation: RunEvaluation) -> str:
     """The report's text."""
     trained = evaluation.trained
-    return _template().render(
-        title=f"{trained.title}",
+    return page(
+        "report.html",
+        title=trained.title,
         facts=_facts(evaluation),
         evaluation=evaluation,
-        version=difflogic.__version__,
         shown=[
             (each, _film(each.film), _curve(each.curve, each.film))
             for each in evaluation.measures
@@ -40,13 +40,17 @@ def to_html(evaluation: RunEvaluation) -> str:
     )
 
 
+def page(file: str, **values: Any) -> str:
+    """The text of a page; every value that its template names must be given."""
+    return _environment().get_template(file).render(version=difflogic.__version__, **values)
+
+
 @cache
-def _template() -> Template:
+def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("difflogic.evaluation", "")
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.get_template("report.html")
+    loader = PackageLoader("difflogic.evaluation", "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
 
 
 def _facts(evaluation: RunEvaluation) -> str:

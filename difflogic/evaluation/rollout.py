@@ -16,13 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.core import prng
+from difflogic.core.bits import Bits
 from difflogic.engine.api import Engine
 from difflogic.engine.batch import check_grids
 from difflogic.engine.events import Damage, draw_corners
 from difflogic.engine.job import Floats
 from difflogic.model.circuit import Circuit
-
-Bits = npt.NDArray[np.uint8]
 
 STRETCH_BYTES = 1 << 24
 """An engine is asked for so many bytes of states at once, and for one step at least."""

@@ -14,10 +14,11 @@ import numpy as np
 
 from difflogic.config.task import TaskConfig
 from difflogic.core import rules
+from difflogic.core.bits import Bits
 from difflogic.evaluation import proof, rehearsal
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
-from difflogic.evaluation.rollout import Bits, DamagePlan
+from difflogic.evaluation.rollout import DamagePlan
 
 FAULT_SIDE = 20
 """Cells a side of the paper's damage; on a grid smaller than 40x40, half the grid."""

@@ -134,6 +134,8 @@ def _fresh_starts(config: Config) -> Bits:
 def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     """All channels of all states on the way stay what they are; other neighbourhoods do not matter."""
     states = list(rollouts.trajectory(cell))[:-1]
+    # Each different neighbourhood once: nine bits a channel, packed to bytes, so that equal ones are equal
+    # columns.
     columns = np.concatenate([patches(state, rollouts.netlist.periodic) for state in states], axis=1)
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
@@ -149,6 +151,7 @@ def _tried(rollouts: Rollouts, cell: Cell, on_pass: OnPass) -> XAG:
     wanted, began = rollouts.shown(cell), time.perf_counter()
     graph, place, since, tries = rebuilt(cell.graph), 0, 0, 0
     before, changes = len(graph.gates), _changes(graph)
+    # Through the list of changes, again from its beginning after the last, until all failed since one succeeded.
     while tries < MOST_TRIES and since < len(changes):
         outputs, replaced = changes[place % len(changes)]
         candidate = rebuilt(XAG(graph.inputs, graph.gates, outputs), replaced=replaced)
@@ -170,6 +173,7 @@ def _changes(graph: XAG) -> list[tuple[Sequence[int], dict[int, int]]]:
     for index, output in enumerate(graph.outputs):
         for constant in (FALSE, TRUE) if output > TRUE else ():
             changes.append(([*graph.outputs[:index], constant, *graph.outputs[index + 1 :]], {}))
+    # From the outputs backward: a gate that goes near an output takes many behind it along.
     for node in range(graph.size - 1, graph.first - 1, -1):
         _, a, b = graph.gates[node - graph.first]
         changes += [(graph.outputs, {node: literal}) for literal in (FALSE, TRUE, a, b)]

@@ -11,6 +11,8 @@ from difflogic.model.netlist import Netlist
 def to_blif(netlist: Netlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:
     """One model with the inputs named, `in[channel][patch]`, and an output `out[channel]` for each of `channels`."""
     outputs = [f"out[{channel}]" for channel in channels]
+    # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what
+    # `straight_line` makes of it; were the two one, ABC would compare our folding with itself.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
@@ -42,6 +44,8 @@ def _cover(rows: set[int]) -> list[str]:
     for name, half in {"0-": {0, 1}, "1-": {2, 3}, "-0": {0, 2}, "-1": {1, 3}}.items():
         if rows == half:
             return [f"{name} 1"]
+    # OR as one line, the row that is 0, in place of three:     .names a b g
+    #                                                           00 0
     inverted = len(rows) == 3 or rows == {0, 3}
     listed = {0, 1, 2, 3} - rows if inverted else rows
     return [f"{row >> 1}{row & 1} {int(not inverted)}" for row in sorted(listed)]

@@ -44,6 +44,7 @@ class Cell:
         kept = self._seen_channels()
         if len(kept) == len(self.origin):
             return self
+        # What is kept reads no dropped channel, so that FALSE stands for an input that nothing asks for.
         inputs = [FALSE] * self.graph.inputs
         for new, old in enumerate(kept):
             for patch in range(wiring.PATCH):

@@ -41,8 +41,12 @@ class SampledPatterns:
 
     def codes(self, graph: XAG, nodes: Sequence[int]) -> set[int]:
         """Each pattern as a number, node `i` being its bit `i`."""
+        # Passes ask for one window after the other in the same graph, which is simulated once.
         if graph is not self._graph:
             self._graph, self._values = graph, graph.evaluate(self._words)
+        # Each column of bits is one sample's pattern: nodes with the values 1, 0, 1 make the number 0b101.
+        # The order in which the bytes of a word are unpacked does not matter, for it is the same for all
+        # nodes.
         rows = np.unpackbits(self._values[list(nodes)].view(np.uint8), axis=1)
         return set(np.unique(rows.T @ (1 << np.arange(len(nodes)))).tolist())
 
@@ -60,6 +64,9 @@ class ProvedPatterns:
         self._solver: Solver | None = None
 
     def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
+        # What samples show is possible for certain; only what they do not show has to be asked. Of a window
+        # with eight leaves 256 patterns are thinkable, and where 224 of them were seen, the rest would free
+        # too little to be worth it.
         codes, most = self._seen.codes(graph, nodes), int(ENOUGH * (1 << len(nodes)))
         if len(codes) > most:
             return None
@@ -67,6 +74,8 @@ class ProvedPatterns:
         if solver is None or graph is not self._graph:
             self.close()
             self._graph, self._solver = graph, (solver := Solver(graph, CONFLICTS, self._clauses))
+        # A solver that gave up leaves patterns open that may be possible, and to treat them as impossible
+        # would be wrong.
         return _patterns(codes, len(nodes)) if solver.complete(nodes, codes, most) else None
 
     def close(self) -> None:
@@ -77,5 +86,8 @@ class ProvedPatterns:
 
 def _patterns(codes: Iterable[int], nodes: int) -> SampleTables:
     """The patterns with these numbers, in their order."""
+    # Patterns {1, 2, 3} of two nodes are three samples: node 0 is 1, 0, 1 in them, so its table is 0b101, and
+    # node 1 is 0, 1, 1, so 0b110. For the window that reads the two nodes these three are all there is to get
+    # right.
     ordered = np.array(sorted(codes), dtype=np.int64)
     return samples_of((ordered >> np.arange(nodes)[:, None] & 1).astype(np.uint8))

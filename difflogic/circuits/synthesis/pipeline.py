@@ -8,7 +8,7 @@ from typing import Any
 from difflogic.circuits.synthesis import invariant
 from difflogic.circuits.synthesis.behaviour import Pruned, pruned
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
-from difflogic.circuits.synthesis.reachable import ReachableResult, on_reachable_states
+from difflogic.circuits.synthesis.reachable import on_reachable_states
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Simplified, silent, simplified
 from difflogic.config.schema import Config
 from difflogic.model.netlist import Netlist
@@ -20,7 +20,7 @@ class PipelineResult:
 
     given: Netlist
     found: Simplified
-    reachable: ReachableResult | None
+    reachable: Simplified | None
     pruned: Pruned | None
 
     @property
@@ -68,7 +68,7 @@ def run_pipeline(
 ) -> PipelineResult:
     """Simplify, so that nothing changes; `to_start`: from its own start on; `task`: in the trained behaviour alone.
 
-    `tell` hears of each pass; where one is stopped by Ctrl-C and `tell` bears it, nothing more is begun. Raises
+    `on_pass` hears of each pass; where one is stopped by Ctrl-C and it bears that, nothing more is begun. Raises
     UsageError where the start is not known.
     """
     if to_start:

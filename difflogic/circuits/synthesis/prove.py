@@ -63,6 +63,7 @@ def network(circuit: Circuit, netlist: Netlist) -> Equivalence:
 
     The centre of a 3x3 grid sees all of it, whatever the boundary: so a grid is a neighbourhood.
     """
+    # One channel has 512 neighbourhoods, two have 2^18 already, and the reference is slow: there samples must do.
     exhaustive = circuit.channels == 1
     if exhaustive:
         grids = np.arange(1 << wiring.PATCH)[:, None] >> np.arange(wiring.PATCH) & 1
@@ -81,6 +82,8 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """All combinations of the inputs that a channel depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
     ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
     widest = 0
+    # The cheapest way that decides: two outputs that became one node of the miter are equal by structure, twenty
+    # inputs are tried one by one, and only what is left goes to the solver.
     with Solver(miter.joint, CONFLICTS) as solver:
         for channel, a, b in miter.pairs():
             support = len(miter.joint.support((a, b)))
@@ -109,6 +112,7 @@ def _how(ways: dict[str, int], widest: int) -> str:
 def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
     """The neighbourhood, values of `miter.names`, in both circuits; None where they do not differ on it."""
     values = dict(zip(miter.names, inputs, strict=True))
+    # A counter-example is believed only when both circuits themselves, not their graphs, differ on it.
     results = [_next_state(netlist, values) for netlist in (one, other)]
     outputs = tuple(
         (channel, results[0][channel], results[1][channel])
@@ -126,48 +130,36 @@ def _next_state(netlist: Netlist, values: dict[str, int]) -> dict[int, int]:
     return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.origin)}
 
 
-def abc(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
-    """`cec` of berkeley-abc."""
-    return _asked(
-        tools.ABC,
-        ["-q", "cec one.blif other.blif"],
-        _files(miter, one, other),
-        "Networks are equivalent",
-        "NOT EQUIVALENT",
-    )
+def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
+    """A judge that runs a program of others on both circuits, as they were given, and looks for one of two words."""
 
+    def judge(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
+        pair = {"one": one, "other": other}
+        files = {f"{name}.blif": to_blif(each, miter.names, miter.channels, name) for name, each in pair.items()}
+        try:
+            printed = tools.run(tool, arguments, files)
+        except ToolError as error:
+            return Equivalence(tool, None, str(error))
+        if yes in printed:
+            return Equivalence(tool, True, f"says {yes!r}")
+        if no in printed:
+            return Equivalence(tool, False, f"says {no!r}")
+        return Equivalence(tool, None, f"gave no verdict: {printed.strip()[-200:]!r}")
 
-def yosys(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
-    """yosys: a miter of the two, and its own SAT solver."""
-    script = "; ".join(
-        (
-            "read_blif one.blif",
-            "read_blif other.blif",
-            "miter -equiv -flatten one other miter",
-            "sat -verify -prove trigger 0 miter",
-        )
-    )
-    return _asked(tools.YOSYS, ["-Q", "-T", "-p", script], _files(miter, one, other), "SUCCESS!", "proof did fail!")
-
-
-def _files(miter: Miter, one: Netlist, other: Netlist) -> dict[str, str]:
-    """Both as BLIF, as they were given."""
-    pair = (("one", one), ("other", other))
-    return {f"{name}.blif": to_blif(netlist, miter.names, miter.channels, name) for name, netlist in pair}
-
-
-def _asked(tool: str, arguments: list[str], files: dict[str, str], yes: str, no: str) -> Equivalence:
-    try:
-        printed = tools.run(tool, arguments, files)
-    except ToolError as error:
-        return Equivalence(tool, None, str(error))
-    if yes in printed:
-        return Equivalence(tool, True, f"says {yes!r}")
-    if no in printed:
-        return Equivalence(tool, False, f"says {no!r}")
-    return Equivalence(tool, None, f"gave no verdict: {printed.strip()[-200:]!r}")
+    return judge
 
 
 Judge = Callable[[Miter, Netlist, Netlist], Equivalence]
 
-JUDGES: dict[str, Judge] = {"difflogic": own, "berkeley-abc": abc, "yosys": yosys}
+# yosys builds a miter of its own, and asks its own SAT solver whether the output that says "different" is ever 1.
+_MITER = "read_blif one.blif; read_blif other.blif; miter -equiv -flatten one other miter; "
+JUDGES: dict[str, Judge] = {
+    "difflogic": own,
+    "berkeley-abc": _asked(tools.ABC, ["-q", "cec one.blif other.blif"], "Networks are equivalent", "NOT EQUIVALENT"),
+    "yosys": _asked(
+        tools.YOSYS,
+        ["-Q", "-T", "-p", f"{_MITER}sat -verify -prove trigger 0 miter"],
+        "SUCCESS!",
+        "proof did fail!",
+    ),
+}

@@ -6,8 +6,6 @@ become one, and gates need be right only where it holds. From other starts, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from difflogic.circuits.synthesis import invariant
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import to_xag
@@ -16,24 +14,18 @@ from difflogic.circuits.synthesis.miter import make_miter
 from difflogic.circuits.synthesis.prove import CONFLICTS, Equivalence
 from difflogic.circuits.synthesis.resynthesis import resynthesised_where
 from difflogic.circuits.synthesis.sat import Solver
-from difflogic.circuits.synthesis.simplify import OnPass, Pass, PassReport, Search, silent
+from difflogic.circuits.synthesis.simplify import OnPass, Pass, Search, Simplified, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.model.netlist import Netlist
 
 
-@dataclass(frozen=True, eq=False)
-class ReachableResult:
-    """The smaller netlist, how it came about, and the proof, from nothing, that it shows the same."""
+def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> Simplified:
+    """The smaller netlist with the proof, from nothing, that it shows the same; `on_pass` hears of each pass.
 
-    netlist: Netlist
-    steps: tuple[PassReport, ...]
-    verdict: Equivalence
-
-
-def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> ReachableResult:
-    """`tell` hears of each pass. Raises UsageError without a start that is always the same."""
+    Raises UsageError without a start that is always the same.
+    """
     found = invariant.find(netlist)
     given = found.on_inputs()
     # The invariant speaks of channels by their place, so that none is dropped before the last of these passes.
@@ -45,13 +37,13 @@ def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> Reachable
     search = Search(Cell.of(netlist), on_pass)
     search.to_fixpoint(search.turns(passes))
     search.drop_unseen_channels()
-    current = search.cell.netlist(netlist)
-    verdict = search.prove(lambda: proved(netlist, current, found))
-    return ReachableResult(current, tuple(search.steps), verdict)
+    return search.proved(netlist, lambda one, other: proved(one, other, found))
 
 
 def _replaced(graph: XAG, found: Invariant) -> XAG:
     """Inputs of a channel read from the one that it always is; all channels stay."""
+    # If channel 2 is always the opposite of channel 1, its nine inputs are the inverted ones of channel 1. No
+    # gate reads channel 2 then; its own output stays until channels that nobody sees are dropped.
     inputs = [input_literal(index) for index in range(graph.inputs)]
     for channel, same in found.replacements().items():
         for patch in range(wiring.PATCH):
@@ -68,12 +60,14 @@ def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Equivalence:
         return Equivalence(judge, False, "the start breaks what was to hold")
     given = found.on_inputs()
     graph = rebuilt(to_xag(netlist))
+    # The induction step of each clause: under all clauses in the neighbourhood it cannot be false after the step.
     with Solver(graph, CONFLICTS, given) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         for clause in found.clauses:
             after = [-outputs[literal >> 1] if literal & 1 else outputs[literal >> 1] for literal in clause]
             if solver.solve([-variable for variable in after]) is not False:
                 return Equivalence(judge, None, f"induction of {len(found.clauses)} relations was not shown")
+    # Then the two circuits are compared, but only where the clauses hold: they do in all that the start leads to.
     miter = make_miter(netlist, smaller)
     inputs = [FALSE, *miter.inputs_of(netlist)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in given]

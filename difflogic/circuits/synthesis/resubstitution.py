@@ -34,6 +34,9 @@ def improved(graph: XAG, walks: int, moves: int, samples: SampleTables | None = 
     smaller one: the result is improved no further. With `samples` the functions stay the same on these alone, and
     there may be any number of inputs.
     """
+    # Every random choice comes from seeds that are always the same, so the same graph always gives the same
+    # result. A walk is thrown away unless it led to a smaller graph; then the descent and the count of idle walks
+    # begin anew.
     best = _descended(rebuilt(graph), random.Random(0), samples)
     walk = idle = 0
     while idle < walks:
@@ -68,6 +71,7 @@ def _walked(graph: XAG, rng: random.Random, moves: int, samples: SampleTables | 
 def _replaced_one(tables: Tables, rng: random.Random, new_gates: int, least: int) -> XAG | None:
     """The graph after the first replacement, in random order, that saves `least` gates or more."""
     graph = tables.graph
+    # Gates in random order: always beginning at the same end would find the same local minimum in each walk.
     order = list(range(graph.first, graph.size))
     rng.shuffle(order)
     for node in order:
@@ -90,11 +94,16 @@ def _best_function(
     divisors = _divisors(tables, dependents, rng)
     own = tables.graph.gates[node - tables.graph.first]
     best: tuple[int, float, SmallFunction] | None = None
+    # Few new gates first, since that search is by far the shorter one; the first number that gains anything ends
+    # it.
     for gates in range(most + 1):
         for function in islice(find(tables.values[node], care, tables.ones, gates, divisors), CANDIDATES):
             if _is_same(function, own):
                 continue
+            # What the new function reads is not freed with the old cone, although nothing else may read
+            # it.
             gain = _freed(tables.graph, node, nodes(function)) - cost(function)
+            # Among equals a random one, so that a walk of moves that gain nothing does not go in circles.
             if gain >= least and (best is None or (gain, rng.random()) > best[:2]):
                 best = gain, rng.random(), function
         if best is not None and best[0] > 0:
@@ -114,6 +123,7 @@ def _is_same(function: SmallFunction, own: Node) -> bool:
 
 def _divisors(tables: Tables, dependents: list[int], rng: random.Random) -> Divisors:
     """All nodes that do not depend on the gate, or a random choice of them, in random order."""
+    # What depends on the node cannot be part of the node: that would be a cycle. Inputs and FALSE never do.
     excluded = set(dependents)
     chosen = [node for node in range(1, tables.graph.size) if node not in excluded]
     rng.shuffle(chosen)
@@ -123,6 +133,8 @@ def _divisors(tables: Tables, dependents: list[int], rng: random.Random) -> Divi
 def _freed(graph: XAG, node: int, kept: list[int] | tuple[int, ...]) -> int:
     """How many gates go when `node` is no longer read, while `kept` are."""
     # As a garbage collector that counts references: a gate goes when its last reader is gone.
+    # In f = (x AND y) XOR (x AND z), read by one output, removing the XOR takes the last reader from both ANDs: 3
+    # are freed. With the AND of x and y in `kept`, which the new function reads, it is 2.
     readers = dict.fromkeys(kept, 0)
     for each in kept:
         readers[each] += 1
@@ -144,6 +156,7 @@ def _with(graph: XAG, node: int, dependents: list[int], function: SmallFunction)
     """The graph with `function` in place of `node`; what the function reads comes before what reads the node."""
     builder = Builder(graph.inputs)
     literals = graph.on_same_inputs()
+    # Three parts in order: all that does not depend on the node, the new function, and all that does.
     later = set(dependents)
     builder.copy(graph, (index for index in graph.nodes if index not in later), literals)
     literals[node] = build(builder, function, literals)

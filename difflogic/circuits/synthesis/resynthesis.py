@@ -33,6 +33,8 @@ def resynthesised(graph: XAG) -> XAG:
     if len(graph.gates) > MOST_GATES:
         return graph
     used = graph.support(graph.outputs)
+    # Up to 12 inputs the whole graph is one window, without leaves that hide relations, and the search sees
+    # everything.
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
         builder = Builder(graph.inputs)
         return builder.finish(builder.embed(_walked(best), [input_literal(place) for place in used]))
@@ -57,6 +59,8 @@ def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()
 def by_channel(graph: XAG) -> XAG:
     """Outputs of few inputs, in a graph of many, each as a whole function where that saves gates."""
     graph = rebuilt(graph)
+    # Each output in turn, until all were tried since the last gain: one that shares gates with another may pay
+    # later.
     index = idle = 0
     while idle < len(graph.outputs):
         found = _with_whole(graph, index)
@@ -72,6 +76,8 @@ def _with_whole(graph: XAG, index: int) -> XAG:
     used = alone.support(alone.outputs)
     if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(_on_inputs(alone, used))):
         return graph
+    # The builder shares equal gates, so the new function costs only what is not there yet, and `rebuilt` drops
+    # what only the old one needed.
     builder = Builder(graph.inputs)
     outputs = builder.embed(graph, range(2, 2 * graph.first, 2))
     (outputs[index],) = builder.embed(best, [input_literal(place) for place in used])
@@ -84,6 +90,7 @@ def window_by_window(graph: XAG, dont_cares: DontCares) -> XAG:
     def improve(part: XAG, samples: SampleTables | None) -> XAG:
         return improved(part, WINDOW_WALKS, WINDOW_MOVES, samples)
 
+    # A size goes on until it gains nothing. Then the next has its turn, and any gain asks all others again.
     sizes, idle = cycle(SIZES), 0
     while idle < len(SIZES):
         size, idle = next(sizes), idle + 1
@@ -94,6 +101,7 @@ def window_by_window(graph: XAG, dont_cares: DontCares) -> XAG:
 
 def _whole(graph: XAG) -> XAG | None:
     """The best of what descends from the graph, and from what its truth tables suggest; None where both are large."""
+    # Two starts for one descent: local moves do not lead from a sum of products to a chain of adders, or back.
     starts = (each for each in (graph, rebuilt_symmetric(graph)) if len(each.gates) <= WHOLE_GATES)
     found = (improved(start, walks=0, moves=0) for start in starts)
     return min(found, key=lambda each: len(each.gates), default=None)
@@ -101,6 +109,7 @@ def _whole(graph: XAG) -> XAG | None:
 
 def _walked(graph: XAG) -> XAG:
     """What random walks lead to, unless there cannot be less."""
+    # A gate joins two things, so an output that depends on n inputs needs n - 1 gates: fewer cannot be found.
     if len(graph.gates) < max(1, _widest(graph)):
         return graph
     return improved(graph, WALKS, min(MOVES, MOVES * WALKED_GATES // len(graph.gates)))

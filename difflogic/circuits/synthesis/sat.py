@@ -24,10 +24,14 @@ class Solver:
         self._graph = graph
         self._conflicts = conflicts
         # Glucose can be told when to give up, CaDiCaL is the stronger of the two.
+        # A worked example: node 3 = AND(2, 5), x AND NOT y, with the variables 1, 2 and 3 for the nodes 1, 2 and 3.
+        #     clauses      (-3 or 1) (-3 or -2) (3 or -1 or 2)       "3 is true exactly where 1 is and 2 is not"
+        #     differ(6, 2) asks for 3 and not 1, which the first clause forbids; then for not 3 and 1: yes, with 2.
         self._engine = Engine(name="cadical195" if conflicts is None else "glucose4")
         self._encoded = bytearray(graph.size)
         self._last = graph.size
-        self.add([-graph.size])  # variables count from 1, and node 0 is FALSE
+        # Variables count from 1, and node 0 is FALSE: the variable after the last node stands for it.
+        self.add([-graph.size])
         for clause in given:
             self.add([self._of(literal) for literal in clause])
 
@@ -56,6 +60,7 @@ class Solver:
             if answer:
                 true = self.true()
                 return tuple(int(node in true) for node in range(1, self._graph.first))
+        # A proved equality makes later proofs short: the solver need not look behind these two nodes again.
         self.add([-x, y])
         self.add([x, -y])
         return False
@@ -65,6 +70,9 @@ class Solver:
 
         False where it gave up, or found more than `most`.
         """
+        # Each pattern that is known is forbidden, and the solver asked for another, until there is none.
+        # These clauses must not bind later questions: each begins with NOT `asking`, which is assumed here
+        # alone, and at the end is set to false, so that all of them are satisfied for ever.
         asking, variables = self.new(), [self.variable(2 * node) for node in nodes]
 
         def refuse(code: int) -> None:
@@ -115,6 +123,7 @@ class Solver:
         return {variable for variable in model if variable > 0}
 
     def _of(self, literal: int) -> int:
+        # A negative number is the opposite of a variable, so variables must not be 0.
         variable = literal >> 1 or self._graph.size
         return -variable if literal & 1 else variable
 
@@ -128,6 +137,8 @@ class Solver:
             self._encoded[node] = 1
             xor, a, b = self._graph.gates[node - first]
             stack += [a >> 1, b >> 1]
+            # Tseitin: a few clauses say that a variable is the gate on two others. Only gates behind a
+            # question are told.
             x, y = self._of(a), self._of(b)
             clauses = [[-node, x, y], [-node, -x, -y], [node, -x, y], [node, x, -y]]
             for clause in clauses if xor else [[-node, x], [-node, y], [node, -x, -y]]:

@@ -62,6 +62,23 @@ def silent(step: PassReport) -> None:
         raise KeyboardInterrupt
 
 
+@dataclass(frozen=True, eq=False)
+class Simplified:
+    """The smaller netlist, how it came about, and whether it is proved to be the same automaton."""
+
+    netlist: Netlist
+    steps: tuple[PassReport, ...]
+    verdict: Equivalence
+    """Of difflogic's own judge, on the whole: before against after."""
+    note: str = ""
+    """What was left out, and why."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self.steps[-1].stopped
+
+
 class Search:
     """A cell on its way through passes, and a report of each. Once Ctrl-C stopped one, no other is begun."""
 
@@ -79,6 +96,8 @@ class Search:
         """Go on with what `change` makes of the cell, or had made of it when Ctrl-C stopped it."""
         if self.stopped:
             return
+        # Ctrl-C in a search of hours loses nothing: a pass over windows hands over the graph that it had
+        # reached, any other the one that it began with.
         before, start, stopped = self.cell, time.perf_counter(), True
         try:
             self.cell, stopped = change(before), False
@@ -128,14 +147,16 @@ class Search:
             self.to_fixpoint([*self.turns(FUNCTIONAL), self.drop_unseen_channels])
         return ""
 
-    def prove(self, proof: Callable[[], Equivalence]) -> Equivalence:
-        """What a proof finds; nothing where Ctrl-C stops it, which is a step more."""
-        start = time.perf_counter()
+    def proved(self, given: Netlist, proof: Callable[[Netlist, Netlist], Equivalence], note: str = "") -> Simplified:
+        """The result, compared with what was given; undecided where Ctrl-C stops the proof, which is a step more."""
+        # Two netlists are compared, not two graphs: what is proved is what is written, conversions included.
+        start, current = time.perf_counter(), self.cell.netlist(given)
         try:
-            return proof()
+            verdict = proof(given, current)
         except KeyboardInterrupt:
             self.report("proof", self.cell.size, start, stopped=True)
-            return Equivalence("difflogic", None, "Ctrl-C stopped the proof")
+            verdict = Equivalence("difflogic", None, "Ctrl-C stopped the proof")
+        return Simplified(current, tuple(self.steps), verdict, note)
 
     def report(self, name: str, before: tuple[int, int], start: float, stopped: bool = False) -> None:
         """Enter and tell a pass that began at `start` with so many gates and channels."""
@@ -144,33 +165,13 @@ class Search:
         self._on_pass(self.steps[-1])
 
 
-@dataclass(frozen=True, eq=False)
-class Simplified:
-    """The smaller netlist, how it came about, and whether it is proved to be the same automaton."""
-
-    netlist: Netlist
-    steps: tuple[PassReport, ...]
-    verdict: Equivalence
-    """Of difflogic's own judge, on the whole: before against after."""
-    note: str = ""
-    """What was left out, and why."""
-
-    @property
-    def stopped(self) -> bool:
-        """Whether Ctrl-C ended the search."""
-        return self.steps[-1].stopped
-
-
 def simplified(netlist: Netlist, on_pass: OnPass = silent) -> Simplified:
     """All passes to a fixpoint. The visible channels behave the same in every step from every start."""
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass)
     search.report("constants, wires and NOTs folded", (gate_count(netlist), netlist.channels), start)
     note = search.simplify()
-    # Two netlists are compared, not two graphs: what is proved is what is written, conversions included.
-    current = search.cell.netlist(netlist)
-    verdict = search.prove(lambda: prove(netlist, current, ["difflogic"])[0])
-    return Simplified(current, tuple(search.steps), verdict, note)
+    return search.proved(netlist, lambda one, other: prove(one, other, ["difflogic"])[0], note)
 
 
 @lru_cache(maxsize=1)

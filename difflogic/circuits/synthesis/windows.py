@@ -68,12 +68,17 @@ def by_windows(
             pivot = waiting.pop()
             if pivot in covered:
                 continue
+            # From the outputs backward, each gate not yet in a window is the pivot of one.
             window = _window(graph, readers, pivot, size)
             covered.add(pivot)
             if window is None:
                 continue
             covered.update(window.gates)
             part = window.cut_out(graph)
+            # A window with its truth table and don't-cares, where p = x AND y and q = x OR y are made elsewhere:
+            #     the gates    n1 = p XOR q, n2 = n1 OR p         leaves p, q      root n2, as nothing else reads n1
+            #     the table    q p = 00: 0, 01: -, 10: 1, 11: 1   the pattern p = 1, q = 0 never occurs
+            #     care alone   n2 is 0, 1, 1 where q is 0, 1, 1   so the root becomes q, and both gates go.
             smaller = improve(part, dont_cares.patterns(graph, window.leaves))
             if len(smaller.gates) < len(part.gates):
                 # Putting it back numbers the nodes anew; what is covered and what waits is carried over by literals.
@@ -82,6 +87,8 @@ def by_windows(
                 covered = {literals[node] >> 1 for node in covered}
                 waiting = sorted({literals[node] >> 1 for node in waiting} - set(range(graph.first)))
     except KeyboardInterrupt as error:
+        # Each window was proved as it was put back, so the graph is right at every moment, and what was
+        # reached is kept.
         raise Interrupted(rebuilt(graph)) from error
     graph = rebuilt(graph)
     return graph if len(graph.gates) <= len(before.gates) else before
@@ -103,6 +110,8 @@ def _reads(graph: XAG, node: int) -> tuple[int, int]:
 
 def _window(graph: XAG, readers: list[list[int]], pivot: int, size: Size) -> Window | None:
     """A window around `pivot`: backward while the leaves stay few, then whatever reads nothing else."""
+    # A cut of the graph below the pivot. Taking in a leaf makes its two inputs leaves in its place: one leaf
+    # more, none, or one less where both are leaves already. The cheapest leaf is always next.
     inside, leaves = {pivot}, set(_reads(graph, pivot))
     while len(inside) < size.gates and (leaf := _cheapest(graph, leaves, size.leaves)) is not None:
         leaves.remove(leaf)
@@ -113,6 +122,7 @@ def _window(graph: XAG, readers: list[list[int]], pivot: int, size: Size) -> Win
     if len(inside) < 2 or _is_read_by_a_leaf(graph, inside, leaves):
         return None
     gates = sorted(inside)
+    # A gate is a root where somebody outside reads it, or an output. Only roots have to be made again.
     inner = {node: sum(reader in inside for reader in readers[node]) for node in gates}
     roots = [node for node in gates if graph.fanouts[node] > inner[node]]
     return Window(sorted(leaves), gates, roots)
@@ -130,6 +140,7 @@ def _cheapest(graph: XAG, leaves: set[int], most: int) -> int | None:
 
 
 def _take_in_readers(graph: XAG, readers: list[list[int]], inside: set[int], leaves: set[int], most: int) -> None:
+    # In this direction, from inputs to outputs: whatever reads nothing but what is known becomes known itself.
     known = inside | leaves
     waiting = sorted(known)
     while waiting and len(inside) < most:
@@ -142,6 +153,8 @@ def _take_in_readers(graph: XAG, readers: list[list[int]], inside: set[int], lea
 
 def _is_read_by_a_leaf(graph: XAG, inside: set[int], leaves: set[int]) -> bool:
     """Whether a leaf depends on a gate of the window."""
+    # In the order of the nodes, what depends on the window is known when the node is reached. After the last leaf
+    # nothing needs to be looked at.
     behind = set(inside)
     for node in range(min(inside) + 1, max(leaves) + 1):
         if node not in behind and any(read in behind for read in _reads(graph, node)):

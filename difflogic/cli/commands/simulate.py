@@ -107,8 +107,7 @@ def _scene(
 ) -> SimulationSpec:
     """The circuit, cleared of what costs time and changes nothing, on its grid."""
     from difflogic.circuits.simulation import starts
-    from difflogic.circuits.synthesis.convert import to_netlist, to_xag
-    from difflogic.circuits.synthesis.xag import rebuilt
+    from difflogic.circuits.synthesis.convert import lean
     from difflogic.core import bernoulli
     from difflogic.engine.simulation import SimulationSpec
 
@@ -122,4 +121,4 @@ def _scene(
     if fire_rate is None:
         fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
     spec = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)
-    return replace(spec, netlist=to_netlist(rebuilt(to_xag(source.netlist)), source.netlist))
+    return replace(spec, netlist=lean(source.netlist))
