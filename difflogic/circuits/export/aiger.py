@@ -6,7 +6,7 @@ Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 
 from __future__ import annotations
 
-from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
+from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
@@ -80,6 +80,4 @@ def _delta(value: int) -> bytes:
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    with folder_of(files) as folder:
-        write_circuit(netlist, folder)
-        return [equivalent(folder, f"{name}.aig", "it")]
+    return proved_by_abc(netlist, files, f"{name}.aig")

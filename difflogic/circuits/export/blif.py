@@ -5,7 +5,7 @@ Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]
 
 from __future__ import annotations
 
-from difflogic.circuits.export.proving import equivalent, folder_of, write_circuit
+from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import READS, Line, lines
@@ -44,6 +44,4 @@ def _table(line: Line, names: list[str]) -> list[str]:
 
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    with folder_of(files) as folder:
-        write_circuit(netlist, folder)
-        return [equivalent(folder, f"{name}.blif", "it")]
+    return proved_by_abc(netlist, files, f"{name}.blif")

@@ -8,7 +8,7 @@ neighbours stand.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import inf
@@ -199,11 +199,17 @@ def _order(spots: list[_Spot], columns: list[list[int]]) -> None:
     """Each column by the mean of its neighbours, rightwards and leftwards in turn."""
     for column in columns:
         _stack(spots, column)
+    for column, rightwards in _sweeps(columns):
+        column.sort(key=lambda index: _centre(spots, index, rightwards))
+        _stack(spots, column)
+
+
+def _sweeps(columns: list[list[int]]) -> Iterator[tuple[list[int], bool]]:
+    """All columns but the first from left to right, then all but the last from right to left, and so on."""
     for sweep in range(_SWEEPS):
         rightwards = sweep % 2 == 0
         for column in columns[1:] if rightwards else columns[-2::-1]:
-            column.sort(key=lambda index: _centre(spots, index, rightwards))
-            _stack(spots, column)
+            yield column, rightwards
 
 
 def _centre(spots: list[_Spot], index: int, left: bool) -> float:
@@ -221,12 +227,10 @@ def _stack(spots: list[_Spot], column: Sequence[int]) -> None:
 
 def _place(spots: list[_Spot], columns: list[list[int]]) -> None:
     """Heights that follow the neighbours as far as the order allows; then everything below 0, without gaps."""
-    for sweep in range(_SWEEPS):
-        rightwards = sweep % 2 == 0
-        for column in columns[1:] if rightwards else columns[-2::-1]:
-            wanted = [_centre(spots, index, rightwards) for index in column]
-            for index, y in zip(column, _apart(spots, column, wanted), strict=True):
-                spots[index].y = y
+    for column, rightwards in _sweeps(columns):
+        wanted = [_centre(spots, index, rightwards) for index in column]
+        for index, y in zip(column, _apart(spots, column, wanted), strict=True):
+            spots[index].y = y
     bottom, lift = 0.0, -inf
     for spot in sorted(spots, key=lambda spot: spot.y - spot.height / 2):
         lift = max(lift, spot.y - spot.height / 2 - bottom)

@@ -16,7 +16,7 @@ from difflogic.circuits.export.text import Files
 from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.blif import to_blif
 from difflogic.core import prng
-from difflogic.core.bits import Bits, pack_bits, unpack_bits
+from difflogic.core.bits import Bits
 from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.netlist import Netlist
@@ -70,6 +70,13 @@ def after(netlist: Netlist, grid: Bits, steps: int) -> Bits:
     return grid
 
 
+def after_firing(netlist: Netlist, grid: Bits, fires: Bits) -> Bits:
+    """The grid `[H, W, C]` after as many steps as `fires [T, H, W]` has, where a cell that does not fire stays."""
+    for fire in fires:
+        grid = np.where(fire[..., None] == 1, after(netlist, grid, 1), grid)
+    return grid
+
+
 def check_grid(expected: Bits, found: Bits, what: str) -> None:
     """Raises ExportError where two grids differ."""
     if expected.shape != found.shape or not np.array_equal(expected, found):
@@ -100,6 +107,13 @@ def equivalent(folder: Path, file: str, what: str) -> str:
     return f"berkeley-abc proves {what} equivalent (cec)"
 
 
+def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
+    """The proof of a file that ABC itself reads. Raises ExportError and ToolError."""
+    with folder_of(files) as folder:
+        write_circuit(netlist, folder)
+        return [equivalent(folder, file, "it")]
+
+
 _GATES = {"AND": 1, "XOR": 6, "OR": 7, "NOR": 8, "XNOR": 9, "NAND": 14}
 _NOT = 12
 
@@ -128,8 +142,7 @@ def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
         read = _netlist(netlist, drawn)
     except (KeyError, ValueError) as error:
         raise ExportError(f"{what} has a wire that leads nowhere: {error}.") from error
-    answers = unpack_bits(read.evaluate(pack_bits(vectors.inputs)), vectors.count)
-    return check_cells(netlist, vectors, answers, f"the circuit that {what} shows")
+    return check_cells(netlist, vectors, vectors.outputs(read), f"the circuit that {what} shows")
 
 
 def _netlist(like: Netlist, drawn: Drawn) -> Netlist:

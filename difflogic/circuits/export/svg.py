@@ -32,7 +32,8 @@ def drawing(netlist: Netlist, name: str) -> str:
     placed = layout(drawn)
     width = _LEFT + (placed.columns - 1) * _COLUMN + _RIGHT
     height = _TOP + round(placed.rows * _ROW) + 16
-    body = [*_wires(drawn, placed), *_inputs(drawn, placed), *_gates(drawn, placed), *_outputs(drawn, placed)]
+    gates = [_gate(part, row, drawn) for part, row in zip(drawn.parts, placed.parts, strict=True)]
+    body = [*_wires(drawn, placed), *_inputs(drawn, placed), *gates, *_outputs(drawn, placed)]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -112,10 +113,6 @@ def _inputs(drawn: Schematic, placed: Placement) -> list[str]:
             f'<text class="note end" x="{left - 8:g}" y="{top + 24:g}">{PLACES[patch]}</text></g>'
         )
     return found
-
-
-def _gates(drawn: Schematic, placed: Placement) -> list[str]:
-    return [_gate(part, row, drawn) for part, row in zip(drawn.parts, placed.parts, strict=True)]
 
 
 def _gate(part: DrawnGate, row: float, drawn: Schematic) -> str:

@@ -6,15 +6,13 @@ ghdl, with all neighbourhoods.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from difflogic.circuits.export.proving import folder_of, vectors_for
 from difflogic.circuits.export.testbench import bench_files, cell_text, grid_sides
 from difflogic.circuits.export.text import Files, about, bit_names, fill
 from difflogic.circuits.export.verilog import passed
 from difflogic.circuits.synthesis import tools
 from difflogic.model.netlist import Netlist
-from difflogic.model.straight_line import Line, lines
+from difflogic.model.straight_line import lines
 
 _EXPRESSIONS = (
     "'0'", "{a} and {b}", "{a} and not {b}", "{a}", "not {a} and {b}", "{b}", "{a} xor {b}", "{a} or {b}",
@@ -37,7 +35,7 @@ def export(netlist: Netlist, name: str) -> Files:
         periodic=str(netlist.periodic).lower(),
         variables="\n        ".join(f"variable {names[line.bit]} : std_logic;" for line in gates),
         body="\n        ".join(
-            [f"{names[line.bit]} := {_expression(line, names.__getitem__)};" for line in gates]
+            [f"{names[g.bit]} := {_EXPRESSIONS[g.gate].format(a=names[g.a], b=names[g.b])};" for g in gates]
             + [f"result({channel}) <= {names[output]};" for channel, output in enumerate(netlist.outputs.tolist())]
         ),
     )
@@ -47,10 +45,6 @@ def export(netlist: Netlist, name: str) -> Files:
         height=height, width=width, last_cell=height * width - 1, last_bit=channels * height * width - 1,
     )  # fmt: skip
     return {f"{name}.vhd": design, f"{name}_tb.vhd": bench, **bench_files(netlist, name)}
-
-
-def _expression(line: Line, name: Callable[[int], str]) -> str:
-    return _EXPRESSIONS[line.gate].format(a=name(line.a), b=name(line.b))
 
 
 _WORK = 2e9

@@ -86,23 +86,13 @@ def command(
         raise UsageError(f"--format says what to write: {', '.join(formats.FORMATS)}, or {ALL}.")
     given = source.load(circuit, periodic, visible)
     tell_choice(given.told)
-    netlist = given.netlist
-    name = name or _name_of(circuit)
     wanted = list(formats.FORMATS) if ALL in forms else list(dict.fromkeys(forms))
     _tell(given, wanted)
-    failed = False
+    name, failed = name or _name_of(circuit), False
     for form in wanted:
-        try:
-            files = formats.export(netlist, name, form)
-        except CircuitError as error:
-            if ALL not in forms:
-                raise
-            click.echo(f"{form}: left out. {error}")
-            continue
-        _write(files, out)
-        click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
-        if verify:
-            failed |= not _proved(netlist, name, form, files)
+        files = _exported(given.netlist, name, form, out, may_fail=ALL in forms)
+        if files and verify:
+            failed |= not _proved(given.netlist, name, form, files)
     return FAILED if failed else 0
 
 
@@ -124,6 +114,22 @@ def _name_of(path: Path) -> str:
     """A run is called by its folder, a file by its name without the ending, `circuit.json` by its folder too."""
     whole = path.resolve()
     return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name
+
+
+def _exported(netlist: Netlist, name: str, form: str, out: Path, may_fail: bool) -> Files:
+    """The files as they are written; none where the format cannot hold the circuit, which `may_fail` lets pass."""
+    from difflogic.circuits.export import formats
+
+    try:
+        files = formats.export(netlist, name, form)
+    except CircuitError as error:
+        if not may_fail:
+            raise
+        click.echo(f"{form}: left out. {error}")
+        return {}
+    _write(files, out)
+    click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
+    return files
 
 
 def _write(files: Files, out: Path) -> None:
