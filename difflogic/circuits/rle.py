@@ -74,6 +74,8 @@ def rule_of(netlist: Netlist, height: int, width: int) -> tuple[str, str]:
     where something comes of nothing, which Golly shows inverted, none is exact without a file: named is one of its own
     with states enough.
     """
+    # All 512 neighbourhoods of channel 0, repeated for the other channels, which a rule of one channel does not
+    # have.
     patches = np.resize(rules.patches().T, (netlist.inputs, rules.ENTRIES))
     entries = unpack_bits(netlist.evaluate(pack_bits(patches)), rules.ENTRIES)[0]
     if netlist.channels > 1 or entries[0]:
@@ -181,6 +183,7 @@ def _state(tag: str) -> int:
 def _tag(state: int) -> str:
     if not state:
         return "."
+    # Letters A to X count 1 to 24, and p to y before them how many times 24 come first: 25 is pA, 255 is yO.
     block, last = divmod(state - 1, 24)
     return f"{chr(ord('p') + block - 1) if block else ''}{chr(ord('A') + last)}"
 

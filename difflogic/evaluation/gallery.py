@@ -62,6 +62,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     files["gates.png"] = plots.gates_png(census(trained.circuit), "gates by layer")
     if trained.rows:
         files["loss.png"] = plots.loss_png(trained.rows, trained.config, trained.title)
+    # A circuit may be too large for a drawing, or have too many channels for Golly. What does not fit is named.
     exports, left_out = _exports(found.netlist, name)
     for form, file in ON_THE_PAGE.items():
         for content in exports.pop(form, {}).values():
@@ -141,6 +142,7 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
     current = (evaluate.FORMAT, evaluate.VERSION, trained.config.seed, trained.epoch)
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
+        # A run that trained on since has another circuit, of which these figures would be false.
         if tuple(kept[key] for key in ("format", "version", "seed", "epoch")) != current:
             return []
         return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]

@@ -61,6 +61,8 @@ def _padded(name: str, rows: tuple[str, ...], height: int, width: int) -> tuple[
             f"The run's {name} picture has {len(rows)}x{len(rows[0])} cells: the grid must be at least as large, "
             f"got {height}x{width}."
         )
+    # A picture of 4 rows on a grid of 9: its row 2 must become row 4, so two rows of blanks come before it, three
+    # after.
     blank, above, left = text_picture.ALPHABET[0], height // 2 - len(rows) // 2, width // 2 - len(rows[0]) // 2
     inside = [blank * left + row + blank * (width - left - len(row)) for row in rows]
     return (*[blank * width] * above, *inside, *[blank * width] * (height - above - len(rows)))
@@ -161,6 +163,8 @@ class EvaluationContext:
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
         """Rollouts on the run's own grid, of all fresh starts; where cells fire at random, under several masks."""
         rate = self.fire_rate if fire_rate is None else fire_rate
+        # Where starts are drawn, a mask is one more source of chance and three will do. From a start that is
+        # always the same, the masks are the only one.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
         count = several if rate < 1 else 1
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]
@@ -175,6 +179,7 @@ class EvaluationContext:
             fires = prng.uniform(mask_key, (task.steps, task.height, task.width, 1)) <= np.float32(train.fire_rate)
             masks = fires.astype(np.float32)
         total, target = 0.0, job.fixed_target(task)
+        # In batches of the size of training, which is known to fit into memory.
         for first in range(0, len(start), train.batch):
             part = start[first : first + train.batch]
             last = self.engine.rollout(self.trained.circuit, part, task.steps, "soft", masks)[-1]

@@ -187,6 +187,7 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     if long is not None:
         warn(long)
     played, _ = states(engine, trained, spec)
+    # Only the states that are shown are kept; a rollout of a million steps passes by one state at a time.
     wanted, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [_seen(state, look.channels, loss_channels) for step, state in enumerate(played) if step in wanted]
     if kind == "png":

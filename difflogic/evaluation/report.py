@@ -70,6 +70,7 @@ def _film(shots: Film) -> str:
 def _curve(wrong: Sequence[float], shots: Film) -> str:
     if len(wrong) < 2 or not any(wrong):
         return ""
+    # More points than pixels would only take longer to draw; first and last are always among those shown.
     count = len(wrong)
     shown = np.unique(np.linspace(0, count - 1, min(count, MAX_CURVE)).astype(int))
     step = shots.steps[-1] / (count - 1)

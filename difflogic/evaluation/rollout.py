@@ -83,6 +83,8 @@ def play(
     state, done = _hit(damage, damage_key, grid, 0), 0
     yield state
     while done < steps:
+        # A stretch ends at the next damage, which is done between two calls of the engine; with damage at
+        # steps 3 and 5, ten steps are asked for as 3, 2 and 5.
         upcoming = bisect_right(hits, done)
         until = hits[upcoming] if upcoming < len(hits) else steps
         count = min(longest, until - done, steps - done)
@@ -106,6 +108,7 @@ def _masks(key: prng.Key, steps: int, grid: tuple[int, ...], fire_rate: float) -
         return key, None
     height, width = grid[1:3]
     masks = np.empty((steps, height, width, 1), dtype=np.float32)
+    # A key for each step, so that the masks do not depend on how the steps are cut into stretches.
     for mask in masks:
         key, sub = prng.split(key)
         mask[:] = prng.uniform(sub, mask.shape) <= np.float32(fire_rate)

@@ -96,6 +96,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
     if context.fixed_target or task.steps != 1:
         return None
     boards = rehearsal.fresh_starts(rehearsal.resized(context.config, 3, 3), rules.ENTRIES, context.keys(300)[0])
+    # Channel 0 is the board; other channels, if there are any, begin as they do in training.
     boards[..., 0] = rules.patches().reshape(-1, 3, 3)
     after = context.engine.rollout(context.trained.circuit, boards, 1, "hard")[-1, :, 1, 1, 0]
     right = int(np.count_nonzero(after == rules.table(task.rule)))
@@ -199,6 +200,7 @@ def self_healing(context: EvaluationContext) -> Measure | None:
     found = Measure.of("self-healing", title, [record], board and context.paper.exact)
     if record.wrong[-1].any():
         return found
+    # The step after the last one with a wrong value.
     healed = int(np.flatnonzero(record.wrong[:, 0])[-1]) + 1
     return replace(found, text=f"{found.text} from step {healed} on", values=found.values | {"exact_from": healed})
 
@@ -232,6 +234,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     paper = None if context.quick else context.paper.robustness
     if paper is None:
         return replace(found, text=text)
+    # The paper reports one trial, ours are several. A mean above it, but within two standard deviations of our
+    # trials, shows neither that we are worse nor that we are as good: then nothing is said.
     met = True if mean <= paper else False if mean > paper + 2 * spread else None
     return replace(found, text=text, paper=f"mean error {paper}, 1 trial", met=met)
 

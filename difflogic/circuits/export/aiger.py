@@ -31,6 +31,8 @@ def encode(netlist: Netlist) -> bytes:
     names = [f"i{bit} patch[{bit}]\n" for bit in range(netlist.inputs)]
     names += [f"o{channel} result[{channel}]\n" for channel in range(netlist.channels)]
     text = head + "".join(f"{output}\n" for output in outputs)
+    # An AND's own literal is not written, for it is the next even number. Written is how far the larger input lies
+    # below it, and the smaller one below that: for 12 = AND(10, 6) the bytes 2 and 4.
     nodes = b"".join(
         _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
         for index, (high, low) in enumerate(ands.nodes)
@@ -52,6 +54,7 @@ class _Ands:
         if inverted:
             rows = [row for row in range(4) if row not in rows]
         result = _FALSE
+        # XOR is 0 for 00 and 11: (a AND NOT b) OR (NOT a AND b), and OR takes an AND, so three of them.
         for row in rows:
             term = self._and(a ^ 1 ^ (row >> 1), b ^ 1 ^ (row & 1))
             result = self._and(result ^ 1, term ^ 1) ^ 1

@@ -76,6 +76,8 @@ def _tree(netlist: Netlist, first: int) -> list[str]:
         key = (depth, functions)
         if key not in known:
             branches = forest.branches(functions, (len(_ORDER) - depth) * netlist.channels, netlist.channels)
+            # The tree asks for one neighbour after the other, all channels of it at once, and its leaves are new
+            # states. Nodes whose functions are the same are one line: 32 for Life, where a full tree has 511.
             if depth == 1:
                 children = [first + forest.number(branch) for branch in branches]
                 children = [0] * first + children

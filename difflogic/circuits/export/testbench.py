@@ -53,6 +53,7 @@ def draw_vectors(netlist: Netlist, most: int) -> Vectors:
     read = read_inputs(netlist)
     exhaustive = 1 << len(read) <= most
     samples = 1 << len(read) if exhaustive else most
+    # Inputs that the circuit does not read are random in any case: a bench must not depend on them.
     words = prng.random_bits(prng.key_from_seed(_VECTORS_SEED), netlist.inputs * -(-samples // 32))
     packed = words.astype("<u4").view(np.uint8).reshape(netlist.inputs, -1)
     inputs = np.unpackbits(packed, axis=1, count=samples, bitorder="little")

@@ -48,6 +48,7 @@ def fill(file: str, **values: object) -> str:
     """A template with `@NAME@` replaced by `values["name"]`; the two must name the same."""
     text = template(file)
     marks = {mark.lower() for mark in _MARK.findall(text)}
+    # A mark without a value would be shipped as it stands, and a value without a mark is an error of ours.
     if marks != set(values):
         raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(marks ^ set(values)))}.")
     return _MARK.sub(lambda mark: str(values[mark[1].lower()]), text)

@@ -75,6 +75,7 @@ def _rollout(device: Device, name: str, text: str, grid: Bits, fires: Bits) -> B
     shader = AnyShader(device, make_source(name, {f"{name}.wgsl": text}), [size, before, np.zeros_like(before), *masks])
     words = -(-width // 32)
     for step in range(_STEPS):
+        # Two buffers in turns: what one step wrote, the next one reads.
         shader.run([0, 1 + step % 2, 2 - step % 2, 3 + step], (-(-words // 8), -(-height // 8)))
     return grid_of(shader.read(1 + _STEPS % 2), height, width, channels)
 

@@ -37,6 +37,7 @@ def picture(planes: Planes, width: int, visible: int, most: tuple[int, int] | No
     channels = shown(visible)
     height = len(planes)
     side = 1 if most is None else max(1, -(-height // most[0]), -(-width // most[1]))
+    # A large grid is unpacked and shrunk strip by strip, each a whole number of squares high.
     rows = max(1, _PIXELS // (width * side * channels)) * side
     parts = [_shrunk(unpack_planes(planes[top : top + rows, :channels], width), side) for top in range(0, height, rows)]
     whole = np.concatenate(parts)

@@ -54,6 +54,7 @@ def planes_of(spec: SimulationSpec, start: str, units: int) -> Planes:
         for channel in range(spec.channels):
             key = bernoulli.start_key(spec.seed, channel)
             planes[:, channel] = bernoulli.coins(key, spec.height, spec.words, units)
+        # The last word of a row may hold fewer than 64 cells, and the bits beyond them must be 0.
         planes[..., -1] &= spec.last_word
     elif start == "seed":
         planes[spec.height // 2, :, spec.width // 2 // 64] = 1 << spec.width // 2 % 64
