@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from difflogic.errors import UsageError
+
 if TYPE_CHECKING:
     from difflogic.config.schema import Config
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Within:
+    """How long a solution may take: so many seconds, or so many epochs of all attempts and models together."""
+
+    seconds: float | None = None
+    epochs: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Within:
+        """`60s`, `5m`, `2h`, or `2000 epochs`. Raises UsageError."""
+        found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(s|m|min|h|epochs?)?\s*", text)
+        if found is not None:
+            number, unit = float(found[1]), found[2] or ""
+            if unit.startswith("epoch") and number.is_integer() and number >= 1:
+                return cls(epochs=int(number))
+            if unit in _UNITS and number > 0:
+                return cls(seconds=number * _UNITS[unit])
+        raise UsageError(f"A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got {text[:80]!r}.")
+
+    def __str__(self) -> str:
+        if self.epochs is not None:
+            return f"{self.epochs} epochs"
+        return "" if self.seconds is None else f"{self.seconds:g} s"
 
 
 @dataclass(frozen=True)
@@ -54,6 +84,10 @@ class TrainRequest:
     """Training ends at the first evaluation that finds so many models solved; 0: never."""
     restarts: int | None = None
     """How often training may begin again with other wiring, where it stalls; None: it is one run, no attempts."""
+    until_solved: bool = False
+    """Whether it begins again, however often, until a circuit passes the success test: `difflogic.train.success`."""
+    within: Within | None = None
+    """Where that ends, solved or not."""
     init_from: Path | str | None = None
     """The run whose logits and wiring it starts from; of a request to a server, a job."""
     decide: bool = False
@@ -62,4 +96,4 @@ class TrainRequest:
     @property
     def solved_models(self) -> int:
         """So many solved models end it: 0 is never, and attempts are over with the first, unless more are asked for."""
-        return self.stop_when_solved or (0 if self.restarts is None else 1)
+        return self.stop_when_solved or int(self.until_solved or self.restarts is not None)

@@ -32,8 +32,8 @@ class Attempt:
 
     number: int
     """Counted from 1."""
-    of: int
-    """So many attempts there are at most."""
+    of: int | None
+    """So many attempts there are at most; None: as many as it takes."""
     seed: int
     epochs: int
     """The epochs that were left to it when it began."""
@@ -68,10 +68,21 @@ class Record:
 
     config: Config
     """The run's own: its epochs are those of all attempts and models together."""
-    restarts: int
+    restarts: int | None
+    """None: until one is solved. Then the configuration's epochs are those of each attempt."""
     population: int
     stop_when_solved: int
     attempts: tuple[Attempt, ...] = ()
+    most_epochs: int | None = None
+    """Where it goes on until it is solved, so many epochs of all attempts and models at most; None: no limit."""
+
+    @property
+    def left(self) -> int:
+        """Epochs that the next attempt has, for each of its models."""
+        each = self.config.train.epochs
+        if self.restarts is not None:
+            return (each - self.epochs) // self.population
+        return each if self.most_epochs is None else min(each, (self.most_epochs - self.epochs) // self.population)
 
     @property
     def epochs(self) -> int:
@@ -79,9 +90,18 @@ class Record:
         return self.population * sum(attempt.epoch for attempt in self.attempts)
 
     @property
+    def best(self) -> int:
+        """The index of the solved attempt, else of the one of the fewest wrong values."""
+        solved = [index for index, attempt in enumerate(self.attempts) if attempt.status == "solved"]
+        return solved[0] if solved else fewest([attempt.wrong for attempt in self.attempts])
+
+    @property
     def is_over(self) -> bool:
-        """Whether no attempt is left: one was solved, or took all epochs."""
-        return bool(self.attempts) and self.attempts[-1].status in ("solved", "complete")
+        """Whether no attempt is left: one was solved, or the epochs are used up."""
+        if not self.attempts or self.attempts[-1].is_open:
+            return False
+        ended = self.attempts[-1].status
+        return ended == "solved" or (ended == "complete" if self.restarts is not None else self.left < 1)
 
     def with_attempt(self, attempt: Attempt) -> Record:
         """A record with this attempt in its place."""

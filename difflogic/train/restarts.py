@@ -1,4 +1,7 @@
-"""Attempts that share the epochs of one run: where training stalls, it begins again with other wiring.
+"""Attempts: where training stalls, it begins again with other wiring.
+
+They share the epochs of one run; or, until one is solved, each has all of them, and a limit of time or epochs, where
+one is given, ends them. Then solved means that a circuit passes the test of `difflogic.train.success`.
 
 An attempt is a run folder of its own, `attempt-1`, `attempt-2`, ..., and beside them `restarts.json` says what came of
 each (`difflogic.runs.attempts`): the folder that holds them is taken by every command that takes a run.
@@ -14,9 +17,12 @@ import math
 import shutil
 import signal
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from difflogic.config.fields import MOST
+from difflogic.config.request import Within
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.devices.open import Placement
@@ -29,9 +35,12 @@ from difflogic.train import stalled, trainer
 from difflogic.train.member import Member
 from difflogic.train.observer import Observer
 from difflogic.train.session import GiveUp
-from difflogic.train.signals import Stop
+from difflogic.train.signals import OVER, Deadline, Stop, StopSignals
+from difflogic.train.success import SuccessTest
 from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
 
+LOOK = 10
+"""Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
 
@@ -62,10 +71,16 @@ def attempt_of(config: Config, number: int, left: int) -> Config:
     )
 
 
-def check(config: Config, restarts: int, population: int) -> None:
-    """Raises UsageError where the budget is too small for so many attempts to be of use, ConfigError without models."""
+def check(config: Config, restarts: int | None, population: int, within: Within | None = None) -> None:
+    """Raises UsageError where the budget is too small for so many attempts to be of use, ConfigError without models.
+
+    `restarts` is None where it goes on until it is solved.
+    """
     if population < 1:
         raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
+    if restarts is None:
+        _check_until_solved(config, population, within)
+        return
     if restarts < 0:
         raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
     epochs = config.train.epochs
@@ -83,6 +98,15 @@ def check(config: Config, restarts: int, population: int) -> None:
         )
 
 
+def _check_until_solved(config: Config, population: int, within: Within | None) -> None:
+    useful = stalled.first_look(config, config.train.epochs)
+    if within is not None and within.epochs is not None and within.epochs // population < useful:
+        raise UsageError(
+            f"Within {within.epochs} epochs no attempt can be judged: one takes {useful} epochs of each of its "
+            f"{population} models. Give a larger --within, or a smaller population."
+        )
+
+
 @dataclass(frozen=True)
 class Attempts:
     """What came of all attempts."""
@@ -95,8 +119,18 @@ class Attempts:
 
     @property
     def best(self) -> Run:
-        """The run of the fewest wrong values: the solved one, where there is one."""
-        return self.runs[attempts.fewest([attempt.wrong for attempt in self.record.attempts])]
+        """The solved run, else that of the fewest wrong values."""
+        return self.runs[self.record.best]
+
+    @property
+    def solved(self) -> bool:
+        """Whether the last attempt ended with a solution."""
+        return self.record.attempts[-1].status == "solved"
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the limit of time ended them."""
+        return str(self.interrupted).startswith(OVER)
 
     @property
     def interrupted(self) -> signal.Signals | str | None:
@@ -119,23 +153,28 @@ def _line(attempt: Attempt) -> str:
 def train(
     config: Config,
     placement: Placement,
-    restarts: int,
+    restarts: int | None,
     out: Path | None = None,
     population: int = 1,
     stop_when_solved: int = 1,
     log_interval: int = LOG_INTERVAL,
     observer: Observer | None = None,
     stop: Stop | None = None,
+    within: Within | None = None,
 ) -> Attempts:
     """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over models, are used up.
 
+    `restarts` None: until one passes the success test, each with all epochs, or the limit `within` is reached.
     `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
     of each attempt when it begins and when it has ended. `stop` is that of `Trainer.run`.
     Raises what `check` and `Trainer.run` raise.
     """
-    check(config, restarts, population)
-    record = Record(config, restarts, population, stop_when_solved)
-    series = _Series(record, placement, log_interval, observer, stop)
+    check(config, restarts, population, within)
+    if restarts is None:
+        config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
+    most = None if within is None else within.epochs
+    record = Record(config, restarts, population, stop_when_solved, most_epochs=most)
+    series = _Series(record, placement, log_interval, observer, stop, within)
     if out is None:
         return series.train()
     folders.check_new(out)
@@ -150,21 +189,26 @@ def resume(
     log_interval: int = LOG_INTERVAL,
     observer: Observer | None = None,
     stop: Stop | None = None,
+    within: Within | None = None,
 ) -> Attempts:
     """Go on with the attempts in a folder: first, bit for bit, with the one that was cut short.
+
+    `within` is a new limit: of epochs it counts those that are done too, of time it begins now.
 
     Raises RunFolderError where the folder holds none or is in use, UsageError where no attempt is left, and what
     `Trainer.run` raises.
     """
     with folders.locked(folder):
         record = attempts.read(folder)
+        if within is not None:
+            record = replace(record, most_epochs=within.epochs)
         if record.is_over:
             last = folder / record.attempts[-1].folder
             raise UsageError(
                 f"The run in {folder} is over, no attempt is left: train one of them further, say with "
                 f"--resume {files.quoted(last)} --epochs N."
             )
-        return _Series(record, placement, log_interval, observer, stop).train(folder)
+        return _Series(record, placement, log_interval, observer, stop, within).train(folder)
 
 
 class _Series:
@@ -177,20 +221,29 @@ class _Series:
         log_interval: int,
         observer: Observer | None,
         stop: Stop | None,
+        within: Within | None = None,
     ) -> None:
         self._record, self._placement = record, placement
         self._log_interval, self._stop = log_interval, stop
+        self._seconds = None if within is None else within.seconds
         self._observer = observer or Observer()
 
     def train(self, out: Path | None = None) -> Attempts:
         """Those that are left."""
+        if self._seconds is None:
+            return self._train(out, self._stop)
+        with StopSignals() if self._stop is None else nullcontext(self._stop) as stop:
+            return self._train(out, Deadline(stop, self._seconds))
+
+    def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
         done = [attempt for attempt in self._record.attempts if not attempt.is_open]
         runs = [] if out is None else [trainer.load(out / attempt.folder) for attempt in done]
         while not self._record.is_over:
             attempt = self._next()
             self._note(attempt, out)
-            runs.append(self._run(attempt, None if out is None else out / attempt.folder))
-            self._note(_ended(attempt, runs[-1]), out)
+            runs.append(self._run(attempt, None if out is None else out / attempt.folder, stop))
+            is_solved = runs[-1].solved if self._record.restarts is not None else runs[-1].accepted
+            self._note(_ended(attempt, runs[-1], is_solved), out)
             if runs[-1].interrupted is not None:
                 break
         return Attempts(out, self._record, tuple(runs))
@@ -200,12 +253,13 @@ class _Series:
         record, earlier = self._record, self._record.attempts
         if earlier and earlier[-1].is_open:
             return replace(earlier[-1], status="running")
-        left = (record.config.train.epochs - record.epochs) // record.population
         reason = "it is the first"
         if earlier:
-            reason = f"attempt {len(earlier)} was given up at epoch {earlier[-1].epoch}, as {earlier[-1].given_up}"
+            why = earlier[-1].given_up or "all its epochs were done"
+            reason = f"attempt {len(earlier)} was given up at epoch {earlier[-1].epoch}, as {why}"
         seed = seed_of(record.config.seed, len(earlier))
-        return Attempt(len(earlier) + 1, record.restarts + 1, seed, left, reason)
+        of = None if record.restarts is None else record.restarts + 1
+        return Attempt(len(earlier) + 1, of, seed, record.left, reason)
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
@@ -214,8 +268,9 @@ class _Series:
             self._record.write(out)
         self._observer.attempted(attempt)
 
-    def _run(self, attempt: Attempt, folder: Path | None) -> Run:
+    def _run(self, attempt: Attempt, folder: Path | None, stop: Stop | None) -> Run:
         record, placement = self._record, self._placement
+        is_last = attempt.number == attempt.of
         config = attempt_of(record.config, attempt.number - 1, attempt.epochs)
         resumed = folder is not None and _can_go_on(folder)
         return Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(
@@ -224,11 +279,10 @@ class _Series:
             population=None if resumed else record.population,
             stop_when_solved=record.stop_when_solved,
             log_interval=self._log_interval,
-            stop=self._stop,
+            stop=stop,
             observer=self._observer,
-            give_up=None
-            if attempt.number == attempt.of
-            else _hopeless(config, record.config.train.epochs // record.population),
+            give_up=None if is_last else _hopeless(record, config),
+            accept=SuccessTest(placement.engine, config).passed if record.restarts is None else None,
         )
 
 
@@ -241,22 +295,27 @@ def _can_go_on(folder: Path) -> bool:
     return False
 
 
-def _ended(attempt: Attempt, run: Run) -> Attempt:
+def _ended(attempt: Attempt, run: Run, is_solved: bool) -> Attempt:
     status: Status = "complete"
     if not run.complete:
         status = "interrupted"
-    elif run.solved:
+    elif is_solved:
         status = "solved"
     elif run.given_up is not None:
         status = "given up"
     return replace(attempt, status=status, epoch=run.state.epoch, wrong=run.wrong, given_up=run.given_up)
 
 
-def _hopeless(config: Config, epochs: int) -> GiveUp:
-    """Says why, where all members are stalled."""
+def _hopeless(record: Record, config: Config) -> GiveUp:
+    """Says why, where all members are stalled. `config` is the attempt's own."""
+    epochs, left = record.config.train.epochs, config.train.epochs
+    if record.restarts is None:
+        left = MOST  # another attempt is of use however many there were
+    else:
+        epochs //= record.population
 
     def why(members: Sequence[Member]) -> str | None:
-        reasons = [stalled.why(member.metrics, config.train.epochs, epochs, config) for member in members]
+        reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
         return reasons[0] if all(reasons) else None
 
     return why

@@ -62,19 +62,20 @@ def run_request(
     Raises what `Trainer.run`, `restarts.train` and `restarts.resume` raise.
     """
     if resume is not None and records.is_in(resume):
-        made = restarts.resume(resume, placement, log_interval, observer, stop)
+        made = restarts.resume(resume, placement, log_interval, observer, stop, request.within)
         return Trained(made.best, made)
-    if resume is None and request.restarts is not None:
+    if resume is None and (request.until_solved or request.restarts is not None):
         made = restarts.train(
             config,
             placement,
-            request.restarts,
+            None if request.until_solved else request.restarts,
             out,
             request.population,
             request.solved_models,
             log_interval,
             observer,
             stop,
+            request.within,
         )
         return Trained(made.best, made)
     run = Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(

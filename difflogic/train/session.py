@@ -11,6 +11,7 @@ from typing import Any
 from difflogic.config import schedule
 from difflogic.devices import choose
 from difflogic.devices.race import Decision
+from difflogic.engine.api import Evaluation
 from difflogic.errors import RunFolderError
 from difflogic.model import statistics
 from difflogic.runs import manifest
@@ -25,6 +26,8 @@ from difflogic.train.start import Start
 
 GiveUp = Callable[[Sequence[Member]], str | None]
 """Asked at each evaluation: why these models are beyond hope, None where they are not."""
+Accept = Callable[[Member, Evaluation], bool]
+"""Asked at each evaluation of each model: is it a solution? Without it one is that has no wrong value on its probes."""
 
 
 class Session:
@@ -47,6 +50,8 @@ class Session:
         self.lender = None if start.lender is None else start.lender.told
         self.best = start.best
         """The best model so far, its `best` the wrong values that it has."""
+        self.accepted: list[bool] = [row.hard_loss == 0 for row in self._last_rows()]
+        """Which models the last evaluation found to be solutions."""
         self.given_up: str | None = None
         """Why it was."""
         self.complete = False
@@ -69,18 +74,21 @@ class Session:
         log_interval: int,
         give_up: GiveUp | None = None,
         decide: bool = False,
+        accept: Accept | None = None,
     ) -> None:
         """Epochs until the last, as many solutions as end the run (0: none do), `stop` or `give_up`."""
         for notice in self._notices:
             self.observer.noticed(notice)
         self._clock = time.monotonic()
+        if accept is not None:
+            self.accepted = []  # a run that was accepted is over: what goes on was not
         total, interval = self.config.train.epochs, self.config.train.eval_interval
         self.complete = self._is_over(stop_when_solved) or self._is_hopeless(give_up)
         while not self.complete and stop.reason is None:
             next_stop = schedule.next_stop(self.epoch, total, interval)
             self._advance(next_stop)
             if self.epoch == next_stop:
-                self._report(log_interval, judged=True, decide=stop_when_solved if decide else 0)
+                self._report(log_interval, judged=True, decide=stop_when_solved if decide else 0, accept=accept)
                 self.complete = self._is_hopeless(give_up)
             elif self.epoch // log_interval > self._reported // log_interval:
                 self._report(log_interval)
@@ -126,8 +134,7 @@ class Session:
         choose.keep_measured(decision.trials[0].engine, self.config, len(self.members), decision)
 
     def _is_over(self, stop_when_solved: int) -> bool:
-        solved = sum(row.hard_loss == 0 for row in self._last_rows())
-        return self.epoch >= self.config.train.epochs or 0 < stop_when_solved <= solved
+        return self.epoch >= self.config.train.epochs or 0 < stop_when_solved <= sum(self.accepted)
 
     def _last_rows(self) -> list[Row]:
         """Each model's, where there is one."""
@@ -140,7 +147,14 @@ class Session:
             self.given_up = give_up(self.members)
         return self.given_up is not None
 
-    def _report(self, log_interval: int, judged: bool = False, leaving: bool = False, decide: int = 0) -> None:
+    def _report(
+        self,
+        log_interval: int,
+        judged: bool = False,
+        leaving: bool = False,
+        decide: int = 0,
+        accept: Accept | None = None,
+    ) -> None:
         """Bring rows home, and log some; where this epoch is judged, evaluate and save.
 
         `decide`: where so many models are right, which ends the run, their gates are decided for good.
@@ -152,7 +166,9 @@ class Session:
             self.observer.judging(self.epoch)
             results = self.training.evaluate()
             self.bring_home()
-            right = [member for member, each in zip(self.members, results, strict=True) if each.hard_loss == 0]
+            accept = accept or (lambda member, result: result.hard_loss == 0)
+            self.accepted = [accept(*each) for each in zip(self.members, results, strict=True)]
+            right = [member for member, is_right in zip(self.members, self.accepted, strict=True) if is_right]
             for member in right if 0 < decide <= len(right) else ():
                 member.state = replace(member.state, logits=statistics.decide(member.state.logits))
         seconds = self._seconds()
@@ -201,10 +217,13 @@ class Session:
             )
 
     def _keep_best(self) -> None:
-        """Of equals the latest: gates decide with time, and a run that ends solved ends with its best."""
-        member = self.members[leader(self.members)]
+        """A solution, else the fewest wrong values; of equals the latest: a run that ends solved ends with its best."""
+        accepted = [member for member, is_accepted in zip(self.members, self.accepted, strict=True) if is_accepted]
+        candidates = accepted or self.members
+        member = candidates[leader(candidates)]
         assert member.wrong is not None
-        if self.best is not None and self.best.best is not None and member.wrong > self.best.best:
+        known = None if self.best is None else self.best.best
+        if known is not None and member.wrong > known and not accepted:
             return
         self.best = replace(member.checkpoint(self._seconds()), best=member.wrong)
         if self.folder is not None:

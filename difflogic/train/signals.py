@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
+OVER = "the limit of"
+"""With these words begins the reason of what ended because its time was over."""
 WATCHED = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -15,13 +18,32 @@ class Stop:
     """A request to end a run after the epochs under way, saved: whoever holds it may ask, from any thread."""
 
     def __init__(self) -> None:
-        self.reason: signal.Signals | str | None = None
+        self._reason: signal.Signals | str | None = None
+
+    @property
+    def reason(self) -> signal.Signals | str | None:
         """Why, once somebody has asked: a signal, or words."""
+        return self._reason
 
     def ask(self, reason: signal.Signals | str) -> None:
         """Only the first one's reason is kept."""
-        if self.reason is None:
-            self.reason = reason
+        if self._reason is None:
+            self._reason = reason
+
+
+class Deadline(Stop):
+    """Asks by itself when a time has passed; what another one asks for, it asks for too."""
+
+    def __init__(self, other: Stop, seconds: float) -> None:
+        super().__init__()
+        self._other, self._seconds = other, seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def reason(self) -> signal.Signals | str | None:
+        if self._other.reason is None and time.monotonic() >= self._end:
+            self.ask(f"{OVER} {self._seconds:g} s")
+        return self._reason or self._other.reason
 
 
 class StopSignals(Stop):

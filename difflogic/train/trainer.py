@@ -32,7 +32,7 @@ from difflogic.runs.summary import summarise
 from difflogic.train import results, start
 from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.session import GiveUp, Session
+from difflogic.train.session import Accept, GiveUp, Session
 from difflogic.train.signals import Stop, StopSignals
 from difflogic.train.stages import Training
 from difflogic.train.start import Start
@@ -70,6 +70,8 @@ class Run:
     """Why it was, in words that continue a sentence."""
     lender: str | None = None
     """Whose circuit it began with, in one sentence."""
+    accepted: bool = False
+    """Whether its last evaluation found a solution: by `accept`, or else no wrong value on any probe."""
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"in {self.path}"
@@ -136,6 +138,7 @@ class Trainer:
         give_up: GiveUp | None = None,
         decide: bool = False,
         stop: Stop | None = None,
+        accept: Accept | None = None,
     ) -> Run:
         """Train until `epochs` in all are done (default: the configuration's).
 
@@ -144,7 +147,8 @@ class Trainer:
         start from, with fresh moments. `population`: how many models to train at once, of the configuration's seed
         and those after it; each is what it would be alone. `stop_when_solved`: end at the first evaluation that finds
         so many models without a wrong value (0: never), with `decide` their undecided gates then become what they
-        most probably are. `give_up`: end at the first evaluation where it says why of the members. `stop`: end after
+        most probably are. `give_up`: end at the first evaluation where it says why of the members. `accept`: says
+        of an evaluated model whether it is a solution, in place of "no wrong value". `stop`: end after
         the epochs under way, saved, once it was asked to; without it the first Ctrl-C or SIGTERM asks. The best
         circuit of all evaluations is kept beside the last state.
 
@@ -168,7 +172,7 @@ class Trainer:
         with StopSignals() if stop is None else nullcontext(stop) as stop, opened as session:
             try:
                 session.observer.began(self._beginning(session))
-                session.train(stop, stop_when_solved, log_interval, give_up, decide)
+                session.train(stop, stop_when_solved, log_interval, give_up, decide, accept)
                 return self._finish(session, stop)
             except BaseException as error:
                 session.fail(error)
@@ -268,6 +272,7 @@ class Trainer:
             complete=session.complete,
             given_up=session.given_up,
             lender=session.lender,
+            accepted=any(session.accepted),
         )
 
 
