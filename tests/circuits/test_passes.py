@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from difflogic.circuits.synthesis import resynthesis, sweep
 from difflogic.circuits.synthesis.cell import Cell
 from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
-from difflogic.circuits.synthesis.dont_care import ProvedPatterns, SampledPatterns
+from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.sat import Solver
@@ -163,7 +163,7 @@ def test_a_pass_over_windows_keeps_the_windows_that_it_made_smaller() -> None:
 
     words = np.random.default_rng(1).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
     with pytest.raises(Interrupted) as stopped:
-        by_windows(graph, improve, ProvedPatterns(words), SIZES[0])
+        by_windows(graph, improve, DontCares(words), SIZES[0])
     assert len(stopped.value.graph.gates) < len(rebuilt(graph).gates)
     assert np.array_equal(values(stopped.value.graph, words), values(graph, words))
 
@@ -336,12 +336,12 @@ def test_windows_are_right_where_they_are_cared_for(netlist: Netlist, seed: int)
     """On samples that were recorded; and on all inputs on which two clauses hold, of which few are samples."""
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
-    found = resynthesis.window_by_window(graph, SampledPatterns(words[:, :1]))
+    found = resynthesis.window_by_window(graph, DontCares(words[:, :1], proved=False))
     assert np.array_equal(values(found, words[:, :1]), values(graph, words[:, :1]))
     assert len(found.gates) <= len(graph.gates)
     words[0] |= words[1]  # in[0][0] OR in[0][1]
     words[2] &= ~words[3]  # not both of in[0][2] and in[0][3]
-    dont_cares = ProvedPatterns(words[:, :1], [(2, 4), (7, 9)])
+    dont_cares = DontCares(words[:, :1], [(2, 4), (7, 9)])
     found = resynthesis.window_by_window(graph, dont_cares)
     dont_cares.close()
     assert np.array_equal(values(found, words), values(graph, words))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from difflogic.circuits.synthesis import invariant, resynthesis
 from difflogic.circuits.synthesis.convert import gate_count, gates_once, to_xag
-from difflogic.circuits.synthesis.dont_care import ProvedPatterns, SampledPatterns
+from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.invariant import Invariant
 from difflogic.circuits.synthesis.reachable import on_reachable_states, proved
 from difflogic.circuits.synthesis.simplify import simplified
@@ -125,8 +125,8 @@ def test_patterns_that_cannot_be_are_known() -> None:
     graph = builder.finish([builder.and_(2, 4), builder.or_(2, 4)])
     nodes = [output >> 1 for output in graph.outputs]  # the second is NOR
     none = np.zeros((2, 1), dtype=np.uint64)
-    assert SampledPatterns(none).codes(graph, nodes) == {2}
-    everywhere, somewhere = ProvedPatterns(none), ProvedPatterns(none + np.uint64(2**64 - 1), [(2,)])
+    assert DontCares(none).seen(graph, nodes) == {2}
+    everywhere, somewhere = DontCares(none), DontCares(none + np.uint64(2**64 - 1), [(2,)])
     assert everywhere.patterns(graph, nodes) == (3, (0b010, 0b100))
     assert somewhere.patterns(graph, nodes) == (2, (0b10, 0b00))
     assert everywhere.patterns(graph, [1, 2]) == (4, (0b1010, 0b1100)), "of inputs all"

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.synthesis.cell import Cell
-from difflogic.circuits.synthesis.dont_care import SampledPatterns
+from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.resynthesis import window_by_window
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Search, silent
@@ -142,7 +142,7 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     words = pack_bits(samples)
     graph = swept_on(cell.graph, words)
     if len(graph.gates) > MOST_WHOLE:
-        return window_by_window(graph, SampledPatterns(words))
+        return window_by_window(graph, DontCares(words, proved=False))
     return improved(graph, walks=0, moves=0, samples=samples_of(samples))
 
 

@@ -9,7 +9,6 @@ patterns are possible, and then asked of the SAT solver, which shows that the ot
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -24,64 +23,51 @@ ENOUGH = 7 / 8
 """Where so large a share of the patterns is possible, the others are not asked for."""
 
 
-class DontCares(Protocol):
-    """Knows which values nodes take together."""
+class DontCares:
+    """Knows which values nodes take together.
 
-    def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
-        """The patterns of the nodes that occur, each once; None: all of them."""
+    `words`, uint64 `[inputs, N]`, are samples of the inputs on which all of `clauses` hold. Where `proved`, SAT says of
+    every further pattern whether such an input makes it; else what the samples show is all that counts.
+    """
 
-
-class SampledPatterns:
-    """What was seen on samples of the inputs, uint64 `[inputs, N]`, and nothing else."""
-
-    def __init__(self, words: Words) -> None:
+    def __init__(self, words: Words, clauses: Sequence[Clause] = (), proved: bool = True) -> None:
         self._words = words
+        self._clauses = clauses
+        self._proved = proved
         self._graph: XAG | None = None
         self._values: Words
-
-    def codes(self, graph: XAG, nodes: Sequence[int]) -> set[int]:
-        """Each pattern as a number, node `i` being its bit `i`."""
-        # Passes ask for one window after the other in the same graph, which is simulated once.
-        if graph is not self._graph:
-            self._graph, self._values = graph, graph.evaluate(self._words)
-        # Each column of bits is one sample's pattern: nodes with the values 1, 0, 1 make the number 0b101.
-        # The order in which the bytes of a word are unpacked does not matter, for it is the same for all
-        # nodes.
-        rows = np.unpackbits(self._values[list(nodes)].view(np.uint8), axis=1)
-        return set(np.unique(rows.T @ (1 << np.arange(len(nodes)))).tolist())
-
-    def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
-        return _patterns(self.codes(graph, nodes), len(nodes))
-
-
-class ProvedPatterns:
-    """What some input makes, of those on which `clauses` hold, proved by SAT; `words` are samples of such inputs."""
-
-    def __init__(self, words: Words, clauses: Sequence[Clause] = ()) -> None:
-        self._seen = SampledPatterns(words)
-        self._clauses = clauses
-        self._graph: XAG | None = None
         self._solver: Solver | None = None
 
     def patterns(self, graph: XAG, nodes: Sequence[int]) -> SampleTables | None:
-        # What samples show is possible for certain; only what they do not show has to be asked. Of a window
-        # with eight leaves 256 patterns are thinkable, and where 224 of them were seen, the rest would free
-        # too little to be worth it.
-        codes, most = self._seen.codes(graph, nodes), int(ENOUGH * (1 << len(nodes)))
-        if len(codes) > most:
-            return None
-        solver = self._solver
-        if solver is None or graph is not self._graph:
+        """The patterns of the nodes that occur, each once; None: all of them."""
+        codes, most = self.seen(graph, nodes), int(ENOUGH * (1 << len(nodes)))
+        if self._proved:
+            # What samples show is possible for certain; only what they do not show has to be asked. Of a window with
+            # eight leaves 256 patterns are thinkable, and where 224 of them were seen, the rest would free too little.
+            # A solver that gave up leaves patterns open: to treat them as impossible would be wrong.
+            if len(codes) > most:
+                return None
+            self._solver = self._solver or Solver(graph, CONFLICTS, self._clauses)
+            if not self._solver.complete(nodes, codes, most):
+                return None
+        return _patterns(codes, len(nodes))
+
+    def seen(self, graph: XAG, nodes: Sequence[int]) -> set[int]:
+        """Each pattern that the samples show as a number, node `i` being its bit `i`."""
+        # Passes ask for one window after the other in the same graph, which is simulated once.
+        if graph is not self._graph:
             self.close()
-            self._graph, self._solver = graph, (solver := Solver(graph, CONFLICTS, self._clauses))
-        # A solver that gave up leaves patterns open that may be possible, and to treat them as impossible
-        # would be wrong.
-        return _patterns(codes, len(nodes)) if solver.complete(nodes, codes, most) else None
+            self._graph, self._values = graph, graph.evaluate(self._words)
+        # Each column of bits is one sample's pattern: nodes with the values 1, 0, 1 make the number 0b101. The order in
+        # which the bytes of a word are unpacked does not matter, for it is the same for all nodes.
+        rows = np.unpackbits(self._values[list(nodes)].view(np.uint8), axis=1)
+        return set(np.unique(rows.T @ (1 << np.arange(len(nodes)))).tolist())
 
     def close(self) -> None:
         """Give the solver's memory back."""
         if self._solver is not None:
             self._solver.close()
+            self._solver = None
 
 
 def _patterns(codes: Iterable[int], nodes: int) -> SampleTables:

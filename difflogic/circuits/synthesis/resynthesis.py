@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from itertools import cycle
 
-from difflogic.circuits.synthesis.dont_care import DontCares, ProvedPatterns
+from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.resubstitution import improved
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.sweep import random_words
@@ -49,11 +50,8 @@ def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()
     graph = rebuilt(graph)
     if len(graph.gates) > MOST_GATES:
         return graph
-    dont_cares = ProvedPatterns(words, clauses)
-    try:
+    with closing(DontCares(words, clauses)) as dont_cares:
         return window_by_window(graph, dont_cares)
-    finally:
-        dont_cares.close()
 
 
 def by_channel(graph: XAG) -> XAG:

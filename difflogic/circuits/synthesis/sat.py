@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Self
+from contextlib import AbstractContextManager
 
 from difflogic.circuits.synthesis.xag import XAG
 
@@ -12,7 +11,7 @@ Clause = Sequence[int]
 """Literals of a graph's inputs, one of which holds."""
 
 
-class Solver:
+class Solver(AbstractContextManager["Solver"]):
     """Holds the clauses of the gates asked about so far; variable `node` is the node's value.
 
     `conflicts` bounds each answer, None does not. Only inputs on which all of `given` hold are thought of.
@@ -35,12 +34,7 @@ class Solver:
         for clause in given:
             self.add([self._of(literal) for literal in clause])
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -52,8 +52,8 @@ def swept(graph: XAG) -> XAG:
 
 
 def random_words(inputs: int) -> Words:
-    """Samples of all inputs."""
-    return truth_tables.random_patterns(np.random.default_rng(_SEED), inputs, WORDS)
+    """Samples of all inputs, fair bits, uint64 `[inputs, WORDS]`."""
+    return np.random.default_rng(_SEED).integers(0, 2**64, (inputs, WORDS), dtype=np.uint64)
 
 
 def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XAG:

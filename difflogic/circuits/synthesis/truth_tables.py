@@ -134,11 +134,6 @@ def all_patterns(inputs: int) -> Words:
     return patterns
 
 
-def random_patterns(rng: np.random.Generator, inputs: int, words: int) -> Words:
-    """Fair bits, uint64 `[inputs, words]`."""
-    return rng.integers(0, 2**64, (inputs, words), dtype=np.uint64)
-
-
 def first_one(words: Words) -> int:
     """The number of the first sample that is 1; there must be one."""
     # `value & -value` is the lowest bit alone: of 0b1000, the fourth sample of its word, 0b1000.
