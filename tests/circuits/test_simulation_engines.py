@@ -26,14 +26,19 @@ SPEC = SimulationSpec(life(), 40, 65, 40000, seed=2)
 START = random_start(SPEC, np.random.default_rng(0))
 
 
+def check_ten_steps(simulation: Simulation) -> None:
+    """From START, beside the reference."""
+    judge = ReferenceSimulation(SPEC)
+    judge.put(START)
+    for each in (simulation, judge):
+        each.run(10)
+    np.testing.assert_array_equal(simulation.planes(), judge.planes())
+
+
 @pytest.mark.parametrize("name", ["auto", "numba", "gpu", "gpu:0", "reference"])
 def test_all_engines_give_the_same_bits(name: str) -> None:
     opened = engines.open_simulation(SPEC, START, name)
-    opened.simulation.run(10)
-    judge = ReferenceSimulation(SPEC)
-    judge.put(START)
-    judge.run(10)
-    np.testing.assert_array_equal(opened.simulation.planes(), judge.planes())
+    check_ten_steps(opened.simulation)
     assert opened.reason
     opened.simulation.close()
 
@@ -50,7 +55,7 @@ def test_an_adapter_that_is_not_here() -> None:
         engines.open_simulation(SPEC, START, "gpu:no such adapter")
 
 
-def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], spec: SimulationSpec = SPEC) -> engines.Opened:
+def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engines.Opened:
     """What auto opens where the engines take so long for a step."""
     names: dict[int, str] = {}
 
@@ -65,33 +70,26 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], spec: Sim
     monkeypatch.setattr(engines, "_numba", opener("numba", engines._numba))
     monkeypatch.setattr(engines, "_gpu", opener("gpu", lambda spec, **_: engines._reference(spec)))
     monkeypatch.setattr(engines, "_seconds_per_step", lambda simulation, _: seconds[names[id(simulation)]])
-    opened = engines.open_simulation(spec, random_start(spec, np.random.default_rng(0)), "auto", steps=1000)
+    opened = engines.open_simulation(SPEC, START, "auto", steps=1000)
     assert names[id(opened.simulation)] == opened.name
     return opened
 
 
-def test_auto_takes_the_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_hardware", lambda: True)
-    opened = choose(monkeypatch, {"numba": 2.6e-3, "gpu": 1.3e-3})
-    assert opened.name == "gpu"
-    assert opened.reason == "was the fastest measured: gpu 2.0e+06, numba 1.0e+06 cell updates/s"
-
-
-def test_auto_takes_numba_where_it_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_hardware", lambda: True)
-    opened = choose(monkeypatch, {"numba": 1.3e-3, "gpu": 2.6e-3})
-    assert opened.name == "numba"
-    assert opened.reason == "was the fastest measured: numba 2.0e+06, gpu 1.0e+06 cell updates/s"
-
-
-def test_auto_measures_no_short_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = choose(monkeypatch, {"numba": 1e-4})
-    assert (opened.name, opened.reason) == ("numba", "is here everywhere, and 1000 steps are short work")
-
-
-def test_auto_without_a_hardware_gpu_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "_hardware", lambda: False)
-    assert choose(monkeypatch, {"numba": 1e-2}).reason == "is the fastest without a hardware GPU"
+@pytest.mark.parametrize(
+    ("hardware", "numba", "gpu", "name", "reason"),
+    [
+        (True, 2.6e-3, 1.3e-3, "gpu", "was the fastest measured: gpu 2.0e+06, numba 1.0e+06 cell updates/s"),
+        (True, 1.3e-3, 2.6e-3, "numba", "was the fastest measured: numba 2.0e+06, gpu 1.0e+06 cell updates/s"),
+        (False, 1e-2, None, "numba", "is the fastest without a hardware GPU"),
+        (True, 1e-4, None, "numba", "is here everywhere, and 1000 steps are short work"),
+    ],
+)
+def test_auto_takes_the_faster_and_measures_no_short_run(
+    monkeypatch: pytest.MonkeyPatch, hardware: bool, numba: float, gpu: float, name: str, reason: str
+) -> None:
+    monkeypatch.setattr(engines, "_hardware", lambda: hardware)
+    opened = choose(monkeypatch, {"numba": numba, "gpu": gpu})
+    assert (opened.name, opened.reason) == (name, reason)
 
 
 def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,11 +101,7 @@ def test_auto_says_why_a_gpu_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(engines, "_seconds_per_step", lambda *_: 1e-2)
     opened = engines.open_simulation(SPEC, START, "auto", steps=1000)
     assert (opened.name, opened.reason) == ("numba", "is the fastest; no gpu: The adapter is lost")
-    opened.simulation.run(10)
-    judge = ReferenceSimulation(SPEC)
-    judge.put(START)
-    judge.run(10)
-    np.testing.assert_array_equal(opened.simulation.planes(), judge.planes())
+    check_ten_steps(opened.simulation)
 
 
 def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

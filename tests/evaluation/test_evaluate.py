@@ -88,7 +88,7 @@ def test_a_rule_by_its_table(tmp_path):
 
 
 def test_a_rule_from_generation_to_generation(tmp_path):
-    start_key, _ = _lab(tmp_path, LIFE, 1).keys(301)
+    start_key, _ = _context(tmp_path, LIFE, 1).keys(301)
     config = rehearsal.resized(keeper_config(1, LIFE), 12, 12)
     board = rehearsal.fresh_starts(config, 1, start_key)[0, ..., 0]
     after, curve = board, []
@@ -104,13 +104,13 @@ def test_two_steps_a_generation(tmp_path):
     assert len(found["generations"].curve) == suite.RULE_GENERATIONS + 1
 
 
-def _lab(path: Path, task: dict[str, Any], channels: int = 2, **train: Any) -> EvaluationContext:
+def _context(path: Path, task: dict[str, Any], channels: int = 2, **train: Any) -> EvaluationContext:
     run = kept(path / "run", keeper_config(channels, task, **train))
     return EvaluationContext(ReferenceEngine(), load(run), 5, False)
 
 
 def test_a_board_that_stays_noise(tmp_path):
-    context = _lab(tmp_path, BOARD)
+    context = _context(tmp_path, BOARD)
     found = evaluate(context.trained.path, ReferenceEngine(), starts=5)
     assert keys(found) == [
         "accuracy", "every-start", "persistence-2t", "persistence-4t", "larger-grid-2x", "larger-grid-4x",
@@ -129,7 +129,7 @@ def test_a_board_that_stays_noise(tmp_path):
 
 
 def test_damage_leaves_zeros(tmp_path):
-    context = _lab(tmp_path, BOARD)
+    context = _context(tmp_path, BOARD)
     found, large = evaluate(context.trained.path, ReferenceEngine()), context.larger(4)
     hole = (slice(None), slice(7, 17), slice(5, 15))  # 10 cells a side, half of 20, in the middle of 24x20
     for key, test in (("fault-tolerance", 600), ("self-healing", 601)):
@@ -145,7 +145,7 @@ def test_damage_leaves_zeros(tmp_path):
 
 
 def test_robustness_is_the_mean_after_the_damage(tmp_path):
-    context = _lab(tmp_path, BOARD)
+    context = _context(tmp_path, BOARD)
     found = evaluate(context.trained.path, ReferenceEngine())["robustness"]
     start_key, play_key = context.keys(700)
     config, damage = rehearsal.resized(context.config, 12, 12), DamagePlan(3, range(1, 31), "random")
@@ -165,7 +165,7 @@ def test_robustness_is_the_mean_after_the_damage(tmp_path):
 
 @pytest.mark.parametrize(("paper", "met"), [(1000, True), (0, False), (-1.5, None)])
 def test_one_trial_of_the_paper_is_compared_within_the_spread(tmp_path, monkeypatch, paper, met):
-    context = _lab(tmp_path, BOARD)
+    context = _context(tmp_path, BOARD)
     first = suite.robustness(context)
     if paper < 0:  # one and a half deviations below ours
         paper = first.values["mean_error"] + paper * first.values["trial_deviation"]

@@ -69,7 +69,11 @@ def to_netlist(graph: XAG, like: Netlist, origin: tuple[int, ...] | None = None)
     # output that inverts into the gate itself, which then is built as its opposite: for AND(2, 4) and the output
     # 7 that is NAND. Readers of a node that is built inverted see the opposite, so that `^ flipped` stands at
     # every edge.
-    flipped = _polarities(graph)
+    # A node that is wanted plain and inverted is built plain: one NOT is needed either way.
+    wanted = set(graph.outputs)
+    flipped = [
+        int(node in graph.nodes and 2 * node + 1 in wanted and 2 * node not in wanted) for node in range(graph.size)
+    ]
     types, wires = [], []
     for node, gate in enumerate(graph.gates, graph.first):
         a, b = gate.a ^ flipped[gate.a >> 1], gate.b ^ flipped[gate.b >> 1]
@@ -87,12 +91,3 @@ def to_netlist(graph: XAG, like: Netlist, origin: tuple[int, ...] | None = None)
         outputs.append(inverted.get(output, node - 1))
     origin = like.origin if origin is None else origin
     return Netlist.build(len(origin), like.periodic, types, wires, outputs, like.visible, origin, like.scenario)
-
-
-def _polarities(graph: XAG) -> list[int]:
-    """For each node 1 where it is built inverted: a gate that an output reads inverted, and none reads plain."""
-    # A node that is wanted plain and inverted is built plain: one NOT is needed either way.
-    wanted = set(graph.outputs)
-    return [
-        int(node >= graph.first and 2 * node + 1 in wanted and 2 * node not in wanted) for node in range(graph.size)
-    ]

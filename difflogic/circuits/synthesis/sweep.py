@@ -66,10 +66,10 @@ def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XA
             # A counter-example tells two nodes apart that no sample did, and others of the class with
             # them. So all that were found in a round join the samples, and the classes are made anew,
             # smaller ones.
-            prover.go_through(_classes(graph.evaluate(words)))
-            if not prover.refuted:
+            refuted = prover.go_through(_classes(graph.evaluate(words)))
+            if not refuted:
                 break
-            words = np.hstack([words, _as_words(prover.take_refuted())])
+            words = np.hstack([words, pack_bits(np.array(refuted, dtype=np.uint8).T)])
     return rebuilt(graph, replaced=prover.replaced)
 
 
@@ -103,18 +103,19 @@ def _first_of_each(classes: Classes) -> dict[int, int]:
 
 
 class _Prover:
-    """Goes through classes and keeps what is proved, in `replaced`, and what refuted a merge."""
+    """Goes through classes and keeps what is proved, in `replaced`."""
 
     def __init__(self, graph: XAG, solver: Solver, by_exhaustion: bool) -> None:
         """`by_exhaustion` may answer where there are few inputs: all their combinations are to be thought of."""
         self.replaced: dict[int, int] = {}
-        self.refuted: list[tuple[int, ...]] = []
         self._graph = graph
         self._solver = solver
         self._most = truth_tables.MOST_EXHAUSTIVE if by_exhaustion else -1
         self._asked: set[tuple[int, int]] = set()
 
-    def go_through(self, classes: Classes) -> None:
+    def go_through(self, classes: Classes) -> list[tuple[int, ...]]:
+        """Ask about the pairs that are new; returns inputs that refuted a merge."""
+        refuted = []
         # In the order of the nodes: what is proved of early nodes makes the questions about later ones easy, for the
         # solver has learned that their inputs are equal.
         pairs = sorted(
@@ -135,11 +136,8 @@ class _Prover:
             if answer is False:
                 self.replaced[node] = earlier ^ (literal & 1)
             elif isinstance(answer, tuple):
-                self.refuted.append(answer)
-
-    def take_refuted(self) -> list[tuple[int, ...]]:
-        taken, self.refuted = self.refuted, []
-        return taken
+                refuted.append(answer)
+        return refuted
 
     def _differ(self, one: int, other: int) -> tuple[int, ...] | bool | None:
         support = self._graph.supports[one >> 1] | self._graph.supports[other >> 1]
@@ -175,8 +173,3 @@ def differ_anywhere(graph: XAG, one: int, other: int) -> tuple[int, ...] | bool:
     for position, index in enumerate(used):
         bits[index] = found >> position & 1
     return tuple(bits)
-
-
-def _as_words(samples: list[tuple[int, ...]]) -> Words:
-    """Samples as further words, uint64 `[inputs, ceil(samples/64)]`; the rest of the last word is 0."""
-    return pack_bits(np.array(samples, dtype=np.uint8).T)

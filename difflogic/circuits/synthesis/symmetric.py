@@ -7,8 +7,8 @@ input (Shannon), where a count that cannot be leaves the choice free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Sequence
+from itertools import accumulate, product
 from typing import NamedTuple
 
 from difflogic.circuits.synthesis.truth_tables import Tables, cofactor
@@ -29,20 +29,11 @@ def rebuilt_symmetric(graph: XAG) -> XAG:
 
 
 class _Group(NamedTuple):
-    """Inputs, and the literals that tell all about them: themselves, or their count in binary."""
+    """The literals that tell all about some inputs: an input itself, or the count of several in binary."""
 
-    members: list[int]
     bits: list[int]
-    counted: bool
-
-    def states(self) -> Iterator[tuple[int, int]]:
-        """What the bits may be, each with a sample of the inputs that makes them so."""
-        if self.counted:
-            for count in range(len(self.members) + 1):
-                yield count, sum(1 << member for member in self.members[:count])
-        else:
-            yield 0, 0
-            yield 1, 1 << self.members[0]
+    states: list[tuple[int, int]]
+    """What the bits may be as a number, each with a sample of the inputs that makes them so."""
 
 
 def _output(builder: Builder, table: int, inputs: int) -> int:
@@ -53,7 +44,7 @@ def _output(builder: Builder, table: int, inputs: int) -> int:
     groups = [group for members in _exchangeable(table, inputs) for group in _groups(builder, members)]
     bits = [bit for group in groups for bit in group.bits]
     entries: list[Entry] = [None] * (1 << len(bits))
-    for states in product(*(tuple(group.states()) for group in groups)):
+    for states in product(*(group.states for group in groups)):
         index = shift = sample = 0
         for group, (value, part) in zip(groups, states, strict=True):
             index |= value << shift
@@ -82,10 +73,10 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
 
 
 def _groups(builder: Builder, members: list[int]) -> list[_Group]:
-    literals = [input_literal(member) for member in members]
+    literals, ones = [input_literal(member) for member in members], [1 << member for member in members]
     if len(members) >= LEAST:
-        return [_Group(members, _counted(builder, literals), True)]
-    return [_Group([member], [literal], False) for member, literal in zip(members, literals, strict=True)]
+        return [_Group(_counted(builder, literals), list(enumerate(accumulate(ones, initial=0))))]
+    return [_Group([literal], [(0, 0), (1, one)]) for literal, one in zip(literals, ones, strict=True)]
 
 
 def _counted(builder: Builder, column: list[int]) -> list[int]:
