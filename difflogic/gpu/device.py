@@ -73,19 +73,14 @@ class Device:
         constants = spec.constants(launch, half, trees)
         key = (kernel, tuple(constants.values()))
         if key not in self._pipelines:
-            layout = self.handle.create_pipeline_layout(
-                label=kernel, bind_group_layouts=[self.layout(kernel, spec.bindings)]
-            )
-            self._pipelines[key] = self.handle.create_compute_pipeline(
-                label=kernel,
-                layout=layout,
-                compute={
-                    "module": self._module(kernel),
-                    "entry_point": "main",
-                    "constants": constants,
-                },
-            )
+            self._pipelines[key] = self.new_pipeline(kernel, spec.bindings, self._module(kernel), constants)
         return self._pipelines[key]
+
+    def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
+        """A pipeline whose bind groups `bind` makes."""
+        layout = self.handle.create_pipeline_layout(label=kernel, bind_group_layouts=[self._layout(kernel, bindings)])
+        compute = {"module": module, "entry_point": "main", "constants": constants}
+        return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
 
     def _module(self, kernel: str) -> Any:
         if kernel not in self._modules:
@@ -101,7 +96,7 @@ class Device:
         except wgpu.GPUError as error:
             raise KernelError(f"The shader {source.name} does not compile: {source.locate(str(error))}") from error
 
-    def layout(self, kernel: str, bindings: Sequence[Binding]) -> Any:
+    def _layout(self, kernel: str, bindings: Sequence[Binding]) -> Any:
         if kernel not in self._layouts:
             entries = [
                 {"binding": number, "visibility": _COMPUTE, "buffer": {"type": _LAYOUT_TYPE[binding.access]}}
@@ -110,15 +105,14 @@ class Device:
             self._layouts[kernel] = self.handle.create_bind_group_layout(label=kernel, entries=entries)
         return self._layouts[kernel]
 
-    def bind(self, kernel: str, buffers: dict[str, Any]) -> Any:
+    def bind(self, kernel: str, bindings: Sequence[Binding], buffers: dict[str, Any]) -> Any:
         """A bind group of a kernel, each binding from the buffer (or `(buffer, offset, size)`) of its name."""
-        spec = KERNELS[kernel]
         entries = []
-        for number, binding in enumerate(spec.bindings):
+        for number, binding in enumerate(bindings):
             given = buffers[binding.name]
             buffer, offset, size = given if isinstance(given, tuple) else (given, 0, given.size)
             entries.append({"binding": number, "resource": {"buffer": buffer, "offset": offset, "size": size}})
-        return self.handle.create_bind_group(label=kernel, layout=self.layout(kernel, spec.bindings), entries=entries)
+        return self.handle.create_bind_group(label=kernel, layout=self._layout(kernel, bindings), entries=entries)
 
     def buffer(self, name: str, size: int, uniform: bool = False) -> Any:
         """A zeroed buffer on the device. Raises LimitError where the device is out of memory."""

@@ -24,19 +24,12 @@ class Binding:
     access: Access
 
 
-def uniform(name: str) -> Binding:
-    """A small block that every invocation reads alike."""
-    return Binding(name, "uniform")
-
-
-def read(name: str) -> Binding:
-    """A storage buffer that the kernel only reads."""
-    return Binding(name, "read")
-
-
-def read_write(name: str) -> Binding:
-    """A storage buffer that the kernel writes, and may read."""
-    return Binding(name, "read_write")
+def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
+    """The bindings of a kernel: small blocks that all invocations read alike, buffers that it only reads, and buffers
+    that it writes and may read.
+    """
+    by_access: dict[Access, str] = {"uniform": uniforms, "read": reads, "read_write": writes}
+    return tuple(Binding(name, access) for access, names in by_access.items() for name in names.split())
 
 
 @dataclass(frozen=True)
@@ -119,225 +112,103 @@ class KernelSpec:
         return {name: int(given[name]) for name in self.overrides}
 
 
+def _chunks(plan: Plan) -> int:
+    return plan.chunks
+
+
+def _gates(plan: Plan) -> int:
+    return plan.layout.gates
+
+
+_ALL_OVERRIDES = ("WG", "LANES", "TREES", "KEEP", "HALF")
+_ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
+
 _SPECS = (
-    KernelSpec(
-        "coefficients",
-        (uniform("shape"), read("logits"), read_write("coefficients"), read_write("gate_ids")),
-        grid=Linear(lambda plan: plan.layout.gates),
-    ),
-    KernelSpec(
-        "harden",
-        (uniform("shape"), read("control"), read("logits"), read_write("coefficients")),
-        grid=Linear(lambda plan: plan.layout.gates),
-    ),
-    KernelSpec(
-        "seed_grid",
-        (uniform("shape"), read("control"), read_write("state")),
-        grid=Linear(lambda plan: -(-plan.state_values // 2)),
-    ),
-    KernelSpec(
-        "seed_boards",
-        (uniform("shape"), read("control"), read_write("state")),
-        grid=Linear(lambda plan: plan.shape.cells),
-    ),
-    KernelSpec(
-        "same_start", (uniform("shape"), read("same"), read_write("state")), grid=Linear(lambda plan: plan.state_values)
-    ),
-    KernelSpec(
-        "draw_pool",
-        (uniform("shape"), read("control"), read("pool"), read_write("state"), read_write("places")),
-        grid=Linear(lambda plan: plan.pool_words),
-    ),
-    KernelSpec(
-        "rule_target",
-        (uniform("shape"), read("state"), read("rule"), read_write("targets")),
-        grid=Linear(lambda plan: plan.shape.cells),
-    ),
+    KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_gates)),
+    KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_gates)),
+    KernelSpec("seed_grid", bindings("shape", "control", "state"), Linear(lambda plan: -(-plan.state_values // 2))),
+    KernelSpec("seed_boards", bindings("shape", "control", "state"), Linear(lambda plan: plan.shape.cells)),
+    KernelSpec("same_start", bindings("shape", "same", "state"), Linear(lambda plan: plan.state_values)),
+    KernelSpec("draw_pool", bindings("shape", "control pool", "state places"), Linear(lambda plan: plan.pool_words)),
+    KernelSpec("rule_target", bindings("shape", "state rule", "targets"), Linear(lambda plan: plan.shape.cells)),
     KernelSpec(
         "draw_corners",
-        (uniform("shape"), read("control"), read_write("corners")),
-        grid=Linear(lambda plan: len(plan.shape.damage_steps) * plan.shape.batch),
+        bindings("shape", "control", "corners"),
+        Linear(lambda plan: len(plan.shape.damage_steps) * plan.shape.batch),
     ),
-    KernelSpec(
-        "damage",
-        (uniform("shape"), uniform("mark"), read("corners"), read_write("state")),
-        grid=Linear(lambda plan: plan.damaged_values),
-    ),
+    KernelSpec("damage", bindings("shape mark", "corners", "state"), Linear(lambda plan: plan.damaged_values)),
     KernelSpec(
         "fire_mask",
-        (uniform("shape"), read("control"), read_write("masks")),
-        grid=Linear(lambda plan: -(-plan.shape.cells_per_grid // 2) * plan.shape.steps),
+        bindings("shape", "control", "masks"),
+        Linear(lambda plan: -(-plan.shape.cells_per_grid // 2) * plan.shape.steps),
     ),
     KernelSpec(
         "gate_forward",
-        (
-            uniform("shape"),
-            uniform("at"),
-            read("wires"),
-            read("coefficients"),
-            read("masks"),
-            read("state"),
-            read_write("next_state"),
-            read_write("values"),
-            read_write("kept"),
-        ),
-        grid=Tiled(lambda plan: plan.forward_tiles, lambda plan: plan.forward_groups, lambda plan: plan.tile_work),
-        overrides=("WG", "LANES", "TREES", "KEEP", "HALF"),
+        bindings("shape at", "wires coefficients masks state", "next_state values kept"),
+        Tiled(lambda plan: plan.forward_tiles, lambda plan: plan.forward_groups, lambda plan: plan.tile_work),
+        _ALL_OVERRIDES,
     ),
-    KernelSpec(
-        "step_loss",
-        (
-            uniform("shape"),
-            uniform("mark"),
-            read("state"),
-            read("targets"),
-            read_write("d_judged"),
-            read_write("loss_partials"),
-        ),
-        grid=Linear(lambda plan: plan.chunks),
-    ),
+    KernelSpec("step_loss", bindings("shape mark", "state targets", "d_judged loss_partials"), Linear(_chunks)),
     KernelSpec(
         "loss",
-        (
-            uniform("shape"),
-            read("state"),
-            read("targets"),
-            read_write("d_rows"),
-            read_write("loss_partials"),
-            read_write("control"),
-        ),
-        grid=Linear(lambda plan: plan.chunks, per_workgroup=1),
+        bindings("shape", "state targets", "d_rows loss_partials control"),
+        Linear(_chunks, per_workgroup=1),
     ),
     KernelSpec(
         "gate_backward",
-        (
-            uniform("shape"),
-            uniform("at"),
-            read("edges"),
-            read("coefficients"),
-            read("masks"),
-            read("kept"),
-            read("d_next"),
-            read_write("values"),
-            read_write("d_rows"),
-            read_write("partials"),
-        ),
-        grid=Tiled(
+        bindings("shape at", "edges coefficients masks kept d_next", "values d_rows partials"),
+        Tiled(
             lambda plan: plan.backward_tiles,
             lambda plan: plan.backward_groups,
             lambda plan: plan.backward_work,
             lambda plan: plan.chunks_per_block,
         ),
-        overrides=("WG", "LANES", "TREES", "KEEP", "HALF"),
+        _ALL_OVERRIDES,
         workgroup_bytes_per_invocation=16,
     ),
-    KernelSpec(
-        "d_damage",
-        (uniform("shape"), uniform("mark"), read("corners"), read_write("d_rows")),
-        grid=Linear(lambda plan: plan.damaged_values),
-    ),
+    KernelSpec("d_damage", bindings("shape mark", "corners", "d_rows"), Linear(lambda plan: plan.damaged_values)),
     KernelSpec(
         "step_loss_backward",
-        (uniform("shape"), uniform("mark"), read("d_judged"), read_write("d_rows")),
-        grid=Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
+        bindings("shape mark", "d_judged", "d_rows"),
+        Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
     ),
     KernelSpec(
         "gradients",
-        (
-            uniform("shape"),
-            read("partials"),
-            read("logits"),
-            read_write("gradients"),
-            read_write("control"),
-        ),
-        grid=Linear(lambda plan: plan.layout.gates * 8),
+        bindings("shape", "partials logits", "gradients control"),
+        Linear(lambda plan: plan.layout.gates * 8),
         workgroup_bytes_per_invocation=16,
     ),
-    KernelSpec(
-        "clip_norm",
-        (uniform("shape"), read_write("gradients"), read_write("control")),
-        grid=Linear(lambda _: 1, per_workgroup=1),
-        overrides=(),
-        workgroup_bytes_per_invocation=4,
-    ),
-    KernelSpec(
-        "commit",
-        (uniform("shape"), read("loss_partials"), read_write("control"), read_write("history")),
-        grid=Linear(lambda _: 1, per_workgroup=1),
-        overrides=(),
-        workgroup_bytes_per_invocation=4,
-    ),
-    KernelSpec(
-        "adamw",
-        (
-            uniform("shape"),
-            read("control"),
-            read("gradients"),
-            read_write("logits"),
-            read_write("mu"),
-            read_write("nu"),
-            read_write("coefficients"),
-            read_write("gate_ids"),
-        ),
-        grid=Linear(lambda plan: plan.layout.gates),
-    ),
+    KernelSpec("clip_norm", bindings("shape", "", "gradients control"), _ONE_WORKGROUP, (), 4),
+    KernelSpec("commit", bindings("shape", "loss_partials", "control history"), _ONE_WORKGROUP, (), 4),
+    KernelSpec("adamw", bindings("shape", "control gradients", "logits mu nu coefficients gate_ids"), Linear(_gates)),
     KernelSpec(
         "sample_losses",
-        (uniform("shape"), read("state"), read("targets"), read_write("sample_losses")),
-        grid=Linear(lambda plan: plan.shape.batch, per_workgroup=1),
+        bindings("shape", "state targets", "sample_losses"),
+        Linear(lambda plan: plan.shape.batch, per_workgroup=1),
         overrides=(),
         workgroup_bytes_per_invocation=4,
     ),
     KernelSpec(
         "write_back",
-        (
-            uniform("shape"),
-            read("control"),
-            read("state"),
-            read("fresh"),
-            read("sample_losses"),
-            read("places"),
-            read_write("pool"),
-        ),
-        grid=Linear(lambda plan: plan.pool_words),
+        bindings("shape", "control state fresh sample_losses places", "pool"),
+        Linear(lambda plan: plan.pool_words),
     ),
     KernelSpec(
         "pack",
-        (
-            uniform("shape"),
-            uniform("hard_shape"),
-            read("state"),
-            read("targets"),
-            read_write("words"),
-            read_write("hard_targets"),
-            read_write("counts"),
-        ),
-        grid=Linear(lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.loss_channels)),
+        bindings("shape hard_shape", "state targets", "words hard_targets counts"),
+        Linear(lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.loss_channels)),
     ),
-    KernelSpec(
-        "hard_damage",
-        (uniform("shape"), uniform("mark"), read("corners"), read_write("words")),
-        grid=Linear(lambda plan: plan.hard_cells),
-    ),
+    KernelSpec("hard_damage", bindings("shape mark", "corners", "words"), Linear(lambda plan: plan.hard_cells)),
     KernelSpec(
         "hard_forward",
-        (
-            uniform("shape"),
-            uniform("at"),
-            read("wires"),
-            read("gate_ids"),
-            read("masks"),
-            read("words"),
-            read_write("next_words"),
-            read_write("hard_nodes"),
-        ),
-        grid=Tiled(lambda plan: plan.hard_tiles, lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
-        overrides=("WG", "LANES", "TREES"),
+        bindings("shape at", "wires gate_ids masks words", "next_words hard_nodes"),
+        Tiled(lambda plan: plan.hard_tiles, lambda plan: plan.hard_groups, lambda plan: plan.tile_work),
+        _ALL_OVERRIDES[:3],
     ),
     KernelSpec(
         "hard_loss",
-        (uniform("shape"), read("words"), read("hard_targets"), read_write("counts")),
-        grid=Linear(lambda plan: plan.hard_cells * plan.shape.loss_channels),
+        bindings("shape", "words hard_targets", "counts"),
+        Linear(lambda plan: plan.hard_cells * plan.shape.loss_channels),
     ),
 )
 

@@ -45,10 +45,6 @@ class LaunchConfig:
         own = {"gate_forward": self.forward_workgroup_size, "hard_forward": self.hard_workgroup_size}
         return own.get(kernel, 0) or self.workgroup_size
 
-    def workers(self, kernel: str) -> int:
-        """Invocations that share a chunk."""
-        return self.workgroup_size_of(kernel) // self.chunks_per_workgroup
-
     def runs_as(self, other: LaunchConfig) -> bool:
         """Whether every kernel runs the same under both."""
         alike = all(self.workgroup_size_of(kernel) == other.workgroup_size_of(kernel) for kernel in FUSED)

@@ -17,22 +17,14 @@ from difflogic.core.wiring import PATCH
 from difflogic.engine.simulation import SimulationSpec, check_masks
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
-from difflogic.gpu.kernels import read, read_write, uniform
+from difflogic.gpu.kernels import bindings
 from difflogic.gpu.shaders import Source, load_source, make_source
 from difflogic.gpu.uniforms import uniform_struct
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
 
 KERNEL = "simulation/simulate"
-BINDINGS = (
-    uniform("scene"),
-    uniform("at"),
-    read("program"),
-    read("masks"),
-    read("before"),
-    read_write("after"),
-    read_write("nodes"),
-)
+BINDINGS = bindings("scene at", "program masks before", "after nodes")
 WG = 64
 MOST_ROWS = 65535
 """Workgroups of one dimension that every device can do."""
@@ -60,11 +52,7 @@ class GpuProgram:
             MOST_STATEMENTS[self.software] if most_statements is None else most_statements
         )
         source = generated_source(netlist) if self.generated else load_source(KERNEL)
-        layout = device.handle.create_pipeline_layout(
-            label=KERNEL, bind_group_layouts=[device.layout(KERNEL, BINDINGS)]
-        )
-        compute = {"module": device.compile(source), "entry_point": "main", "constants": {"WG": WG}}
-        self.pipeline = device.handle.create_compute_pipeline(label=KERNEL, layout=layout, compute=compute)
+        self.pipeline = device.new_pipeline(KERNEL, BINDINGS, device.compile(source), {"WG": WG})
 
 
 class GpuSimulation:
@@ -124,15 +112,9 @@ class GpuSimulation:
     def _bind(self, step: int, from_even: bool) -> Any:
         before, after = ("even", "odd") if from_even else ("odd", "even")
         bound = self._buffers | {"before": self._buffers[before], "after": self._buffers[after]}
-        at = uniform_struct(KERNEL, "At")
-        entries = []
-        for number, binding in enumerate(BINDINGS):
-            resource = {"buffer": bound[binding.name], "offset": 0, "size": bound[binding.name].size}
-            if binding.name == "at":
-                resource |= {"offset": at.stride * step, "size": at.fields.itemsize}
-            entries.append({"binding": number, "resource": resource})
-        layout = self._device.layout(KERNEL, BINDINGS)
-        return self._device.handle.create_bind_group(label=KERNEL, layout=layout, entries=entries)
+        struct = uniform_struct(KERNEL, "At")
+        bound["at"] = self._buffers["at"], struct.stride * step, struct.fields.itemsize
+        return self._device.bind(KERNEL, BINDINGS, bound)
 
     def put(self, planes: Planes, step: int = 0) -> None:
         self._parity, self.step = 0, step

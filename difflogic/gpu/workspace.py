@@ -19,7 +19,7 @@ from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.shape import Hyper
 from difflogic.errors import DeviceError
 from difflogic.gpu.device import Device
-from difflogic.gpu.kernels import LINEAR, TILED
+from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
@@ -299,7 +299,7 @@ class Workspace:
 
     def _bind(self, kernel: str, bound: dict[str, Any]) -> Any:
         """`bound`: the buffers of bindings that have no buffer of their name, or another here."""
-        return self.device.bind(kernel, self.buffers | bound)
+        return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
         return self.device.pipeline(kernel, self.plan.launch, self.plan.shape.half, self.plan.trees)

@@ -62,11 +62,6 @@ def test_bindings(spec: KernelSpec) -> None:
     assert load_source(spec.name).text.count("@binding") == len(found)
 
 
-def test_uniforms_come_first_then_what_is_read_then_what_is_written(spec: KernelSpec) -> None:
-    order = [("uniform", "read", "read_write").index(binding.access) for binding in spec.bindings]
-    assert order == sorted(order)
-
-
 def test_overrides(spec: KernelSpec) -> None:
     assert tuple(re.findall(r"^override (\w+)", load_source(spec.name).text, re.MULTILINE)) == spec.overrides
 
