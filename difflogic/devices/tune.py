@@ -29,9 +29,9 @@ from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
-from difflogic.gpu.model import GpuModel, plan_in_groups
+from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import check
+from difflogic.gpu.planner import check, plan_in_groups
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace

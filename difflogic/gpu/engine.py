@@ -22,9 +22,9 @@ from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel, corner_words, plan_in_groups
+from difflogic.gpu.model import GpuModel, corner_words
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import make_plan
+from difflogic.gpu.planner import make_plan, plan_in_groups
 from difflogic.gpu.probes import open_checked
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks

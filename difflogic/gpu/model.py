@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,10 @@ from difflogic.engine.shape import Hyper, Shape
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LaunchConfig
-from difflogic.gpu.plan import HISTORY, BatchSource, Plan
-from difflogic.gpu.planner import make_plan
+from difflogic.gpu.plan import HISTORY, Plan
+from difflogic.gpu.planner import plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, encode
-from difflogic.gpu.wiring import Wiring, wired
 from difflogic.gpu.workspace import Workspace, to_chunks
-from difflogic.model.layout import flat_layout
-from difflogic.system.memory import physical_memory
 
 Array = npt.NDArray[Any]
 
@@ -255,104 +251,6 @@ class GpuModel:
         self.workspace.close()
         for staging in (*self._staging, self._counts_staging):
             staging.destroy()
-
-
-def plan_for(
-    device: Device,
-    jobs: Sequence[Job],
-    launch: LaunchConfig | None = None,
-    groups: int = 1,
-    max_memory: int | None = None,
-    reserved: int = 0,
-) -> Plan:
-    """The plan of these jobs, all of one shape, on a device; `groups`: so many such plans share `max_memory`.
-
-    `reserved` bytes of that are left to rollouts beside them. Raises LimitError where none fits; it says how many
-    models would.
-    """
-    wirings = wired([flat_layout(job.circuit) for job in jobs])
-    make = partial(_plan, device, jobs[0], launch=launch, max_memory=max_memory, reserved=reserved)
-    try:
-        return make(wirings, groups=groups)
-    except LimitError as error:
-        raise _refusal(error, _most(make, wirings), len(jobs)) from error
-
-
-def plan_in_groups(
-    device: Device,
-    jobs: Sequence[Job],
-    launch: LaunchConfig | None = None,
-    max_memory: int | None = None,
-    reserved: int = 0,
-) -> tuple[int, Plan]:
-    """In how many groups, one after another, these jobs are trained, as few as can be; and the largest one's plan.
-
-    The limits are those of `plan_for`. Raises LimitError where all groups together do not fit; it says how many models
-    would.
-    """
-    wirings = wired([flat_layout(job.circuit) for job in jobs])
-    bound = _most(partial(_plan, device, jobs[0], launch=launch), wirings)
-    groups = -(-len(jobs) // bound) if bound else 1
-    size = -(-len(jobs) // groups)
-    make = partial(_plan, device, jobs[0], launch=launch, max_memory=max_memory, reserved=reserved)
-    try:
-        plan = make(wirings[:size], groups=groups)
-    except LimitError as error:
-        raise _refusal(error, _most(make, wirings), len(jobs)) from error
-    memory = physical_memory() if device.adapter.software and max_memory is None else None
-    needed = groups * plan.total_bytes()
-    if memory is not None and needed > memory and len(jobs) > 1:
-        raise LimitError(
-            f"A population of {len(jobs)} needs {needed / 1e9:.1f} GB on {device.adapter.name}, but this machine has "
-            f"{memory / 1e9:.1f} GB of memory: at most {memory * len(jobs) // needed} such models fit."
-        )
-    return groups, plan
-
-
-def _refusal(error: LimitError, fitting: int, asked: int) -> LimitError:
-    """What was refused, and how many models would not be."""
-    if not fitting:
-        return error
-    return LimitError(f"{error} Of the {asked} models asked for, {fitting} fit at once: use --population {fitting}.")
-
-
-def _most(make: Callable[[Sequence[Wiring]], Plan], wirings: Sequence[Wiring]) -> int:
-    """How many models, from the first on, fit into the same dispatches; 0 where not even one does."""
-
-    def refused(count: int) -> bool:
-        try:
-            make(wirings[:count])
-        except LimitError:
-            return True
-        return False
-
-    return bisect_left(range(1, len(wirings) + 1), True, key=refused)
-
-
-def _plan(
-    device: Device,
-    job: Job,
-    wirings: Sequence[Wiring],
-    launch: LaunchConfig | None = None,
-    max_memory: int | None = None,
-    reserved: int = 0,
-    groups: int = 1,
-) -> Plan:
-    config = job.config
-    return make_plan(
-        device.adapter,
-        device.limits,
-        wirings,
-        Shape.training(job.circuit, job.config),
-        probes=len(job.probes),
-        hard_batch=config.train.batch,
-        launch=launch,
-        max_memory=max_memory,
-        asynchronous=config.train.asynchronous,
-        batch_source=BatchSource(config.task.start, job.rule is not None, config.pool.size, config.pool.reset),
-        groups=groups,
-        reserved=reserved,
-    )
 
 
 def _train_state(logits: Array, mu: Array, nu: Array, words: Array, pool: npt.NDArray[np.uint8] | None) -> TrainState:

@@ -14,7 +14,7 @@ from difflogic.engine import memory
 from difflogic.engine.job import make_job
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
-from difflogic.gpu.model import plan_for
+from difflogic.gpu.planner import plan_for
 from difflogic.model.circuit import Circuit
 
 Rows = list[dict[str, object]]

@@ -16,9 +16,9 @@ from difflogic.gpu import planner
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import BatchSource, Plan
-from difflogic.gpu.planner import make_plan
+from difflogic.gpu.planner import make_plan, plan_for
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, Level, flat_layout

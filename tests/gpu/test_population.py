@@ -13,7 +13,8 @@ from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
-from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
 from tests.gpu.rig import LAUNCHES
 from tests.jobs import assert_same, make_job, outcomes, start, train_alone
@@ -142,7 +143,7 @@ def test_a_population_past_the_memory_of_the_machine(device: Device, monkeypatch
         pytest.skip("a card has a memory of its own")
     jobs = [make_job(seed) for seed in SEEDS]
     needed = plan_for(device, jobs).total_bytes()
-    monkeypatch.setattr("difflogic.gpu.model.physical_memory", lambda: needed - 1)
+    monkeypatch.setattr("difflogic.gpu.planner.physical_memory", lambda: needed - 1)
     with pytest.raises(LimitError, match=r"of 3 needs .* GB on .*: at most 2 such models fit\."):
         GpuEngine(device).open(jobs, [start(job) for job in jobs])
 

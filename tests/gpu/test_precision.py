@@ -14,7 +14,8 @@ from difflogic.engine.job import make_job as make_real_job
 from difflogic.errors import UsageError
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, SOFTWARE
-from difflogic.gpu.model import GpuModel, plan_for
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.planner import plan_for
 from difflogic.model.circuit import Circuit
 from difflogic.reference.model import ReferenceModel
 from tests import tolerances

@@ -15,8 +15,8 @@ from difflogic.gpu import planner
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import TILED, cut_ranges
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
-from difflogic.gpu.model import GpuModel, plan_for
-from difflogic.gpu.planner import checkpoint_distances
+from difflogic.gpu.model import GpuModel
+from difflogic.gpu.planner import checkpoint_distances, plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, SubmitQueue, cut
 from tests.jobs import assert_same, make_job, outcomes, start, train_alone
 

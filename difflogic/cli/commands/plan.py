@@ -78,8 +78,7 @@ def _plans(
     Raises LimitError where nothing that may be allocated holds the work.
     """
     from difflogic.engine.population import configs
-    from difflogic.gpu.model import plan_in_groups
-    from difflogic.gpu.planner import checkpoint_distances
+    from difflogic.gpu.planner import checkpoint_distances, plan_in_groups
 
     jobs = [_sizes(member) for member in configs(config, population)]
     groups, chosen = plan_in_groups(device, jobs, max_memory=max_memory)
