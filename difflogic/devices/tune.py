@@ -31,7 +31,7 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import check, plan_in_groups
+from difflogic.gpu.planner import Budget, check, plan_in_groups
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
@@ -102,7 +102,7 @@ class Tuner:
         self.groups, self.plan = plan_in_groups(device, jobs)
         self.jobs = jobs[: self.plan.models]
         self.measured = Measured(device.adapter, self.plan)
-        self.families = families(device, self.plan, self.groups)
+        self.families = families(device, self.plan)
         self._pending = {each for family in self.families for sweep in family for each in sweep} - set(self.measured)
         self._fastest: Seconds = {}
         self._seconds_per_variant: list[float] = []
@@ -262,7 +262,7 @@ class _Opened:
     def __enter__(self) -> GpuModel:
         jobs, groups = self.tuner.jobs, self.tuner.groups
         states = [TrainState.initial(job) for job in jobs]
-        self.model = GpuModel.from_cpu(self.tuner.device, jobs, states, self.launch, groups)
+        self.model = GpuModel.from_cpu(self.tuner.device, jobs, states, self.launch, Budget(groups=groups))
         self.model.train(2)  # compiles, and fills every buffer with real numbers
         self.model.drain()
         return self.model
@@ -302,7 +302,7 @@ Sweep = list[LaunchConfig]
 """Variants of the same lanes, which differ in workgroup size alone."""
 
 
-def families(device: Device, plan: Plan, groups: int) -> list[list[Sweep]]:
+def families(device: Device, plan: Plan) -> list[list[Sweep]]:
     """All variants that the device can run and training would use, from few lanes to many, small workgroups to large.
 
     First those whose invocations have a chunk to themselves, then those where several share one and wait
@@ -315,7 +315,7 @@ def families(device: Device, plan: Plan, groups: int) -> list[list[Sweep]]:
         for lanes in LANES:
             sizes = [wg for wg in WORKGROUP_SIZES if lanes <= wg <= largest and (wg == lanes) == alone]
             sweep = [LaunchConfig(wg, lanes).with_memory(*plan.launch.memory) for wg in sizes]
-            family.append([each for each in sweep if _fills(plan, each) and _fits(device, plan, groups, each)])
+            family.append([each for each in sweep if _fills(plan, each) and _fits(device, plan, each)])
         found.append([sweep for sweep in family if sweep])
     return [family for family in found if family]
 
@@ -344,10 +344,10 @@ def _fills(plan: Plan, launch: LaunchConfig) -> bool:
     return launch.runs_as(plan.launch) or launch.chunks_per_workgroup // 2 < narrow.blocks
 
 
-def _fits(device: Device, plan: Plan, groups: int, launch: LaunchConfig) -> bool:
+def _fits(device: Device, plan: Plan, launch: LaunchConfig) -> bool:
     """Whether the device can run it, and training would."""
     try:
         check(replace(plan, launch=launch), device.limits)
     except LimitError:
         return False
-    return plan.may_run(launch, None, groups)
+    return plan.may_run(launch, None)

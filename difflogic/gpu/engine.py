@@ -24,7 +24,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, corner_words
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import make_plan, plan_in_groups
+from difflogic.gpu.planner import Budget, make_plan, plan_in_groups
 from difflogic.gpu.probes import open_checked
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -111,32 +111,28 @@ class GpuEngine:
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
         """As many groups of models as one binding each can hold, as even as can be; one where that can hold all."""
-        groups, plan = plan_in_groups(self.device, jobs, self._launch, max_memory, reserved)
-        launch = self._launch or self._tuned(plan, groups, max_memory, reserved)
+        groups, plan = plan_in_groups(self.device, jobs, self._launch, Budget(max_memory, reserved=reserved))
+        budget = Budget(max_memory, groups, reserved)
+        launch = self._launch or self._tuned(plan, budget)
         ends = [len(jobs) * group // groups for group in range(groups + 1)]
-        limits = launch, groups, max_memory, reserved
         return open_in_turn(
             [
-                partial(GpuModel.from_cpu, self.device, jobs[first:last], states[first:last], *limits)
+                partial(GpuModel.from_cpu, self.device, jobs[first:last], states[first:last], launch, budget)
                 for first, last in itertools.pairwise(ends)
             ]
         )
 
     def memory(self, jobs: Sequence[Job], max_memory: int | None = None, reserved: int = 0) -> int:
-        groups, plan = plan_in_groups(self.device, jobs, self._launch, max_memory, reserved)
+        groups, plan = plan_in_groups(self.device, jobs, self._launch, Budget(max_memory, reserved=reserved))
         return groups * plan.total_bytes()
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
         return self._hard_plan(circuit, Shape.of(circuit, grid, steps), asynchronous).total_bytes()
 
-    def _tuned(self, plan: Plan, groups: int, max_memory: int | None, reserved: int) -> LaunchConfig | None:
+    def _tuned(self, plan: Plan, budget: Budget) -> LaunchConfig | None:
         """What `difflogic tune` stored on this adapter for this work, which is that of the largest of some groups."""
-        device = self.device
-        stored = tuning_cache.lookup(device.adapter, device.limits, plan)
-        limit = None if max_memory is None else max_memory - reserved
-        if stored is None or not plan.may_run(stored.launch, limit, groups):
-            return None
-        return stored.launch
+        stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
+        return stored.launch if stored is not None and plan.may_run(stored.launch, budget.each) else None
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target uploaded."""
@@ -150,17 +146,10 @@ class GpuEngine:
         return work
 
     def _plan(self, circuit: Circuit, shape: Shape, asynchronous: bool, training: bool = True, probes: int = 0) -> Plan:
-        device, wirings = self.device, wired([flat_layout(circuit)])
-        return make_plan(
-            device.adapter,
-            device.limits,
-            wirings,
-            shape,
-            probes,
-            launch=self._launch,
-            training=training,
-            asynchronous=asynchronous,
+        work = Plan(
+            tuple(wired([flat_layout(circuit)])), shape, probes=probes, training=training, asynchronous=asynchronous
         )
+        return make_plan(self.device.adapter, self.device.limits, work, self._launch)
 
     def _hard_plan(self, circuit: Circuit, shape: Shape, asynchronous: bool) -> Plan:
         """Of hard rollouts: the samples are probes, and a soft batch, of which nothing is computed, takes little."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from difflogic.gpu.launch import LINEAR_WG, LaunchConfig
-from difflogic.gpu.plan import CHUNK, MAX_WORKGROUPS, DispatchRange, Plan
+from difflogic.gpu.plan import CHUNK, MAX_WORKGROUPS, Plan
 
 Access = Literal["uniform", "read", "read_write"]
 
@@ -30,6 +30,23 @@ def bindings(uniforms: str, reads: str, writes: str) -> tuple[Binding, ...]:
     """
     by_access: dict[Access, str] = {"uniform": uniforms, "read": reads, "read_write": writes}
     return tuple(Binding(name, access) for access, names in by_access.items() for name in names.split())
+
+
+class DispatchRange(NamedTuple):
+    """What a dispatch does: tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`."""
+
+    first: int
+    end: int
+    first_part: int = 0
+    end_part: int = 1
+
+    @property
+    def tiles(self) -> int:
+        return self.end - self.first
+
+    @property
+    def parts(self) -> int:
+        return self.end_part - self.first_part
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import HISTORY, Plan
-from difflogic.gpu.planner import plan_for
+from difflogic.gpu.planner import NO_LIMIT, Budget, plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, encode
 from difflogic.gpu.workspace import Workspace, to_chunks
 
@@ -65,12 +65,10 @@ class GpuModel:
         jobs: Sequence[Job],
         states: Sequence[TrainState],
         launch: LaunchConfig | None = None,
-        groups: int = 1,
-        max_memory: int | None = None,
-        reserved: int = 0,
+        budget: Budget = NO_LIMIT,
     ) -> GpuModel:
         """Models on the device, ready to train. Raises LimitError where they do not fit. The rest: see `plan_for`."""
-        plan = plan_for(device, jobs, launch, groups, max_memory, reserved)
+        plan = plan_for(device, jobs, launch, budget)
         try:
             model = cls(device, jobs, plan)
         except LimitError as error:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from difflogic.core.rules import ENTRIES as RULE_ENTRIES
 from difflogic.engine.shape import Shape
-from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
 
@@ -39,23 +38,6 @@ BACKWARD_WORK = 4
 """Evaluations that a gate costs backward."""
 HISTORY = 64
 """Epochs whose metrics the ring on the device holds."""
-
-
-class DispatchRange(NamedTuple):
-    """What a dispatch does: tiles `[first, end)`, and of every block in them the chunks `[first_part, end_part)`."""
-
-    first: int
-    end: int
-    first_part: int = 0
-    end_part: int = 1
-
-    @property
-    def tiles(self) -> int:
-        return self.end - self.first
-
-    @property
-    def parts(self) -> int:
-        return self.end_part - self.first_part
 
 
 @dataclass(frozen=True)
@@ -86,7 +68,8 @@ class Plan:
     wirings: tuple[Wiring, ...]
     """One per model: the same levels, each its own wires."""
     shape: Shape
-    launch: LaunchConfig
+    launch: LaunchConfig = HARDWARE[0]
+    """The planner's choice."""
     probes: int = 0
     """Start grids of hard evaluation."""
     hard_batch: int = 0
@@ -360,12 +343,15 @@ class Plan:
             return math.inf
         return self.keep_bytes if self.launch.store_activations else STATES_BYTES
 
-    def may_run(self, launch: LaunchConfig, max_memory: int | None, groups: int = 1) -> bool:
-        """Whether this work may run under another schedule: in the same memory plan, within the memory of `groups`."""
+    def may_run(self, launch: LaunchConfig, max_memory: int | None) -> bool:
+        """Whether this work may run under another schedule: in the same memory plan, within the limit."""
         if launch.memory != self.launch.memory:
             return False
-        allowed = self.affordable(None if max_memory is None else max_memory // groups)
-        return replace(self, launch=launch).total_bytes() <= max(self.total_bytes(), allowed)
+        return replace(self, launch=launch).total_bytes() <= max(self.total_bytes(), self.affordable(max_memory))
+
+    def of_first(self, count: int) -> Plan:
+        """The same for so many of the models alone."""
+        return replace(self, wirings=self.wirings[:count])
 
     def total_bytes(self) -> int:
         """Device memory in storage buffers."""

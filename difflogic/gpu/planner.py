@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from difflogic.engine.job import Job
 from difflogic.engine.shape import Shape
@@ -18,7 +19,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, BatchSource, Plan
-from difflogic.gpu.wiring import Wiring, wired
+from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
 from difflogic.system.memory import physical_memory
 
@@ -30,62 +31,69 @@ SOFTWARE_WORK = 1 << 26
 """Gate evaluations of one dispatch at most on software: some 60 ms on two cores."""
 
 
+class Budget(NamedTuple):
+    """The device memory that plans may take, in bytes."""
+
+    max_memory: int | None = None
+    """The user's limit."""
+    groups: int = 1
+    """So many plans, of the groups of a population, share it."""
+    reserved: int = 0
+    """What they leave of it to rollouts beside them."""
+
+    @property
+    def each(self) -> int | None:
+        """What one of the plans may take; None without a limit."""
+        return None if self.max_memory is None else (self.max_memory - self.reserved) // self.groups
+
+
+NO_LIMIT = Budget()
+
+
 def make_plan(
     adapter: Adapter,
     limits: Mapping[str, int],
-    wirings: Sequence[Wiring],
-    shape: Shape,
-    probes: int = 0,
-    hard_batch: int = 0,
+    work: Plan,
     launch: LaunchConfig | None = None,
-    training: bool = True,
-    max_memory: int | None = None,
-    asynchronous: bool = True,
-    batch_source: BatchSource | None = None,
-    groups: int = 1,
-    reserved: int = 0,
+    budget: Budget = NO_LIMIT,
 ) -> Plan:
-    """The first schedule of the adapter's kind that the device can run within `max_memory` bytes.
+    """`work` under `launch`, or the first schedule of the adapter's kind, that the device can run within `budget`.
 
-    Without a limit from the user, the first that needs a fair amount, else the one that needs least. `groups`: so many
-    such plans share the memory, and leave `reserved` bytes of it.
+    Without a limit from the user, the first that needs a fair amount, else the one that needs least.
     Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
     """
+    work = replace(
+        work,
+        most_work=SOFTWARE_WORK if adapter.software else HARDWARE_WORK,
+        keep_bytes=_keepable(adapter) // budget.groups,
+    )
+    runnable: list[Plan] = []
     failure = LimitError("There is no schedule to try.")
-    smallest: Plan | None = None
-    work = SOFTWARE_WORK if adapter.software else HARDWARE_WORK
-    for candidate in _candidates(adapter, launch, training, shape.steps):
-        plan = Plan(
-            tuple(wirings),
-            shape,
-            candidate,
-            probes,
-            hard_batch,
-            training,
-            asynchronous,
-            work,
-            batch_source or BatchSource(),
-            _keepable(adapter) // groups,
-        )
+    for candidate in _candidates(adapter, launch, work):
+        plan = replace(work, launch=candidate)
         try:
             check(plan, limits)
         except LimitError as error:
             failure = error
             continue
-        if plan.total_bytes() <= plan.affordable(None if max_memory is None else (max_memory - reserved) // groups):
+        if plan.total_bytes() <= plan.affordable(budget.each):
             return plan
-        if smallest is None or plan.total_bytes() < smallest.total_bytes():
-            smallest = plan
-    if smallest is None:
+        runnable.append(plan)
+    if not runnable:
         raise failure
-    if max_memory is not None:
-        needed = groups * smallest.total_bytes() + reserved
-        parts = f" in {groups} groups of models" if groups > 1 else ""
-        raise LimitError(
-            f"The smallest plan needs {needed / 1e6:.1f} MB{parts}, but --max-memory allows {max_memory / 1e6:.1f} MB: "
-            f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
-        )
-    return smallest
+    smallest = min(runnable, key=Plan.total_bytes)
+    if budget.max_memory is None:
+        return smallest
+    raise _over_budget(smallest, budget.max_memory, budget)
+
+
+def _over_budget(smallest: Plan, max_memory: int, budget: Budget) -> LimitError:
+    needed = budget.groups * smallest.total_bytes() + budget.reserved
+    parts = f" in {budget.groups} groups of models" if budget.groups > 1 else ""
+    return LimitError(
+        f"The smallest plan needs {needed / 1e6:.1f} MB{parts}, but --max-memory allows {max_memory / 1e6:.1f} MB: "
+        f"allow at least {math.ceil(needed / 1e5) / 10} MB, or use a smaller grid, batch or circuit."
+    )
 
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:
@@ -136,19 +144,15 @@ def _keepable(adapter: Adapter) -> int:
     return max(KEEP_BYTES, (physical_memory() or 0) // KEEP_SHARE) if adapter.software else KEEP_BYTES
 
 
-def _candidates(adapter: Adapter, launch: LaunchConfig | None, training: bool, steps: int) -> list[LaunchConfig]:
+def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:
     """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
     kind = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
-    if not training:
+    if not work.training:
         return [each.with_memory(store_activations=False) for each in kind]
     if launch is not None:
         return [launch]
-    spacings = checkpoint_distances(steps)
-    return [
-        each.with_memory(*memory)
-        for each in kind
-        for memory in [(True, 1), *((False, spacing) for spacing in spacings)]
-    ]
+    memories = [(True, 1), *((False, spacing) for spacing in checkpoint_distances(work.shape.steps))]
+    return [each.with_memory(*memory) for each in kind for memory in memories]
 
 
 def checkpoint_distances(steps: int) -> list[int]:
@@ -163,48 +167,27 @@ def checkpoint_distances(steps: int) -> list[int]:
 
 
 def plan_for(
-    device: Device,
-    jobs: Sequence[Job],
-    launch: LaunchConfig | None = None,
-    groups: int = 1,
-    max_memory: int | None = None,
-    reserved: int = 0,
+    device: Device, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> Plan:
-    """The plan of these jobs, all of one shape, on a device; `groups`: so many such plans share `max_memory`.
+    """The plan of these jobs, all of one shape, on a device, as one of the groups of the budget.
 
-    `reserved` bytes of that are left to rollouts beside them. Raises LimitError where none fits; it says how many
-    models would.
+    Raises LimitError where none fits; it says how many models would.
     """
-    wirings = wired([flat_layout(job.circuit) for job in jobs])
-    make = partial(_plan, device, jobs[0], launch=launch, max_memory=max_memory, reserved=reserved)
-    try:
-        return make(wirings, groups=groups)
-    except LimitError as error:
-        raise _refusal(error, _most(make, wirings), len(jobs)) from error
+    return _plan_of_first(len(jobs), device, _work(jobs), launch, budget)
 
 
 def plan_in_groups(
-    device: Device,
-    jobs: Sequence[Job],
-    launch: LaunchConfig | None = None,
-    max_memory: int | None = None,
-    reserved: int = 0,
+    device: Device, jobs: Sequence[Job], launch: LaunchConfig | None = None, budget: Budget = NO_LIMIT
 ) -> tuple[int, Plan]:
     """In how many groups, one after another, these jobs are trained, as few as can be; and the largest one's plan.
 
-    The limits are those of `plan_for`. Raises LimitError where all groups together do not fit; it says how many models
-    would.
+    Raises LimitError where all groups together do not fit; it says how many models would.
     """
-    wirings = wired([flat_layout(job.circuit) for job in jobs])
-    bound = _most(partial(_plan, device, jobs[0], launch=launch), wirings)
+    work = _work(jobs)
+    bound = _most(device, work, launch, NO_LIMIT)
     groups = -(-len(jobs) // bound) if bound else 1
-    size = -(-len(jobs) // groups)
-    make = partial(_plan, device, jobs[0], launch=launch, max_memory=max_memory, reserved=reserved)
-    try:
-        plan = make(wirings[:size], groups=groups)
-    except LimitError as error:
-        raise _refusal(error, _most(make, wirings), len(jobs)) from error
-    memory = physical_memory() if device.adapter.software and max_memory is None else None
+    plan = _plan_of_first(-(-len(jobs) // groups), device, work, launch, budget._replace(groups=groups))
+    memory = physical_memory() if device.adapter.software and budget.max_memory is None else None
     needed = groups * plan.total_bytes()
     if memory is not None and needed > memory and len(jobs) > 1:
         raise LimitError(
@@ -214,47 +197,40 @@ def plan_in_groups(
     return groups, plan
 
 
-def _refusal(error: LimitError, fitting: int, asked: int) -> LimitError:
-    """What was refused, and how many models would not be."""
-    if not fitting:
-        return error
-    return LimitError(f"{error} Of the {asked} models asked for, {fitting} fit at once: use --population {fitting}.")
+def _work(jobs: Sequence[Job]) -> Plan:
+    """What training these jobs together asks for; the planner chooses the rest."""
+    job, config = jobs[0], jobs[0].config
+    return Plan(
+        tuple(wired([flat_layout(each.circuit) for each in jobs])),
+        Shape.training(job.circuit, job.config),
+        probes=len(job.probes),
+        hard_batch=config.train.batch,
+        asynchronous=config.train.asynchronous,
+        batch_source=BatchSource(config.task.start, job.rule is not None, config.pool.size, config.pool.reset),
+    )
 
 
-def _most(make: Callable[[Sequence[Wiring]], Plan], wirings: Sequence[Wiring]) -> int:
+def _plan_of_first(count: int, device: Device, work: Plan, launch: LaunchConfig | None, budget: Budget) -> Plan:
+    """Of so many of the models. Raises LimitError; where one model alone would fit, it says how many would."""
+    try:
+        return make_plan(device.adapter, device.limits, work.of_first(count), launch, budget)
+    except LimitError as error:
+        fitting = _most(device, work, launch, budget._replace(groups=1))
+        if not fitting:
+            raise
+        raise LimitError(
+            f"{error} Of the {work.models} models asked for, {fitting} fit at once: use --population {fitting}."
+        ) from error
+
+
+def _most(device: Device, work: Plan, launch: LaunchConfig | None, budget: Budget) -> int:
     """How many models, from the first on, fit into the same dispatches; 0 where not even one does."""
 
     def refused(count: int) -> bool:
         try:
-            make(wirings[:count])
+            make_plan(device.adapter, device.limits, work.of_first(count), launch, budget)
         except LimitError:
             return True
         return False
 
-    return bisect_left(range(1, len(wirings) + 1), True, key=refused)
-
-
-def _plan(
-    device: Device,
-    job: Job,
-    wirings: Sequence[Wiring],
-    launch: LaunchConfig | None = None,
-    max_memory: int | None = None,
-    reserved: int = 0,
-    groups: int = 1,
-) -> Plan:
-    config = job.config
-    return make_plan(
-        device.adapter,
-        device.limits,
-        wirings,
-        Shape.training(job.circuit, job.config),
-        probes=len(job.probes),
-        hard_batch=config.train.batch,
-        launch=launch,
-        max_memory=max_memory,
-        asynchronous=config.train.asynchronous,
-        batch_source=BatchSource(config.task.start, job.rule is not None, config.pool.size, config.pool.reset),
-        groups=groups,
-        reserved=reserved,
-    )
+    return bisect_left(range(1, work.models + 1), True, key=refused)

@@ -368,10 +368,10 @@ def test_lanes_that_would_be_empty_are_no_variants(
     plan = Tuner(device, config, Screen()).plan
     chunks = -(-config.train.batch * config.task.height * config.task.width // 16)
     assert 4 < chunks <= 8
-    lanes = {sweep[0].chunks_per_workgroup for family in tune.families(device, plan, 1) for sweep in family}
+    lanes = {sweep[0].chunks_per_workgroup for family in tune.families(device, plan) for sweep in family}
     assert lanes == {1, 4, 8}
     wide = dataclasses.replace(plan, launch=LaunchConfig(16, 16))
-    measured_wide = [each for family in tune.families(device, wide, 1) for sweep in family for each in sweep]
+    measured_wide = [each for family in tune.families(device, wide) for sweep in family for each in sweep]
     assert [each for each in measured_wide if each.chunks_per_workgroup == 16] == [LaunchConfig(16, 16)]
 
 
@@ -388,7 +388,7 @@ def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
     other = copy.copy(device)
     other.adapter = dataclasses.replace(device.adapter, type=kind)
     other.limits = device.limits | {"max-compute-invocations-per-workgroup": limit}
-    families = tune.families(other, plan, 1)
+    families = tune.families(other, plan)
     assert {launch.workgroup_size for family in families for sweep in family for launch in sweep} == sizes
 
 
@@ -399,7 +399,7 @@ def test_what_needs_more_memory_than_training_takes_is_no_variant(
     narrow = dataclasses.replace(one.plan, launch=LaunchConfig(8, 2))
     assert narrow.total_bytes() < one.plan.total_bytes()
     narrow = dataclasses.replace(narrow, keep_bytes=narrow.total_bytes())
-    families = tune.families(device, narrow, 1)
+    families = tune.families(device, narrow)
     assert {sweep[0].chunks_per_workgroup for family in families for sweep in family} == {2}
 
 

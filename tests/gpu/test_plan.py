@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import BatchSource, Plan
-from difflogic.gpu.planner import make_plan, plan_for
+from difflogic.gpu.planner import Budget, make_plan, plan_for
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, Level, flat_layout
@@ -51,9 +50,13 @@ def test_predicted_bytes_are_the_buffers(
 
 
 def plan(
-    adapter: Adapter, limits: dict[str, int], shape: Shape = SHAPE, layout: Layout = LAYOUT, **options: Any
+    adapter: Adapter,
+    limits: dict[str, int],
+    shape: Shape = SHAPE,
+    layout: Layout = LAYOUT,
+    max_memory: int | None = None,
 ) -> Plan:
-    return make_plan(adapter, limits, wired([layout]), shape, **options)
+    return make_plan(adapter, limits, Plan(tuple(wired([layout])), shape), budget=Budget(max_memory))
 
 
 @pytest.fixture

@@ -78,10 +78,10 @@ def _plans(
     Raises LimitError where nothing that may be allocated holds the work.
     """
     from difflogic.engine.population import configs
-    from difflogic.gpu.planner import checkpoint_distances, plan_in_groups
+    from difflogic.gpu.planner import Budget, checkpoint_distances, plan_in_groups
 
     jobs = [_sizes(member) for member in configs(config, population)]
-    groups, chosen = plan_in_groups(device, jobs, max_memory=max_memory)
+    groups, chosen = plan_in_groups(device, jobs, budget=Budget(max_memory))
     memories = [(True, 1), *((False, spacing) for spacing in checkpoint_distances(config.task.steps))]
     plans = [replace(chosen, launch=chosen.launch.with_memory(*memory)) for memory in memories]
     return groups, [(plan, plan.launch == chosen.launch) for plan in plans]
