@@ -17,7 +17,7 @@ from difflogic.cpu.tables import Array
 from difflogic.cpu.workspace import Workspace
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
-from difflogic.engine.job import Job, OptimizerState, TrainState
+from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper, Shape
 
 CALL_SECONDS = 0.1
@@ -33,7 +33,7 @@ class CpuModel:
         self.info = info
         self._job = job
         self.work = Workspace(circuit, shape, threads, Hyper.of(config), config.train.asynchronous, job)
-        self.work.set_targets(job.targets(self._batch()) if job.target is None else job.target)
+        self.work.set_targets(job.first_targets())
         self.epoch = phases.epoch(shape, job)
         """The phases of a train step."""
         self._hard = self._judge(shape, threads)
@@ -42,10 +42,8 @@ class CpuModel:
         self._upload(state)
 
     def _upload(self, state: TrainState) -> None:
-        control = self.work.buffers.control
         self.work.set_logits(state.logits, state.optimizer.mu, state.optimizer.nu)
-        control[c.DATA_KEY], control[c.TRAIN_KEY] = state.data_key, state.train_key
-        control[c.STEP], control[c.EPOCH], control[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
+        self.work.buffers.control[:] = c.words_of(state)
         if state.pool is not None:
             self.work.buffers.pool[:] = state.pool.reshape(len(state.pool), -1)
 
@@ -120,18 +118,9 @@ class CpuModel:
     # state --------------------------------------------------------------------------------------------
 
     def states(self) -> list[TrainState]:
-        work, buffers, control = self.work, self.work.buffers, self.work.buffers.control
-        optimizer = OptimizerState(work.per_gate(buffers.mu), work.per_gate(buffers.nu), int(control[c.STEP]))
-        state = TrainState(
-            logits=work.per_gate(buffers.logits),
-            optimizer=optimizer,
-            data_key=control[c.DATA_KEY].copy(),
-            train_key=control[c.TRAIN_KEY].copy(),
-            epoch=int(control[c.EPOCH]),
-            skipped=int(control[c.SKIPPED]),
-            pool=self._pool(),
-        )
-        return [state]
+        buffers = self.work.buffers
+        logits, mu, nu = map(self.work.per_gate, (buffers.logits, buffers.mu, buffers.nu))
+        return [c.state_of(buffers.control, logits, mu, nu, self._pool())]
 
     def _pool(self) -> npt.NDArray[np.uint8] | None:
         shape, pool = self.work.shape, self.work.buffers.pool

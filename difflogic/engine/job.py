@@ -122,6 +122,14 @@ class Job:
         target = (self.fixed_target > 0.5).astype(np.uint8)
         return np.broadcast_to(target, (len(grids), *target.shape))
 
+    def first_targets(self) -> Floats:
+        """`[B, H, W, loss_channels]` before any epoch: the task's, or what a rule makes of empty grids."""
+        task, batch = self.config.task, self.config.train.batch
+        if self.target is not None:
+            return np.broadcast_to(self.target, (batch, *self.target.shape))
+        empty = np.zeros((batch, task.height, task.width, self.circuit.channels), dtype=np.uint8)
+        return self.targets(empty).astype(np.float32)
+
     def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
         """`[count, H, W, C]` start grids, drawn from `key` where they are not all the same."""
         task = self.config.task

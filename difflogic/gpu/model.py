@@ -15,8 +15,8 @@ from difflogic.core import bits
 from difflogic.engine import control as c
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
-from difflogic.engine.job import Job, OptimizerState, TrainState
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.job import Job, TrainState
+from difflogic.engine.shape import Hyper
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LaunchConfig
@@ -94,7 +94,7 @@ class GpuModel:
         workspace.upload("logits", np.stack([state.logits for state in states]), "state")
         workspace.upload("mu", np.stack([state.optimizer.mu for state in states]), "state")
         workspace.upload("nu", np.stack([state.optimizer.nu for state in states]), "state")
-        workspace.upload("control", np.stack([_control_words(state) for state in states]), "state")
+        workspace.upload("control", np.stack([c.words_of(state) for state in states]), "state")
         if self.plan.batch_source.pool:
             workspace.upload("pool", np.stack([pool_words(state.pool) for state in states]), "state")
         workspace.submit(workspace.coefficients)
@@ -103,7 +103,9 @@ class GpuModel:
     def _upload_task(self) -> None:
         """What does not change: targets, probes and what happens to them, the one start, a rule."""
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
-        targets = to_chunks(np.stack([_first_targets(job, plan.shape) for job in jobs]), plan.chunks)
+        targets = to_chunks(
+            np.stack([job.first_targets().reshape(-1, plan.shape.loss_channels) for job in jobs]), plan.chunks
+        )
         workspace.upload("targets", targets, "task")
         cells = plan.groups * plan.shape.cells_per_grid
         hard_targets = np.zeros((plan.models, cells, plan.shape.loss_channels), dtype=np.uint32)
@@ -228,7 +230,7 @@ class GpuModel:
         shape = (self.plan.models, self.plan.layout.gates, 16)
         floats = [download(name, np.float32, "checkpoint").reshape(shape) for name in ("logits", "mu", "nu")]
         words = download("control", np.uint32, "checkpoint").reshape(-1, c.WORDS)
-        return [_train_state(*each) for each in zip(*floats, words, self._pools(), strict=True)]
+        return [c.state_of(*each) for each in zip(words, *floats, self._pools(), strict=True)]
 
     def _pools(self) -> list[npt.NDArray[np.uint8] | None]:
         """Each model's, or None."""
@@ -249,32 +251,6 @@ class GpuModel:
         self.workspace.close()
         for staging in (*self._staging, self._counts_staging):
             staging.destroy()
-
-
-def _train_state(logits: Array, mu: Array, nu: Array, words: Array, pool: npt.NDArray[np.uint8] | None) -> TrainState:
-    return TrainState(
-        logits=logits,
-        optimizer=OptimizerState(mu, nu, int(words[c.STEP])),
-        data_key=words[c.DATA_KEY],
-        train_key=words[c.TRAIN_KEY],
-        epoch=int(words[c.EPOCH]),
-        skipped=int(words[c.SKIPPED]),
-        pool=pool,
-    )
-
-
-def _control_words(state: TrainState) -> Array:
-    words = np.zeros(c.WORDS, dtype=np.uint32)
-    words[c.DATA_KEY], words[c.TRAIN_KEY] = state.data_key, state.train_key
-    words[c.STEP], words[c.EPOCH], words[c.SKIPPED] = state.optimizer.step, state.epoch, state.skipped
-    return words
-
-
-def _first_targets(job: Job, shape: Shape) -> npt.NDArray[np.float32]:
-    """`[cells, loss_channels]`: the task's, or what a rule makes of the grids before any epoch, which are empty."""
-    grids = np.zeros((shape.batch, shape.height, shape.width, shape.channels), dtype=np.uint8)
-    target = job.targets(grids) if job.target is None else np.broadcast_to(job.target, (shape.batch, *job.target.shape))
-    return target.reshape(-1, shape.loss_channels).astype(np.float32)
 
 
 def corner_words(corners: npt.NDArray[np.int64], plan: Plan) -> npt.NDArray[np.uint32]:

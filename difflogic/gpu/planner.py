@@ -202,7 +202,7 @@ def _work(jobs: Sequence[Job]) -> Plan:
     job, config = jobs[0], jobs[0].config
     return Plan(
         tuple(wired([flat_layout(each.circuit) for each in jobs])),
-        Shape.training(job.circuit, job.config),
+        Shape.training(job.circuit, config),
         probes=len(job.probes),
         hard_batch=config.train.batch,
         asynchronous=config.train.asynchronous,

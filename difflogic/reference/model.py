@@ -12,7 +12,7 @@ from difflogic.core.bits import WORD, pack_grids
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
-from difflogic.engine.job import Job, OptimizerState, TrainState
+from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.model.layout import flat_layout
 from difflogic.reference.kernels.adamw import adamw
@@ -48,15 +48,12 @@ class ReferenceModel:
         self._logits = state.logits.copy()
         self._mu, self._nu = state.optimizer.mu.copy(), state.optimizer.nu.copy()
         self._pool = None if state.pool is None else state.pool.copy()
-        self._control = np.zeros(c.WORDS, dtype=np.uint32)
-        self._control[c.DATA_KEY], self._control[c.TRAIN_KEY] = state.data_key, state.train_key
-        self._control[c.STEP], self._control[c.EPOCH] = state.optimizer.step, state.epoch
-        self._control[c.SKIPPED] = state.skipped
+        self._control = c.words_of(state)
         self._start = np.zeros((shape.channels, shape.cells), dtype=np.float32)
         self._fresh = np.zeros_like(self._start)
         self._places = np.zeros(shape.batch, dtype=np.int64)
         self._corners = np.zeros((len(shape.damage_steps), shape.batch, 2), dtype=np.int64)
-        self._targets = self._first_targets()
+        self._targets = np.ascontiguousarray(job.first_targets().reshape(-1, shape.loss_channels).T)
         self._history = np.empty((1, 2), dtype=np.float32)
         self._waiting: list[EpochMetrics] = []
 
@@ -117,13 +114,6 @@ class ReferenceModel:
         grids = self._start.T.reshape(shape.batch, shape.height, shape.width, shape.channels)
         return np.asarray(grids, dtype=np.uint8)
 
-    def _first_targets(self) -> npt.NDArray[np.float32]:
-        """`[loss_channels, cells]`: the task's, or what a rule makes of the grids before any epoch, which are empty."""
-        job, channels = self._job, self._shape.loss_channels
-        if job.target is None:
-            return job.targets(self._batch()).reshape(-1, channels).T.astype(np.float32)
-        return np.tile(job.target.reshape(-1, channels).T, (1, self._shape.batch)).astype(np.float32)
-
     def drain(self) -> list[list[EpochMetrics]]:
         drained, self._waiting = self._waiting, []
         return [drained]
@@ -152,18 +142,8 @@ class ReferenceModel:
         return counts
 
     def states(self) -> list[TrainState]:
-        control = self._control
-        optimizer = OptimizerState(self._mu.copy(), self._nu.copy(), int(control[c.STEP]))
-        state = TrainState(
-            logits=self._logits.copy(),
-            optimizer=optimizer,
-            data_key=control[c.DATA_KEY].copy(),
-            train_key=control[c.TRAIN_KEY].copy(),
-            epoch=int(control[c.EPOCH]),
-            skipped=int(control[c.SKIPPED]),
-            pool=None if self._pool is None else self._pool.copy(),
-        )
-        return [state]
+        pool = None if self._pool is None else self._pool.copy()
+        return [c.state_of(self._control, self._logits.copy(), self._mu.copy(), self._nu.copy(), pool)]
 
     def epochs_per_call(self) -> int:
         return 1
