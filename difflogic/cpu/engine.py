@@ -20,7 +20,7 @@ from difflogic.cpu.codegen.threads import default_threads
 from difflogic.cpu.hard.hard_workspace import HardWorkspace, groups_of
 from difflogic.cpu.model import CpuModel
 from difflogic.cpu.tables import Array
-from difflogic.cpu.workspace import Workspace
+from difflogic.cpu.workspace import SoftWorkspace
 from difflogic.engine import control as c
 from difflogic.engine import memory
 from difflogic.engine.api import EngineInfo, Model
@@ -132,7 +132,7 @@ class CpuEngine:
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
         return memory.rollout_bytes(grid, steps)
 
-    def _training(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
+    def _training(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> SoftWorkspace:
         """A workspace with circuit, start and target."""
         checked = batch.checked(circuit)
         work = self._workspace(circuit, checked.shape, checked.x, checked.masks, checked.damage, hyper)
@@ -147,8 +147,8 @@ class CpuEngine:
         masks: Array | None,
         damage: Damage | None,
         hyper: Hyper | None = None,
-    ) -> Workspace:
-        work = Workspace(circuit, shape, self.threads, hyper, asynchronous=masks is not None)
+    ) -> SoftWorkspace:
+        work = SoftWorkspace(circuit, shape, self.threads, hyper, asynchronous=masks is not None)
         work.set_logits(circuit.flat_logits())
         work.set_start(grid)
         if masks is not None:
@@ -172,7 +172,7 @@ def warm_up() -> None:
         {"perceive": [logits], "update": [logits[0]]}, {"perceive": [wires], "update": [wires]}, channels=1
     )
     shape = Shape(1, 3, 3, 1, steps=1)
-    Workspace(circuit, shape, threads=1).run(phases.rollout(shape))
+    SoftWorkspace(circuit, shape, threads=1).run(phases.rollout(shape))
     HardWorkspace(circuit, shape, 1, 2, threads=1, asynchronous=False).run(circuit.flat_logits().reshape(-1))
 
 

@@ -14,7 +14,7 @@ from difflogic.core import bits
 from difflogic.cpu import phases
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.tables import Array
-from difflogic.cpu.workspace import Workspace
+from difflogic.cpu.workspace import SoftWorkspace
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.job import Job, TrainState
@@ -32,7 +32,7 @@ class CpuModel:
         shape = Shape.training(circuit, config)
         self.info = info
         self._job = job
-        self.work = Workspace(circuit, shape, threads, Hyper.of(config), config.train.asynchronous, job)
+        self.work = SoftWorkspace(circuit, shape, threads, Hyper.of(config), config.train.asynchronous, job)
         self.work.set_targets(job.first_targets())
         self.epoch = phases.epoch(shape, job)
         """The phases of a train step."""

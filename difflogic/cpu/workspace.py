@@ -29,7 +29,7 @@ from difflogic.engine.shape import Hyper, Shape
 from difflogic.model.circuit import Circuit
 
 
-class Workspace:
+class SoftWorkspace:
     """Buffers for `shape` on `circuit`; `run` does lists of `phases`."""
 
     def __init__(

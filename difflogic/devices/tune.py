@@ -51,7 +51,7 @@ MOST_TIMES = 32
 
 
 @dataclass(frozen=True)
-class Progress:
+class SweepProgress:
     """How far the sweeps are. Variants are ruled out on the way, so that `total` and what is left only fall."""
 
     done: int
@@ -59,10 +59,10 @@ class Progress:
     seconds_left: float
 
 
-class Screen:
+class TuningObserver:
     """Where it is told what happens; here, nowhere."""
 
-    def __enter__(self) -> Screen:
+    def __enter__(self) -> TuningObserver:
         return self
 
     def __exit__(
@@ -73,10 +73,10 @@ class Screen:
     def say(self, text: str) -> None:
         """A line."""
 
-    def began(self, progress: Progress) -> None:
+    def began(self, progress: SweepProgress) -> None:
         """The sweeps begin, or go on."""
 
-    def measured(self, text: str, progress: Progress) -> None:
+    def measured(self, text: str, progress: SweepProgress) -> None:
         """One variant more is measured."""
 
 
@@ -96,7 +96,7 @@ class Tuner:
     Models share every dispatch, so what is fastest for one need not be so for several: their number is in the key.
     """
 
-    def __init__(self, device: Device, config: Config, screen: Screen, population: int = 1) -> None:
+    def __init__(self, device: Device, config: Config, screen: TuningObserver, population: int = 1) -> None:
         self.device, self.screen = device, screen
         jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, population)]
         self.groups, self.plan = plan_in_groups(device, jobs)
@@ -185,10 +185,10 @@ class Tuner:
     def _rule_out(self, launches: Sweep) -> None:
         self._pending.difference_update(launches)
 
-    def _progress(self) -> Progress:
+    def _progress(self) -> SweepProgress:
         each = statistics.fmean(self._seconds_per_variant) if self._seconds_per_variant else 0.0
         left = len(self._pending)
-        return Progress(len(self.measured), len(self.measured) + left, each * left)
+        return SweepProgress(len(self.measured), len(self.measured) + left, each * left)
 
     def _final(self, best: LaunchConfig) -> Tuned | None:
         """Train steps of the default and of the best in turns; the result where the best wins clearly."""

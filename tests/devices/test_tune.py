@@ -17,7 +17,7 @@ from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.devices import selftest, tune
 from difflogic.devices.selftest import example
-from difflogic.devices.tune import Progress, Screen, Tuner
+from difflogic.devices.tune import SweepProgress, Tuner, TuningObserver
 from difflogic.engine.job import TrainState, make_job
 from difflogic.engine.population import SequentialModels, configs
 from difflogic.errors import DeviceError
@@ -69,7 +69,7 @@ def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed
         return sum(speed(work.plan.launch, dispatch.kernel) for dispatch in dispatches)
 
     monkeypatch.setattr(Tuner, "_time", timed)
-    return Tuner(device, config, Screen(), population)
+    return Tuner(device, config, TuningObserver(), population)
 
 
 def favours(best: LaunchConfig, gain: float) -> Speed:
@@ -132,7 +132,7 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
 ) -> None:
     if groups > 1:
-        most = Tuner(device, config, Screen(), population=2).plan.buffer_bytes()
+        most = Tuner(device, config, TuningObserver(), population=2).plan.buffer_bytes()
         monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
     jobs = [make_job(each, Circuit.initial(each.model, each.seed)) for each in configs(config, 2 * groups)]
     states = [TrainState.initial(job) for job in jobs]
@@ -150,9 +150,9 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
 
 
 def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    most = Tuner(device, config, Screen(), population=2).plan.buffer_bytes()
+    most = Tuner(device, config, TuningObserver(), population=2).plan.buffer_bytes()
     monkeypatch.setitem(device.limits, "max-storage-buffer-binding-size", max(most.values()))
-    one = Tuner(device, config, Screen(), population=3)
+    one = Tuner(device, config, TuningObserver(), population=3)
     assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
@@ -201,7 +201,7 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
 ) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text(content)
-    plan = Tuner(device, config, Screen()).plan
+    plan = Tuner(device, config, TuningObserver()).plan
     assert tuning_cache.lookup(device.adapter, device.limits, plan) is None
     assert f"difflogic: The file {cache} cannot be used" in capsys.readouterr().err
 
@@ -221,7 +221,7 @@ def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
 def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
     launch: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Tuner(device, config, Screen()).plan
+    plan = Tuner(device, config, TuningObserver()).plan
     entry = {"adapter": device.adapter.name, "schedule": launch, "default_ms": 1, "tuned_ms": 1}
     tuning_cache.TUNING.write(tuning_cache.key_of(device.adapter, plan), entry)
     assert tuning_cache.lookup(device.adapter, device.limits, plan) is None
@@ -229,14 +229,14 @@ def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
 
 
 def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: Config) -> None:
-    plan = Tuner(device, config, Screen()).plan
+    plan = Tuner(device, config, TuningObserver()).plan
     adapter = device.adapter
     others = [
         (dataclasses.replace(adapter, driver="another"), plan),
         (dataclasses.replace(adapter, name="another"), plan),
         (adapter, dataclasses.replace(plan, shape=dataclasses.replace(plan.shape, batch=99))),
         (adapter, dataclasses.replace(plan, probes=99)),
-        (adapter, Tuner(device, config, Screen(), population=2).plan),
+        (adapter, Tuner(device, config, TuningObserver(), population=2).plan),
     ]
     keys = {tuning_cache.key_of(*other) for other in [(adapter, plan), *others]}
     assert len(keys) == 6
@@ -318,11 +318,11 @@ def test_a_wrong_variant_forgets_the_others(device: Device, config: Config, monk
 def test_measurements_that_are_none_are_ignored_with_a_sentence(
     variants: object, device: Device, config: Config, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = Tuner(device, config, Screen()).plan
+    plan = Tuner(device, config, TuningObserver()).plan
     tuning_cache.MEASURED.write(
         tuning_cache.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants}
     )
-    assert len(Tuner(device, config, Screen()).measured) == 0
+    assert len(Tuner(device, config, TuningObserver()).measured) == 0
     assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
 
@@ -330,7 +330,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 2, 4, 8))
-    seen: list[Progress] = []
+    seen: list[SweepProgress] = []
     calls: list[LaunchConfig] = []
 
     def speed(launch: LaunchConfig, kernel: str) -> float:
@@ -365,7 +365,7 @@ def test_lanes_that_would_be_empty_are_no_variants(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 4, 8, 16))
-    plan = Tuner(device, config, Screen()).plan
+    plan = Tuner(device, config, TuningObserver()).plan
     chunks = -(-config.train.batch * config.task.height * config.task.width // 16)
     assert 4 < chunks <= 8
     lanes = {sweep[0].chunks_per_workgroup for family in tune.families(device, plan) for sweep in family}
@@ -383,7 +383,7 @@ def test_lanes_that_would_be_empty_are_no_variants(
 def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, kind: str, limit: int, sizes: set[int]
 ) -> None:
-    plan = Tuner(device, config, Screen()).plan
+    plan = Tuner(device, config, TuningObserver()).plan
     monkeypatch.setattr(tune, "WORKGROUP_SIZES", (32, 64, 128))
     other = copy.copy(device)
     other.adapter = dataclasses.replace(device.adapter, type=kind)
@@ -395,7 +395,7 @@ def test_workgroups_past_what_an_adapter_runs_well_are_no_variants(
 def test_what_needs_more_memory_than_training_takes_is_no_variant(
     device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = Tuner(device, config, Screen())
+    one = Tuner(device, config, TuningObserver())
     narrow = dataclasses.replace(one.plan, launch=LaunchConfig(8, 2))
     assert narrow.total_bytes() < one.plan.total_bytes()
     narrow = dataclasses.replace(narrow, keep_bytes=narrow.total_bytes())

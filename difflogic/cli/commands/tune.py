@@ -41,7 +41,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
     """
     from difflogic.cli.screen import sinks, tuning
     from difflogic.devices import selftest
-    from difflogic.devices.tune import Screen, Tuner, sizes_of
+    from difflogic.devices.tune import Tuner, TuningObserver, sizes_of
     from difflogic.gpu import tuning_cache
     from difflogic.gpu.adapter import select_adapter
     from difflogic.gpu.device import Device
@@ -58,7 +58,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
     config = work(options)
     selftest.require(chosen)
     sink = sinks.choose(as_json, "variant")
-    screen = Screen() if as_json else tuning.TuningReporter(sink)  # its JSON is the result alone
+    screen = TuningObserver() if as_json else tuning.TuningReporter(sink)  # its JSON is the result alone
     tuner = Tuner(Device(chosen), config, screen, population)
     screen.say(f"{chosen.name} ({chosen.backend}, {chosen.driver}): {sizes_of(tuner.plan, tuner.groups)}")
     if dry_run:
