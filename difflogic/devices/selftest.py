@@ -27,7 +27,7 @@ from difflogic.engine.job import Job, TrainState, make_job
 from difflogic.errors import DeviceError, DifflogicError
 from difflogic.gpu.adapter import Adapter
 from difflogic.gpu.shaders import shader_hash
-from difflogic.model.circuit import Circuit
+from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.system.cache import JsonCache, key_of, warn
 
 if TYPE_CHECKING:
@@ -112,11 +112,7 @@ def _parity(engine: GpuEngine) -> Iterator[Check]:
     )
     loss, gradients = engine.loss_and_gradients(circuit, batch)
     expected_loss, expected = reference.loss_and_gradients(circuit, batch)
-    worst = max(
-        float(np.abs(got - want).max() / np.abs(want).max())
-        for name in expected
-        for got, want in zip(gradients[name], expected[name], strict=True)
-    )
+    worst = largest_difference(gradients, expected)
     close = abs(loss - expected_loss) <= 1e-5 * expected_loss and worst <= GRADIENT_TOLERANCE
     yield _told("gradients", bool(close), f"gradients differ by {worst:.1e} of the layer's largest")
     hard = (engine.rollout(circuit, x, steps, "hard") == reference.rollout(circuit, x, steps, "hard")).all()
@@ -164,7 +160,13 @@ def _job() -> Job:
     return make_job(Config("self-test", MODEL, task, train, optimizer=still, pool=pool), circuit)
 
 
-def _same(one: tuple[float, dict[str, list[np.ndarray]]], other: tuple[float, dict[str, list[np.ndarray]]]) -> bool:
+def largest_difference(got: ArraysByNetwork, wanted: ArraysByNetwork) -> float:
+    """Between two sets of gradients, as a share of the layer's largest."""
+    layers = [pair for name in wanted for pair in zip(got[name], wanted[name], strict=True)]
+    return max(float(np.abs(ours - theirs).max() / np.abs(theirs).max()) for ours, theirs in layers)
+
+
+def _same(one: tuple[float, ArraysByNetwork], other: tuple[float, ArraysByNetwork]) -> bool:
     layers = [(a, b) for name in one[1] for a, b in zip(one[1][name], other[1][name], strict=True)]
     return one[0] == other[0] and all((a == b).all() for a, b in layers)
 

@@ -11,16 +11,15 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Collection, Iterable
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import TracebackType
 
 import numpy as np
 
 from difflogic.config.schema import Config
-from difflogic.devices.selftest import GRADIENT_TOLERANCE, example
+from difflogic.devices.selftest import GRADIENT_TOLERANCE, example, largest_difference
 from difflogic.engine.batch import Batch
 from difflogic.engine.job import TrainState, make_job
 from difflogic.engine.population import configs
@@ -28,7 +27,7 @@ from difflogic.errors import DeviceError, LimitError
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
-from difflogic.gpu.launch import LaunchConfig
+from difflogic.gpu.launch import FUSED, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.planner import Budget, check, plan_in_groups
@@ -36,11 +35,10 @@ from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
 from difflogic.model.circuit import Circuit
+from difflogic.reference.engine import ReferenceEngine
 
 GAIN = 1.05
 """A winner must be this much faster: less is within what repeated measurements of one schedule differ by."""
-FUSED = ("gate_forward", "gate_backward", "hard_forward")
-"""The kernels that are swept."""
 TRAINED = ("gate_forward", "gate_backward")
 """Those of every train step, by which lanes are chosen."""
 ROUNDS = 3
@@ -48,6 +46,16 @@ FINAL_ROUNDS = 7
 ROUND_SECONDS = 0.02
 """Aim for a round: short kernels go several times, else what is measured is how long a submit takes."""
 MOST_TIMES = 32
+
+WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
+SOFTWARE_LARGEST = 32
+"""Software runs a workgroup on one thread, 4 to 16 invocations at a time: larger ones only take longer to compile."""
+LANES = (1, 2, 4, 8, 16, 32)
+HOPELESS = 1.5
+"""So many times the best seconds: what goes further in the same direction would only be worse."""
+
+Sweep = list[LaunchConfig]
+"""Variants of the same lanes, which differ in workgroup size alone."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +69,6 @@ class SweepProgress:
 
 class TuningObserver:
     """Where it is told what happens; here, nowhere."""
-
-    def __enter__(self) -> TuningObserver:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Give the screen back."""
 
     def say(self, text: str) -> None:
         """A line."""
@@ -153,7 +153,7 @@ class Tuner:
                     began = time.perf_counter()
                     self._verify(launch)
                     if work is None:
-                        work = opened.enter_context(_Opened(self, launch)).workspace
+                        work = opened.enter_context(self._opened(launch)).workspace
                     seconds = self._measure(work.under(launch))
                     self._seconds_per_variant.append(time.perf_counter() - began)
                     self._add(launch, seconds)
@@ -197,7 +197,7 @@ class Tuner:
             return self._store(Tuned(self.device.adapter.name, default, 0.0, 0.0))
         self._verify(best)
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
-        with _Opened(self, default) as one, _Opened(self, best) as other:
+        with self._opened(default) as one, self._opened(best) as other:
             for _ in range(FINAL_ROUNDS):
                 for launch, model in ((default, one), (best, other)):
                     times[launch].append(self._time(model.workspace, model.train_step))
@@ -216,6 +216,16 @@ class Tuner:
         work.submit(dispatches)
         self.device.download(work.buffers["control"], np.uint32, "tuning", size=4)
         return time.perf_counter() - start
+
+    @contextmanager
+    def _opened(self, launch: LaunchConfig) -> Iterator[GpuModel]:
+        """The models under a schedule, in the middle of training, closed at the end."""
+        states = [TrainState.initial(job) for job in self.jobs]
+        model = GpuModel.from_cpu(self.device, self.jobs, states, launch, Budget(groups=self.groups))
+        with closing(model):
+            model.train(2)  # compiles, and fills every buffer with real numbers
+            model.drain()
+            yield model
 
     @cached_property
     def _expected(self) -> list[bytes]:
@@ -239,46 +249,20 @@ class Tuner:
             )
 
     def _verify_against_reference(self) -> None:
-        from difflogic.reference.engine import ReferenceEngine
-
         circuit, x, y = example()
-        _, got = GpuEngine(self.device, self.plan.launch).loss_and_gradients(circuit, Batch(x, y, steps=3))
-        _, expected = ReferenceEngine().loss_and_gradients(circuit, Batch(x, y, steps=3))
-        for name, layers in expected.items():
-            for ours, theirs in zip(got[name], layers, strict=True):
-                if np.abs(ours - theirs).max() > GRADIENT_TOLERANCE * np.abs(theirs).max():
-                    raise DeviceError(
-                        f"{self.device.adapter.name} does not agree with the reference: nothing was tuned; "
-                        "difflogic doctor tells more."
-                    )
-
-
-class _Opened:
-    """The models under a schedule, in the middle of training, closed at the end."""
-
-    def __init__(self, tuner: Tuner, launch: LaunchConfig) -> None:
-        self.tuner, self.launch = tuner, launch
-
-    def __enter__(self) -> GpuModel:
-        jobs, groups = self.tuner.jobs, self.tuner.groups
-        states = [TrainState.initial(job) for job in jobs]
-        self.model = GpuModel.from_cpu(self.tuner.device, jobs, states, self.launch, Budget(groups=groups))
-        self.model.train(2)  # compiles, and fills every buffer with real numbers
-        self.model.drain()
-        return self.model
-
-    def __exit__(self, *_: object) -> None:
-        self.model.close()
+        batch, ours = Batch(x, y, steps=3), GpuEngine(self.device, self.plan.launch)
+        _, expected = ReferenceEngine().loss_and_gradients(circuit, batch)
+        if largest_difference(ours.loss_and_gradients(circuit, batch)[1], expected) > GRADIENT_TOLERANCE:
+            raise DeviceError(
+                f"{self.device.adapter.name} does not agree with the reference: nothing was tuned; "
+                "difflogic doctor tells more."
+            )
 
 
 def _fused(work: Workspace) -> dict[str, list[Dispatch]]:
     """The dispatches of each fused step."""
-    lists = (work.forward, work.backward, work.hard_forward)
-    names = ("gate_forward", "gate_backward", "hard_forward")
-    return {
-        name: [dispatch for dispatch in dispatches if dispatch.kernel == name]
-        for name, dispatches in zip(names, lists, strict=True)
-    }
+    lists = zip(FUSED, (work.forward, work.backward, work.hard_forward), strict=True)
+    return {name: [dispatch for dispatch in dispatches if dispatch.kernel == name] for name, dispatches in lists}
 
 
 def sizes_of(plan: Plan, groups: int) -> str:
@@ -289,17 +273,6 @@ def sizes_of(plan: Plan, groups: int) -> str:
         f"{plan.layout.gates} gates, {shape.height}x{shape.width} grid, batch {shape.batch}, {shape.steps} steps, "
         f"{plan.models} model(s){largest}"
     )
-
-
-WORKGROUP_SIZES = (8, 16, 32, 64, 128, 256, 512)
-SOFTWARE_LARGEST = 32
-"""Software runs a workgroup on one thread, 4 to 16 invocations at a time: larger ones only take longer to compile."""
-LANES = (1, 2, 4, 8, 16, 32)
-HOPELESS = 1.5
-"""So many times the best seconds: what goes further in the same direction would only be worse."""
-
-Sweep = list[LaunchConfig]
-"""Variants of the same lanes, which differ in workgroup size alone."""
 
 
 def families(device: Device, plan: Plan) -> list[list[Sweep]]:
