@@ -16,7 +16,6 @@ from numba.core.cgutils import get_or_insert_function
 from difflogic.cpu.codegen.compiled import intrinsic
 from difflogic.cpu.codegen.vectors import (
     LINE,
-    VECTOR,
     add_vectors,
     folded,
     gate_vectors,
@@ -25,7 +24,7 @@ from difflogic.cpu.codegen.vectors import (
     splatted,
 )
 
-_FLOATS = VECTOR[gate_vectors]
+_FLOATS = gate_vectors.vector
 _INTEGERS = ir.VectorType(ir.IntType(32), _FLOATS.count)
 
 _LOG2_E = math.log2(math.e)

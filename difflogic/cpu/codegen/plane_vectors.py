@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 
 from difflogic.cpu.codegen.compiled import intrinsic
-from difflogic.cpu.codegen.vectors import VECTOR, WORDS, operation, pointer_to, splatted, words
+from difflogic.cpu.codegen.vectors import WORDS, operation, pointer_to, splatted, words
 
 _WORD, _HALF = ir.IntType(64), ir.IntType(32)
 _HALVES = ir.VectorType(_HALF, WORDS)
@@ -23,7 +23,7 @@ def load_any(_: Any, array: Any, index: Any) -> Any:
     """`array[index : index + WORDS]` at any place."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(pointer_to(context, builder, signature, arguments, VECTOR[words]), align=8)
+        return builder.load(pointer_to(context, builder, signature, arguments, words.vector), align=8)
 
     return words(array, types.intp), build
 
@@ -45,12 +45,6 @@ def _shifted(shift: Any, vector: Any, distance: int) -> Any:
 
 
 @intrinsic
-def bit_and(_: Any, x: Any, y: Any) -> Any:
-    """`x & y`."""
-    return operation(lambda b, x, y: b.and_(x, y), x, y)
-
-
-@intrinsic
 def bit_or(_: Any, x: Any, y: Any) -> Any:
     """`x | y`."""
     return operation(lambda b, x, y: b.or_(x, y), x, y)
@@ -64,7 +58,7 @@ def drawn(_: Any, key0: Any, key1: Any, first: Any, k: Any) -> Any:
         key0, key1, first, k = (splatted(builder, value, _HALVES) for value in arguments)
         first = builder.add(first, ir.Constant(_HALVES, list(range(WORDS))))
         low, high = _threefry(builder, (key0, key1), first, k)
-        wide = VECTOR[words]
+        wide = words.vector
         return builder.or_(builder.zext(low, wide), _shifted(builder.shl, builder.zext(high, wide), 32))
 
     return words(types.uint32, types.uint32, types.uint32, types.uint32), build

@@ -37,46 +37,24 @@ LINE = 64
 _FUSE = ("contract",)
 
 
-class _Floats(types.Type):
-    def __init__(self) -> None:
-        super().__init__(name=f"Floats{TILE}")
+class _Vector(types.Type):
+    """A type of values, to Numba; `vector` is what LLVM makes of it."""
+
+    def __init__(self, name: str, element: Any, lanes: int) -> None:
+        super().__init__(name=f"{name}{lanes}")
+        self.vector = ir.VectorType(element, lanes)
 
 
-class _Words(types.Type):
-    def __init__(self) -> None:
-        super().__init__(name=f"Words{WORDS}")
-
-
-class _GateVector(types.Type):
-    def __init__(self) -> None:
-        super().__init__(name="GateVector")
-
-
-floats, words, gate_vectors = _Floats(), _Words(), _GateVector()
-"""A row of floats; a row of words; and sixteen floats, one per id of a gate."""
-VECTOR = {
-    floats: ir.VectorType(_FLOAT, TILE),
-    words: ir.VectorType(_WORD, WORDS),
-    gate_vectors: ir.VectorType(_FLOAT, GATE_COUNT),
-}
-
-
-@register_model(_Floats)
-class _FloatsModel(models.PrimitiveModel):
+@register_model(_Vector)
+class _VectorModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR[floats])
+        super().__init__(manager, kind, kind.vector)
 
 
-@register_model(_Words)
-class _WordsModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR[words])
-
-
-@register_model(_GateVector)
-class _GateVectorModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, VECTOR[gate_vectors])
+floats, words = _Vector("Floats", _FLOAT, TILE), _Vector("Words", _WORD, WORDS)
+"""A row of floats, and a row of words."""
+gate_vectors = _Vector("GateVector", _FLOAT, GATE_COUNT)
+"""Sixteen floats, one per id of a gate."""
 
 
 def _kind(array: Any) -> Any:
@@ -108,7 +86,7 @@ def load(_: Any, array: Any, index: Any) -> Any:
     kind = _kind(array)
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(pointer_to(context, builder, signature, arguments, VECTOR[kind]), align=LINE)
+        return builder.load(pointer_to(context, builder, signature, arguments, kind.vector), align=LINE)
 
     return kind(array, types.intp), build
 
@@ -129,7 +107,7 @@ def store(_: Any, array: Any, index: Any, value: Any) -> Any:
     """`array[index : index + n] = value` at a row's beginning."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = pointer_to(context, builder, signature, arguments, VECTOR[value])
+        pointer = pointer_to(context, builder, signature, arguments, value.vector)
         builder.store(arguments[2], pointer, align=LINE)
         return context.get_dummy_value()
 
@@ -141,7 +119,7 @@ def load_shifted(_: Any, array: Any, index: Any, lanes: Any) -> Any:
     """The floats from `array[index]` on, at any place; 0 where the lane's bit in the uint64 `lanes` is 0."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector = VECTOR[floats]
+        vector = floats.vector
         values = builder.load(pointer_to(context, builder, signature, arguments, vector), align=4)
         # An integer of 32 bits and a vector of 32 bits are the same register: AVX-512 can take it as a mask as it is.
         bits = builder.trunc(arguments[2], ir.IntType(TILE)) if TILE < 64 else arguments[2]
@@ -157,7 +135,7 @@ def splat(_: Any, value: Any) -> Any:
     kind: Any = floats if value == types.float32 else words
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return splatted(builder, arguments[0], VECTOR[kind])
+        return splatted(builder, arguments[0], kind.vector)
 
     return kind(value), build
 
@@ -167,7 +145,7 @@ def zeros(_: Any) -> Any:
     """A vector of floats, all 0."""
 
     def build(*_: Any) -> Any:
-        return ir.Constant(VECTOR[floats], [0.0] * TILE)
+        return ir.Constant(floats.vector, [0.0] * TILE)
 
     return floats(), build
 

@@ -22,10 +22,10 @@ from difflogic.core.bits import Planes
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.codegen.atomics import SPINS, claim, fetch_add, look, pause
 from difflogic.cpu.codegen.compiled import entry_point, inlined
-from difflogic.cpu.codegen.plane_vectors import bit_and, bit_or, call_row, drawn, east, load_any, west
+from difflogic.cpu.codegen.plane_vectors import bit_or, call_row, drawn, east, load_any, west
 from difflogic.cpu.codegen.threads import default_threads, together
 from difflogic.cpu.codegen.threefry import threefry2x32
-from difflogic.cpu.codegen.vectors import LINE, WORDS, bit_fma, bit_where, load, splat, store
+from difflogic.cpu.codegen.vectors import LINE, WORDS, bit_and, bit_fma, bit_where, load, splat, store
 from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.tables import Array, aligned
 from difflogic.engine.simulation import SimulationSpec, check_masks
