@@ -13,11 +13,9 @@ from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.config.train import TrainConfig
 from difflogic.core import prng
-from difflogic.engine.api import EpochMetrics, Evaluation, Model
+from difflogic.engine.api import Engine, EpochMetrics, Evaluation, Model
 from difflogic.engine.job import Job, OptimizerState, TrainState
 from difflogic.engine.shape import Shape
-from difflogic.gpu.device import Device
-from difflogic.gpu.model import GpuModel
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.fire_mask import draw_masks
 from tests.experiments import checkerboard_target
@@ -74,13 +72,15 @@ def midway(job: Job) -> TrainState:
     return replace(state, optimizer=OptimizerState(mu, nu, step=130), epoch=133, skipped=3)
 
 
-def train_alone(device: Device, job: Job, state: TrainState, epochs: int, **options: Any) -> Outcome:
-    model = GpuModel.from_cpu(device, [job], [state], **options)
-    model.train(epochs)
-    return outcomes(model)[0]
-
-
 Outcome = tuple[TrainState, Sequence[EpochMetrics], Evaluation]
+
+
+def train(engine: Engine, job: Job, state: TrainState, *calls: int) -> Outcome:
+    """What becomes of `state` after so many epochs in each call, by the interface that every engine has."""
+    model = engine.open([job], [state])
+    for epochs in calls:
+        model.train(epochs)
+    return outcomes(model)[0]
 
 
 def outcomes(model: Model) -> list[Outcome]:

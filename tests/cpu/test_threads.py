@@ -15,9 +15,8 @@ from difflogic.cpu.codegen import atomics, compiled, threads
 from difflogic.cpu.engine import CpuEngine
 from difflogic.engine.job import Job, TrainState
 from difflogic.model.circuit import Circuit
-from tests.engines.training import train
 from tests.experiments import checkerboard_target
-from tests.jobs import assert_same, make_job, start
+from tests.jobs import assert_same, make_job, start, train
 
 
 def checkerboard() -> Job:
@@ -26,18 +25,26 @@ def checkerboard() -> Job:
     return Job(config, circuit, checkerboard_target(16, 16), np.ones((3, 16, 16, 8), dtype=np.uint8))
 
 
-def test_the_papers_checkerboard_by_one_two_and_three_threads() -> None:
-    job = checkerboard()
-    outcomes = [train(CpuEngine(count), job, TrainState.initial(job), 3) for count in (1, 2, 3)]
-    assert_same(outcomes[0], outcomes[1])
-    assert_same(outcomes[0], outcomes[2])
+def at_the_start(job: Job) -> tuple[Job, TrainState]:
+    return job, start(job)
 
 
-def test_a_norm_by_one_two_and_three_threads() -> None:
-    job = make_job(batch=40, clip_by="norm", clip=1e-3)
-    outcomes = [train(CpuEngine(count), job, start(job), 20) for count in (1, 2, 3)]
-    assert_same(outcomes[0], outcomes[1])
-    assert_same(outcomes[0], outcomes[2])
+@pytest.mark.parametrize(
+    ("given", "epochs"),
+    [
+        ((checkerboard(), TrainState.initial(checkerboard())), 3),
+        (at_the_start(make_job()), 30),
+        (at_the_start(make_job(fire_rate=0.6)), 30),
+        (at_the_start(make_job(batch=40, clip_by="norm", clip=1e-3)), 20),
+        (at_the_start(make_job(batch=3, grid=(27, 27), steps=2, probes=1)), 3),
+    ],
+    ids=["the paper's checkerboard", "synchronous", "asynchronous", "a norm", "tiles that share a block"],
+)
+def test_threads_change_no_bit(given: tuple[Job, TrainState], epochs: int) -> None:
+    """However many share a step, and whoever of them does what."""
+    one, *others = (train(CpuEngine(count), *given, epochs) for count in (1, 2, 3, 8))
+    for other in others:
+        assert_same(one, other)
 
 
 def test_two_models_at_the_same_time(engine: CpuEngine) -> None:

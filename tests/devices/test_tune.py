@@ -62,14 +62,21 @@ def config() -> Config:
     return tiny_config().with_(model=ModelConfig(2, 2, perceive, update))
 
 
-def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, speed: Speed, population: int = 1) -> Tuner:
-    """A tuner whose clock says what a schedule's kernels should take."""
+Make = Callable[..., Tuner]
 
-    def timed(self: Tuner, work: Workspace, dispatches: list[Dispatch]) -> float:
-        return sum(speed(work.plan.launch, dispatch.kernel) for dispatch in dispatches)
 
-    monkeypatch.setattr(Tuner, "_time", timed)
-    return Tuner(device, config, TuningObserver(), population)
+@pytest.fixture
+def tuner(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Makes a tuner whose clock says what a schedule's kernels should take."""
+
+    def make(speed: Speed, population: int = 1) -> Tuner:
+        def timed(self: Tuner, work: Workspace, dispatches: list[Dispatch]) -> float:
+            return sum(speed(work.plan.launch, dispatch.kernel) for dispatch in dispatches)
+
+        monkeypatch.setattr(Tuner, "_time", timed)
+        return Tuner(device, config, TuningObserver(), population)
+
+    return make
 
 
 def favours(best: LaunchConfig, gain: float) -> Speed:
@@ -87,32 +94,28 @@ def favours(best: LaunchConfig, gain: float) -> Speed:
 BEST = LaunchConfig(16, 2, forward_workgroup_size=8, hard_workgroup_size=32)
 
 
-def test_the_best_of_each_kernel_is_kept(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    outcome = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
+def test_the_best_of_each_kernel_is_kept(tuner: Make) -> None:
+    outcome = tuner(favours(BEST, 2)).run()
     assert outcome.stored is not None
     assert outcome.stored.launch == BEST
     assert outcome.measured == 3 + 3
 
 
-def test_a_second_run_measures_nothing(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = tuner(device, config, monkeypatch, favours(BEST, 2)).run()
-    again = tuner(device, config, monkeypatch, favours(LaunchConfig(8, 8), 9)).run()
+def test_a_second_run_measures_nothing(tuner: Make) -> None:
+    first = tuner(favours(BEST, 2)).run()
+    again = tuner(favours(LaunchConfig(8, 8), 9)).run()
     assert again == dataclasses.replace(first, measured=0)
 
 
 @pytest.mark.parametrize(("gain", "kept"), [(1.03, False), (1.2, True)])
-def test_only_a_clear_win_is_kept(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, gain: float, kept: bool
-) -> None:
-    outcome = tuner(device, config, monkeypatch, favours(BEST, gain)).run()
+def test_only_a_clear_win_is_kept(tuner: Make, gain: float, kept: bool) -> None:
+    outcome = tuner(favours(BEST, gain)).run()
     assert outcome.stored is not None
     assert outcome.stored.launch == (BEST if kept else outcome.default)
 
 
-def test_training_uses_what_was_stored_and_its_numbers_stay(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+def test_training_uses_what_was_stored_and_its_numbers_stay(tuner: Make, device: Device) -> None:
+    one = tuner(favours(BEST, 2))
     state = TrainState.initial(one.jobs[0])
     engine = GpuEngine(device)
     after = []
@@ -129,7 +132,7 @@ def test_training_uses_what_was_stored_and_its_numbers_stay(
 
 @pytest.mark.parametrize("groups", [1, 2])
 def test_a_population_uses_what_was_tuned_for_its_groups(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
+    tuner: Make, device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, groups: int
 ) -> None:
     if groups > 1:
         most = Tuner(device, config, TuningObserver(), population=2).plan.buffer_bytes()
@@ -138,7 +141,7 @@ def test_a_population_uses_what_was_tuned_for_its_groups(
     states = [TrainState.initial(job) for job in jobs]
     engine, after = GpuEngine(device), []
     for population in (1, 2 * groups):
-        tuner(device, config, monkeypatch, favours(BEST, 2), population).run()
+        tuner(favours(BEST, 2), population).run()
         model = engine.open(jobs, states)
         assert isinstance(model, SequentialModels) == (groups > 1)
         model.train(2)
@@ -156,10 +159,8 @@ def test_a_population_in_groups_is_said(device: Device, config: Config, monkeypa
     assert tune.sizes_of(one.plan, one.groups).endswith("2 model(s), the largest of 2 groups")
 
 
-def test_a_memory_limit_goes_before_what_was_tuned(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+def test_a_memory_limit_goes_before_what_was_tuned(tuner: Make, device: Device) -> None:
+    one = tuner(favours(BEST, 2))
     one.run()
     least = dataclasses.replace(one.plan, launch=one.plan.launch.with_memory(False)).total_bytes()
     model = GpuEngine(device).open([one.jobs[0]], [TrainState.initial(one.jobs[0])], least)
@@ -167,10 +168,8 @@ def test_a_memory_limit_goes_before_what_was_tuned(
     model.close()
 
 
-def test_a_variant_that_computes_something_else_is_refused(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch, cache: Path
-) -> None:
-    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+def test_a_variant_that_computes_something_else_is_refused(tuner: Make, cache: Path) -> None:
+    one = tuner(favours(BEST, 2))
     one._expected = [b"other"]
     with pytest.raises(DeviceError, match=r"gives other numbers than the default on .*: nothing was stored"):
         one.run()
@@ -178,9 +177,9 @@ def test_a_variant_that_computes_something_else_is_refused(
 
 
 def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+    tuner: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+    one = tuner(favours(BEST, 2))
     monkeypatch.setattr(tune, "GRADIENT_TOLERANCE", -1.0)
     with pytest.raises(DeviceError, match="does not agree with the reference: nothing was tuned"):
         one.run()
@@ -267,15 +266,13 @@ def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest
     assert json.loads(capsys.readouterr().out) == {"adapter": select_adapter().name, "forgotten": 0, "cut_off": 0}
 
 
-def test_a_sweep_that_is_cut_off_goes_on_where_it_was(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_that_is_cut_off_goes_on_where_it_was(tuner: Make, device: Device) -> None:
     def stopping(launch: LaunchConfig, kernel: str) -> float:
         if len(tuning_cache.Measured(device.adapter, stopped.plan)) == 4:
             raise KeyboardInterrupt
         return favours(BEST, 2)(launch, kernel)
 
-    stopped = tuner(device, config, monkeypatch, stopping)
+    stopped = tuner(stopping)
     with pytest.raises(KeyboardInterrupt):
         stopped.run()
     assert tuning_cache.lookup(device.adapter, device.limits, stopped.plan) is None
@@ -285,7 +282,7 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(
         timed.add(launch)
         return favours(BEST, 2)(launch, kernel)
 
-    again = tuner(device, config, monkeypatch, watched)
+    again = tuner(watched)
     before = set(again.measured)
     assert len(before) == 4
     outcome = again.run()
@@ -296,8 +293,8 @@ def test_a_sweep_that_is_cut_off_goes_on_where_it_was(
     assert tuning_cache.MEASURED.read() == {}
 
 
-def test_a_wrong_variant_forgets_the_others(device: Device, config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = tuner(device, config, monkeypatch, favours(BEST, 2))
+def test_a_wrong_variant_forgets_the_others(tuner: Make) -> None:
+    one = tuner(favours(BEST, 2))
     one.measured.add(LaunchConfig(8, 2), dict.fromkeys(tune.FUSED, 1.0))
     one._expected = [b"other"]
     with pytest.raises(DeviceError):
@@ -327,7 +324,7 @@ def test_measurements_that_are_none_are_ignored_with_a_sentence(
 
 
 def test_what_is_known_to_be_slower_is_not_measured(
-    device: Device, config: Config, monkeypatch: pytest.MonkeyPatch
+    tuner: Make, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tune, "LANES", (1, 2, 4, 8))
     seen: list[SweepProgress] = []
@@ -337,7 +334,7 @@ def test_what_is_known_to_be_slower_is_not_measured(
         calls.append(launch)
         return float(launch.workgroup_size * launch.chunks_per_workgroup)
 
-    one = tuner(device, config, monkeypatch, speed)
+    one = tuner(speed)
     one.screen.measured = lambda text, progress: seen.append(progress)  # type: ignore[method-assign]
     one.screen.began = seen.append  # type: ignore[method-assign]
     assert [[len(sweep) for sweep in family] for family in one.families] == [[1], [3, 3, 3, 2]]

@@ -37,4 +37,4 @@ def poisoned_workgroup_memory(request: pytest.FixtureRequest) -> None:
     """What a kernel reads of workgroup memory before it writes there is seen."""
     used = [request.getfixturevalue(name) for name in ("engine", "any_engine") if name in request.fixturenames]
     if any(isinstance(each, GpuEngine) for each in used):
-        request.getfixturevalue("poison").run(POISONED_GROUPS)
+        request.getfixturevalue("poison").run([0], (POISONED_GROUPS, 1))

@@ -17,8 +17,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.closeness import assert_first_step_close
-from tests.engines.training import train
-from tests.jobs import C, assert_same, assert_same_state, make_job, midway, start
+from tests.jobs import C, assert_same, assert_same_state, make_job, midway, start, train
 from tests.random_circuits import bits, random_circuit
 
 

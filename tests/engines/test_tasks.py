@@ -13,8 +13,7 @@ from difflogic.engine.job import Job
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
 from tests.closeness import STATES, assert_first_step_close, assert_gradients_close
-from tests.engines.training import train
-from tests.jobs import assert_same, assert_same_state, start
+from tests.jobs import assert_same, assert_same_state, start, train
 from tests.tasks import TASKS, task_job
 
 

@@ -15,8 +15,7 @@ from difflogic.engine.job import TrainState
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from tests import tolerances
-from tests.engines.training import train
-from tests.jobs import make_job, start
+from tests.jobs import make_job, start, train
 
 
 def test_the_configurations_optimiser_is_used(engine: Engine) -> None:
@@ -43,19 +42,20 @@ def test_gradients_are_clipped_by_their_norm(engine: Engine, fire_rate: float) -
     ("config", "soft", "hard"),
     [
         (presets.checkerboard(), 231.266, 256),
+        (presets.checkerboard(small=True), None, 256),
         (presets.game_of_life(), 105.844, 108),
         (presets.checkerboard_async(), 87.93, 96),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
-def test_the_papers_first_losses(engine: Engine, config: Config, soft: float, hard: int) -> None:
+def test_the_papers_first_losses(any_engine: Engine, config: Config, soft: float | None, hard: int) -> None:
     """At seed 23, as the authors' notebook prints them."""
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     job = tasks.make_job(config, circuit)
-    _, (row,), evaluation = train(engine, job, TrainState.initial(job), 1)
+    _, (row,), evaluation = train(any_engine, job, TrainState.initial(job), 1)
     if config.train.asynchronous:
         assert row.soft_loss == pytest.approx(soft, abs=0.005)  # published to two places
-    else:
+    elif soft is not None:  # of the small circuit they print none
         assert row.soft_loss == pytest.approx(soft, rel=tolerances.LOSS_RTOL)
     masks_differ = config.train.asynchronous  # a verdict has masks of its own
     assert evaluation.train_hard_loss == hard or masks_differ

@@ -11,7 +11,8 @@ import pytest
 from difflogic.gpu.adapter import Adapter, select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.engine import GpuEngine
-from tests.gpu.wgsl import Program
+from difflogic.gpu.probes import AnyShader
+from difflogic.gpu.shaders import Source
 
 POISONED_GROUPS = 256
 """Enough that every core gets some of them."""
@@ -37,11 +38,11 @@ def engine(device: Device) -> GpuEngine:
 
 
 @pytest.fixture(scope="session")
-def poison(device: Device) -> Program:
+def poison(device: Device) -> AnyShader:
     text = (Path(__file__).parent / "poison.wgsl").read_text()
-    return Program(device, text, np.zeros(64 * POISONED_GROUPS, dtype=np.uint32))
+    return AnyShader(device, Source("poison", text, ()), [np.zeros(64 * POISONED_GROUPS, dtype=np.uint32)], uniforms=0)
 
 
 @pytest.fixture(autouse=True)
-def poisoned_workgroup_memory(poison: Program) -> None:
-    poison.run(POISONED_GROUPS)
+def poisoned_workgroup_memory(poison: AnyShader) -> None:
+    poison.run([0], (POISONED_GROUPS, 1))

@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.engine.events import NO_HARDENING, Hardening
+from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu.device import Device
+from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.plan import BatchSource, Plan
 from difflogic.gpu.submit import Dispatch
@@ -22,6 +24,7 @@ from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.kernels.half import decode, encode
+from tests.jobs import Outcome, train
 
 _SOME = (*SOFTWARE[:2], LaunchConfig(16, 4), HARDWARE[0], HARDWARE[-1])
 _ALL = (*SOFTWARE, *HARDWARE) if os.environ.get("DIFFLOGIC_CHECK_ALL") else ()
@@ -174,3 +177,10 @@ def rig(device: Device, circuits: Sequence[Circuit], shape: Shape, **options: An
     yield made
     made.get("control", 8, dtype=np.uint32)  # waits for all work
     made.work.close()
+
+
+def train_alone(
+    device: Device, job: Job, state: TrainState, epochs: int, launch: LaunchConfig | None = None
+) -> Outcome:
+    """What becomes of one model."""
+    return train(GpuEngine(device, launch), job, state, epochs)

@@ -9,11 +9,11 @@ from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
-from difflogic.gpu.shaders import shader_root
+from difflogic.gpu.probes import AnyShader
+from difflogic.gpu.shaders import Source, shader_root
 from difflogic.reference.kernels.fire_mask import fire_mask
 from difflogic.reference.kernels.seed_grid import seed_grid
 from tests.gpu.rig import rig
-from tests.gpu.wgsl import Program
 from tests.random_circuits import random_circuit
 
 COUNT_WORDS = """
@@ -38,8 +38,8 @@ def test_words_and_splits(device: Device, count: int) -> None:
     half = (count + 1) // 2
     text = (shader_root() / "common/threefry.wgsl").read_text() + COUNT_WORDS.replace("COUNT", f"{count}u")
     outputs = [np.zeros((9, half, 2), np.uint32), np.zeros((9, 4), np.uint32)]
-    program = Program(device, text, keys, *outputs)
-    program.run(9)
+    program = AnyShader(device, Source("words", text, ()), [keys, *outputs], uniforms=0)
+    program.run([0, 1, 2], (9, 1))
     words = program.read(1).reshape(9, half, 2).transpose(0, 2, 1).reshape(9, -1)[:, :count]
     np.testing.assert_array_equal(words, [prng.random_bits(key, count) for key in keys])
     np.testing.assert_array_equal(program.read(2).reshape(9, 2, 2), [prng.split(key) for key in keys])

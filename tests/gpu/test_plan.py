@@ -21,8 +21,8 @@ from difflogic.gpu.planner import Budget, make_plan, plan_for
 from difflogic.gpu.wiring import wired
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, Level, flat_layout
-from tests.gpu.rig import LAUNCHES, RECOMPUTING, rig
-from tests.jobs import assert_same, make_job, start, train_alone
+from tests.gpu.rig import LAUNCHES, RECOMPUTING, rig, train_alone
+from tests.jobs import assert_same, make_job, start
 from tests.random_circuits import random_circuit
 
 SHAPE = Shape(17, 5, 7, 2, steps=3, loss_channels=2)

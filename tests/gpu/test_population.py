@@ -16,8 +16,8 @@ from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import plan_for
 from difflogic.model.layout import flat_layout
-from tests.gpu.rig import LAUNCHES
-from tests.jobs import assert_same, make_job, outcomes, start, train_alone
+from tests.gpu.rig import LAUNCHES, train_alone
+from tests.jobs import assert_same, make_job, outcomes, start
 
 SEEDS = (23, 24, 25)
 """Their wirings need different amounts of scratch, the first not the most."""

@@ -19,7 +19,8 @@ from difflogic.gpu.planner import plan_for
 from difflogic.model.circuit import Circuit
 from difflogic.reference.model import ReferenceModel
 from tests import tolerances
-from tests.jobs import assert_same, make_job, start, train_alone
+from tests.gpu.rig import train_alone
+from tests.jobs import assert_same, make_job, start
 
 HALF = {"precision": "f16-storage"}
 

@@ -18,7 +18,8 @@ from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import checkpoint_distances, plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, SubmitQueue, cut
-from tests.jobs import assert_same, make_job, outcomes, start, train_alone
+from tests.gpu.rig import train_alone
+from tests.jobs import assert_same, make_job, outcomes, start
 
 SIZES = st.integers(1, 40)
 

@@ -7,7 +7,8 @@ import pytest
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
-from tests.jobs import Outcome, assert_same, outcomes, start, train_alone
+from tests.gpu.rig import train_alone
+from tests.jobs import Outcome, assert_same, outcomes, start
 from tests.tasks import TASKS, task_job
 
 LAUNCHES = [

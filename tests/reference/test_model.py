@@ -1,10 +1,8 @@
-"""The reference's training run by its definition: the notebook's order of keys, evaluation, and the optimiser.
+"""The reference's training run by its definition: the notebook's order of keys, and the optimiser.
 
 What all engines share is in `tests/engines`."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ from difflogic.engine.batch import Batch
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Hyper
 from difflogic.reference.engine import ReferenceEngine
-from tests import naive, tolerances
+from tests import tolerances
 from tests.jobs import C, assert_same_state, make_job, start
 from tests.random_circuits import bits, random_circuit
 
@@ -51,41 +49,6 @@ def test_an_epoch_is_one_engine_step_on_the_notebooks_data(fire_rate: float, los
         assert_same_state(state, TrainState(circuit.flat_logits(), optimizer, data_key, train_key, epoch))
         (row,) = model.drain()[0]
         assert (row.epoch, row.skipped, row.soft_loss) == (epoch, False, float(np.float32(metrics["soft_loss"])))
-
-
-@pytest.mark.parametrize("loss_channels", [1, 2])
-def test_evaluation_counts_what_a_direct_rollout_gets_wrong(loss_channels: int) -> None:
-    job = make_job(loss_channels=loss_channels)
-    state = start(job)
-    model = ReferenceEngine().open([job], [state])
-    x, *_ = epoch_data(job, state)
-    model.train(1)
-    circuit = job.circuit.with_logits(model.states()[0].logits)
-
-    def wrong(grids: np.ndarray) -> np.ndarray:
-        last = naive.rollout(circuit, grids, T, naive.hard_gate)[-1]
-        different: np.ndarray = last[..., :loss_channels] != job.target
-        return different
-
-    judged = model.evaluate()[0]
-    assert judged.hard_loss == wrong(job.probes).sum()
-    assert judged.wrong_probes == wrong(job.probes).any(axis=(1, 2, 3)).sum()
-    assert judged.train_hard_loss == wrong(x).sum()
-    assert judged.values == wrong(job.probes).size
-    assert 0 < judged.hard_loss < judged.values
-
-
-def test_asynchronous_evaluation_fires_by_the_probe_masks() -> None:
-    job = make_job(seed=9, fire_rate=0.6)
-    state = start(job)
-    _, masks, _, _ = epoch_data(job, replace(state, train_key=prng.key_from_seed(0)))
-    model = ReferenceEngine().open([replace(job, probe_masks=masks)], [state])
-    circuit = job.circuit.with_logits(state.logits)
-    last = naive.rollout(circuit, job.probes, T, naive.hard_gate, masks)[-1]
-    synchronous = naive.rollout(circuit, job.probes, T, naive.hard_gate)[-1]
-    expected = (last[..., :1] != job.target).sum()
-    assert expected != (synchronous[..., :1] != job.target).sum()
-    assert model.evaluate()[0].hard_loss == expected
 
 
 def test_the_configurations_optimiser_is_used() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflogic.core import prng
 from difflogic.core.wiring import CENTRE
 from difflogic.engine import control as c
 from difflogic.engine.shape import Hyper, Shape
@@ -15,10 +16,12 @@ from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.coefficients import coefficients
+from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.grid import write_patches
 from tests import parity, tolerances
 from tests.closeness import assert_gradients_close
+from tests.experiments import MODELS, checkerboard_target
 from tests.parity import SmallModel
 from tests.random_circuits import random_circuit
 
@@ -122,3 +125,21 @@ def test_a_whole_circuit_on_one_patch() -> None:
     circuit = Circuit.from_arrays(logits, wires, channels=patch.shape[1])
     after = ReferenceEngine().rollout(circuit, patch.reshape(1, 3, 3, -1), steps=1)[1, :, 1, 1]
     np.testing.assert_allclose(after, PRIMITIVES["kernel2/circuit_out"], rtol=tolerances.STATE_RTOL)
+
+
+def test_the_asynchronous_checkerboards_first_losses() -> None:
+    """At seed 23, with the epoch's own masks: of 87.93 and 96. Those of the other models: `tests/engines`."""
+    key = prng.key_from_seed(23)
+    train_key, sub = prng.split(key)
+    x = prng.randint_power_of_two(sub, (1, 14, 14, 8), 2).astype(np.float32)
+    masks = draw_masks(Shape(1, 14, 14, 8, steps=50), 0.6, prng.split(train_key)[1]).reshape(50, 14, 14, 1)
+    circuit, target = Circuit.initial(MODELS["checkerboard_async"], 23), checkerboard_target(14, 14)
+    soft, hard = (ReferenceEngine().rollout(circuit, x, 50, mode, masks)[-1][..., :1] for mode in ("soft", "hard"))
+    assert np.sum((soft.astype(np.float64) - target) ** 2) == pytest.approx(87.93, abs=0.005)  # published to two places
+    assert np.sum((hard - target) ** 2) == 96
+
+
+def test_the_game_of_life_boards_are_numbers() -> None:
+    """Board `i` is the bits of `i`, row by row, the most significant first: what its training data relies on."""
+    boards = PRIMITIVES["gol/boards"].reshape(512, 9)
+    np.testing.assert_array_equal(boards @ (1 << np.arange(9)[::-1]), np.arange(512))
