@@ -71,9 +71,10 @@ def store(adapter: Adapter, plan: Plan, result: Tuned) -> None:
     TUNING.write(key_of(adapter, plan), {"adapter": result.adapter, "schedule": result.launch.written(), **times})
 
 
-def reset(adapter: Adapter) -> int:
-    """Forget every result of this adapter; returns how many there were."""
-    return TUNING.forget(lambda entry: entry.get("adapter") == adapter.name)
+def reset(adapter: Adapter) -> tuple[int, int]:
+    """Forget every result of this adapter, and every sweep that was cut off; returns how many there were of each."""
+    results, sweeps = (cache.forget(lambda entry: entry.get("adapter") == adapter.name) for cache in (TUNING, MEASURED))
+    return results, sweeps
 
 
 def _tuned(entry: Entry) -> Tuned:
@@ -119,11 +120,6 @@ class Measured:
         except (ValueError, TypeError, KeyError) as error:
             warn(f"The entry of {self._adapter} in {MEASURED.path} cannot be used ({error}) and is ignored.")
             return {}
-
-
-def reset_measured(adapter: Adapter) -> int:
-    """Forget every sweep of this adapter that was cut off; returns how many there were."""
-    return MEASURED.forget(lambda entry: entry.get("adapter") == adapter.name)
 
 
 def _variant(entry: Entry) -> tuple[LaunchConfig, Seconds]:

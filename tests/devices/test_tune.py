@@ -185,62 +185,6 @@ def test_an_adapter_that_disagrees_with_the_reference_is_not_tuned(
         one.run()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"format": "other", "version": 1, "entries": {}}',
-        '{"format": "difflogic-tuning", "version": 2, "entries": {}}',
-    ],
-)
-def test_a_corrupt_or_foreign_cache_is_ignored_with_a_sentence(
-    content: str, device: Device, config: Config, cache: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cache.parent.mkdir(parents=True)
-    cache.write_text(content)
-    plan = Tuner(device, config, TuningObserver()).plan
-    assert tuning_cache.lookup(device.adapter, device.limits, plan) is None
-    assert f"difflogic: The file {cache} cannot be used" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "launch",
-    [
-        {"wg": 9},
-        {"wg": 9, "lanes": 2},
-        {"wg": "8", "lanes": 8},
-        {"lanes": 0, "wg": 8},
-        {"lanes": True, "wg": True},
-        {"lanes": 8, "wg": 8, "keep": 7},
-        {"lanes": 1, "wg": 1024},  # sound, but for another device
-    ],
-)
-def test_an_entry_that_is_no_schedule_is_ignored_with_a_sentence(
-    launch: dict[str, object], device: Device, config: Config, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = Tuner(device, config, TuningObserver()).plan
-    entry = {"adapter": device.adapter.name, "schedule": launch, "default_ms": 1, "tuned_ms": 1}
-    tuning_cache.TUNING.write(tuning_cache.key_of(device.adapter, plan), entry)
-    assert tuning_cache.lookup(device.adapter, device.limits, plan) is None
-    assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
-
-
-def test_results_hold_for_one_adapter_driver_and_shape(device: Device, config: Config) -> None:
-    plan = Tuner(device, config, TuningObserver()).plan
-    adapter = device.adapter
-    others = [
-        (dataclasses.replace(adapter, driver="another"), plan),
-        (dataclasses.replace(adapter, name="another"), plan),
-        (adapter, dataclasses.replace(plan, shape=dataclasses.replace(plan.shape, batch=99))),
-        (adapter, dataclasses.replace(plan, probes=99)),
-        (adapter, Tuner(device, config, TuningObserver(), population=2).plan),
-    ]
-    keys = {tuning_cache.key_of(*other) for other in [(adapter, plan), *others]}
-    assert len(keys) == 6
-
-
 def test_command(monkeypatch: pytest.MonkeyPatch, config: Config, capsys: pytest.CaptureFixture[str]) -> None:
     from difflogic.config import presets
 
@@ -300,27 +244,6 @@ def test_a_wrong_variant_forgets_the_others(tuner: Make) -> None:
     with pytest.raises(DeviceError):
         one.run()
     assert tuning_cache.MEASURED.read() == {}
-
-
-@pytest.mark.parametrize(
-    "variants",
-    [
-        None,
-        [{}],
-        [{"schedule": {"wg": 9, "lanes": 2}, "seconds": {}}],
-        [{"schedule": {"wg": 8, "lanes": 2}, "seconds": {"gate_forward": 1.0}}],
-        [{"schedule": {"wg": 8, "lanes": 2}, "seconds": dict.fromkeys(tune.FUSED, float("nan"))}],
-    ],
-)
-def test_measurements_that_are_none_are_ignored_with_a_sentence(
-    variants: object, device: Device, config: Config, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = Tuner(device, config, TuningObserver()).plan
-    tuning_cache.MEASURED.write(
-        tuning_cache.key_of(device.adapter, plan), {"adapter": device.adapter.name, "variants": variants}
-    )
-    assert len(Tuner(device, config, TuningObserver()).measured) == 0
-    assert f"difflogic: The entry of {device.adapter.name} in" in capsys.readouterr().err
 
 
 def test_what_is_known_to_be_slower_is_not_measured(

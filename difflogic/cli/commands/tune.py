@@ -50,7 +50,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
         raise UsageError("--reset forgets what was stored, and --dry-run changes nothing: give one of them.")
     chosen = select_adapter(adapter)
     if reset:
-        forgotten, cut_off = tuning_cache.reset(chosen), tuning_cache.reset_measured(chosen)
+        forgotten, cut_off = tuning_cache.reset(chosen)
         report = json.dumps({"adapter": chosen.name, "forgotten": forgotten, "cut_off": cut_off})
         more = f", and {cut_off} sweep(s) that were cut off" if cut_off else ""
         click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
