@@ -19,7 +19,6 @@ from difflogic.cpu.codegen import compiled
 from difflogic.cpu.codegen.threads import default_threads
 from difflogic.cpu.hard.hard_workspace import HardWorkspace, groups_of
 from difflogic.cpu.model import CpuModel
-from difflogic.cpu.tables import Array
 from difflogic.cpu.workspace import SoftWorkspace
 from difflogic.engine import control as c
 from difflogic.engine import memory
@@ -28,7 +27,7 @@ from difflogic.engine.batch import Batch, Mode, check_course, check_grids
 from difflogic.engine.events import Damage
 from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.engine.population import open_in_turn
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.errors import UsageError
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.system.processor import processor_name

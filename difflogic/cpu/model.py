@@ -13,12 +13,11 @@ import numpy.typing as npt
 from difflogic.core import bits
 from difflogic.cpu import phases
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
-from difflogic.cpu.tables import Array
 from difflogic.cpu.workspace import SoftWorkspace
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.job import Job, TrainState
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.shape import Array, Hyper, Shape
 
 CALL_SECONDS = 0.1
 """Aim for the length of one call: signals are heard between calls."""

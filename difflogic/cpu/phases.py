@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflogic.cpu.tables import Array
 from difflogic.engine.job import Job
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 
 COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, GRADIENTS, COMMIT, ADAMW = range(9)
 NAMES = (

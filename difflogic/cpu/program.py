@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.cpu.codegen.vectors import TILE
+from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, flat_layout
-
-Array = npt.NDArray[Any]
 
 SEGMENT = 5
 """Numbers per segment."""

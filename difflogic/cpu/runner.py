@@ -42,9 +42,10 @@ from difflogic.cpu.kernels.rule_target import rule_target
 from difflogic.cpu.kernels.seed_grid import seed_grid
 from difflogic.cpu.phases import BACKWARD, COMMIT, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
 from difflogic.cpu.program import Program
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
 from difflogic.engine import control as c
 from difflogic.engine.events import Hardening
+from difflogic.engine.shape import Array
 
 TRAIN_KEY = c.TRAIN_KEY.start
 

@@ -6,7 +6,7 @@ C-contiguous arrays of the types named here.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,7 @@ import numpy.typing as npt
 from difflogic.core.gates import TABLE
 from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.vectors import LINE, TILE
-from difflogic.engine.shape import Shape
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Shape
 
 MAX_BLOCKS = 64
 """More moments would not stay in a processor's cache, where every CA step adds to all of them."""

@@ -21,11 +21,11 @@ from difflogic.cpu.kernels.adamw import Optimizer
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
 from difflogic.cpu.runner import Buffers
-from difflogic.cpu.tables import Array, aligned, make_grid, transposed_table
+from difflogic.cpu.tables import aligned, make_grid, transposed_table
 from difflogic.engine import control as c
 from difflogic.engine.events import NO_HARDENING, Damage, Hardening
 from difflogic.engine.job import Job
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.model.circuit import Circuit
 
 

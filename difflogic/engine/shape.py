@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy.typing as npt
 
 from difflogic.config.schema import Config
 from difflogic.engine.events import Damage
 from difflogic.model.circuit import Circuit
+
+Array = npt.NDArray[Any]
+"""What engines compute on; its shape and type are said where it stands."""
 
 
 @dataclass(frozen=True)

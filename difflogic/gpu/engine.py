@@ -18,7 +18,7 @@ from difflogic.engine.batch import Batch, Mode, check_course, check_grids
 from difflogic.engine.events import Damage
 from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.engine.population import open_in_turn
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
@@ -30,8 +30,6 @@ from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.model.layout import flat_layout
-
-Array = npt.NDArray[Any]
 
 
 class GpuEngine:

@@ -16,7 +16,7 @@ from difflogic.engine import control as c
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
 from difflogic.engine.job import Job, TrainState
-from difflogic.engine.shape import Hyper
+from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LaunchConfig
@@ -24,8 +24,6 @@ from difflogic.gpu.plan import HISTORY, Plan
 from difflogic.gpu.planner import NO_LIMIT, Budget, plan_for
 from difflogic.gpu.submit import SUBMIT_SECONDS, Dispatch, encode
 from difflogic.gpu.workspace import Workspace, to_chunks
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

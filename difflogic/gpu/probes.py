@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.engine.shape import Array
 from difflogic.errors import DeviceError
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.shaders import Source, load_source
 
-Array = npt.NDArray[Any]
 Words = npt.NDArray[np.uint32]
 
 LOOP_TRIPS = 40_000

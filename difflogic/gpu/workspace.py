@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.engine.events import NO_HARDENING, Hardening
-from difflogic.engine.shape import Hyper
+from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DeviceError
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
@@ -32,9 +32,6 @@ from difflogic.gpu.uniforms import (
     step_range_struct,
 )
 from difflogic.gpu.wiring import Wiring
-
-Array = npt.NDArray[Any]
-
 
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_step_ranges", "_event_indices")
 """Attributes of a workspace that are not derived from its schedule."""

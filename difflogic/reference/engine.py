@@ -18,15 +18,13 @@ from difflogic.engine.batch import Batch, Mode, check_course, check_grids
 from difflogic.engine.events import Damage
 from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.engine.population import open_in_turn
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.model import INFO, ReferenceModel
 from difflogic.reference.rollout import Course, hard_rollout, soft_gradients, soft_losses, soft_rollout
-
-Array = npt.NDArray[Any]
 
 
 class ReferenceEngine:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
 from difflogic.engine.job import Job, TrainState
-from difflogic.engine.shape import Hyper, Shape
+from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.model.layout import flat_layout
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.clip_norm import clip_norm
@@ -30,8 +29,6 @@ from difflogic.reference.kernels.seed_boards import seed_boards
 from difflogic.reference.kernels.seed_grid import seed_grid
 from difflogic.reference.kernels.write_back import write_back
 from difflogic.reference.rollout import Course, hard_rollout, soft_gradients
-
-Array = npt.NDArray[Any]
 
 INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, software=True)
 

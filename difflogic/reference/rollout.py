@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.coefficients import coefficients as soft_coefficients
@@ -23,8 +21,6 @@ from difflogic.reference.kernels.hard_forward import hard_forward
 from difflogic.reference.kernels.loss import loss as squared_error
 from difflogic.reference.kernels.step_loss import step_loss
 from difflogic.reference.kernels.step_loss_backward import step_loss_backward
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,9 @@ from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
 from difflogic.cpu.hard.hard_program import TRUE, hard_program, hard_words
-from difflogic.cpu.program import Array, Program
+from difflogic.cpu.program import Program
 from difflogic.cpu.tables import DAMAGED, JUDGED
+from difflogic.engine.shape import Array
 
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 

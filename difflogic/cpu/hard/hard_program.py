@@ -13,7 +13,8 @@ import numpy as np
 from difflogic.core.gates import GATE_COUNT, TABLE
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, WORDS
-from difflogic.cpu.program import RECORD, A, Array, B, Program
+from difflogic.cpu.program import RECORD, A, B, Program
+from difflogic.engine.shape import Array
 
 GATE_BITS = (TABLE & 1).astype(np.int64)
 """int64 `[16, 4]`: `c0, ca, cb, cab` of each gate modulo 2."""

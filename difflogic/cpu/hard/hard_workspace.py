@@ -13,9 +13,9 @@ from difflogic.cpu.codegen.vectors import LINE, WORDS
 from difflogic.cpu.hard import hard_forward
 from difflogic.cpu.hard.hard_forward import HardBuffers
 from difflogic.cpu.program import make_program
-from difflogic.cpu.tables import Array, aligned, make_marks, neighbours
+from difflogic.cpu.tables import aligned, make_marks, neighbours
 from difflogic.engine.events import Damage
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 from difflogic.model.circuit import Circuit
 
 OUTSIDE_FIRST = LINE // 8

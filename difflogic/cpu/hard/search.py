@@ -15,10 +15,10 @@ from difflogic.cpu.codegen.vectors import TILE, WORDS
 from difflogic.cpu.hard.hard_forward import ONES, HardBuffers, hard_forward, simplify
 from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
-from difflogic.cpu.program import RECORD, Array, Program
+from difflogic.cpu.program import RECORD, Program
 from difflogic.engine.job import Job
 from difflogic.engine.search import FUNCTION, HOW_FAR, LANES, SIDES, WHERE
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 
 
 class CpuLocalSearch:

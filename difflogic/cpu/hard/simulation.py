@@ -27,7 +27,8 @@ from difflogic.cpu.codegen.threads import default_threads, together
 from difflogic.cpu.codegen.threefry import threefry2x32
 from difflogic.cpu.codegen.vectors import LINE, WORDS, bit_and, bit_fma, bit_where, load, splat, store
 from difflogic.cpu.hard.hard_program import GATE_BITS
-from difflogic.cpu.tables import Array, aligned
+from difflogic.cpu.tables import aligned
+from difflogic.engine.shape import Array
 from difflogic.engine.simulation import SimulationSpec, check_masks
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import register_program

@@ -12,9 +12,8 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.gate_vectors import clip, divide, load_gate_vector, root, splat_gate_vector
 from difflogic.cpu.codegen.vectors import add, fma, mul, store
-from difflogic.cpu.program import Array
 from difflogic.engine import control as c
-from difflogic.engine.shape import Hyper
+from difflogic.engine.shape import Array, Hyper
 
 
 class Optimizer(NamedTuple):

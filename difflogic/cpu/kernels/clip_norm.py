@@ -6,7 +6,7 @@ import numpy as np
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.program import Array
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -8,7 +8,7 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.gate_vectors import exp, largest, load_gate_vector, splat_gate_vector, subtract, total
 from difflogic.cpu.codegen.vectors import mul, store, store_sums
-from difflogic.cpu.program import Array
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -8,8 +8,8 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import split
-from difflogic.cpu.tables import Array
 from difflogic.engine import control as c
+from difflogic.engine.shape import Array
 
 DATA_KEY, TRAIN_KEY = c.DATA_KEY.start, c.TRAIN_KEY.start
 STEP, EPOCH, NONFINITE, SKIPPED = c.STEP, c.EPOCH, c.NONFINITE, c.SKIPPED

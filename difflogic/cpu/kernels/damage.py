@@ -7,8 +7,9 @@ import numpy as np
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
 from difflogic.cpu.codegen.vectors import load, store, where, zeros
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
 from difflogic.engine.events import DAMAGE_STREAM
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -6,7 +6,8 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -27,7 +27,8 @@ from difflogic.cpu.program import (
     B,
     Program,
 )
-from difflogic.cpu.tables import DAMAGED, JUDGED, Array, Grid
+from difflogic.cpu.tables import DAMAGED, JUDGED, Grid
+from difflogic.engine.shape import Array
 
 
 @inlined

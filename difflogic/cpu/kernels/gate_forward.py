@@ -7,7 +7,8 @@ from difflogic.cpu.codegen.vectors import TILE, fma, load, peek, splat, store, w
 from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
-from difflogic.cpu.tables import DAMAGED, JUDGED, Array, Grid
+from difflogic.cpu.tables import DAMAGED, JUDGED, Grid
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -6,7 +6,7 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.gate_vectors import load_gate_vector, splat_gate_vector, subtract, total
 from difflogic.cpu.codegen.vectors import fma, mul, peek, store
-from difflogic.cpu.program import Array
+from difflogic.engine.shape import Array
 
 
 @inlined

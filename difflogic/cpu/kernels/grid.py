@@ -5,7 +5,8 @@ from __future__ import annotations
 from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, add, load_shifted, store, zeros
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -7,8 +7,8 @@ import numpy as np
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, threefry2x32
-from difflogic.cpu.tables import Array
 from difflogic.engine.events import HARDENING_STREAM, Hardening
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -7,7 +7,8 @@ import numpy as np
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.program import Program
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
+from difflogic.engine.shape import Array
 
 
 @inlined

@@ -6,9 +6,10 @@ import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.threefry import pair_of_bits, split, threefry2x32
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
 from difflogic.engine import control as c
 from difflogic.engine.events import POOL_STREAM
+from difflogic.engine.shape import Array
 
 DATA_KEY = c.DATA_KEY.start
 

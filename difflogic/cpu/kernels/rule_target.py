@@ -8,7 +8,8 @@ from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.kernels.grid import write_patches
-from difflogic.cpu.tables import Array, Grid
+from difflogic.cpu.tables import Grid
+from difflogic.engine.shape import Array
 
 
 @inlined

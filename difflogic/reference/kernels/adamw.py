@@ -8,12 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.engine import control as c
-from difflogic.engine.shape import Hyper
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Hyper
 
 
 def power(base: Any, exponent: int) -> Any:

@@ -5,15 +5,10 @@ Source: Pascanu, Mikolov & Bengio 2013.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.engine import control as c
-from difflogic.engine.shape import Hyper
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Hyper
 
 
 def clip_norm(hyper: Hyper, gradients: Array, control: Array) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import gates
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array
 
 
 def softmax(logits: Array) -> Array:

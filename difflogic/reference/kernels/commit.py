@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import prng
 from difflogic.engine import control as c
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array
 
 
 def commit(loss_partials: Array, control: Array, history: Array) -> None:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 from difflogic.reference.kernels.damage import squares
 from difflogic.reference.kernels.grid import shifted
-
-Array = npt.NDArray[Any]
 
 
 def d_damage(shape: Shape, mark: int, corners: Array, d_rows: Array) -> None:

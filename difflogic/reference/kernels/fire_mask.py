@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.core import prng
 from difflogic.engine import control as c
-from difflogic.engine.shape import Shape
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Shape
 
 
 def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.grid import write_patches
 from difflogic.reference.kernels.half import decode, encode
-
-Array = npt.NDArray[Any]
 
 
 def gate_forward(

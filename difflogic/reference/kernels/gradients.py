@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import gates
 from difflogic.engine import control as c
+from difflogic.engine.shape import Array
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.coefficients import softmax
-
-Array = npt.NDArray[Any]
 
 
 def gradients(layout: Layout, partials: Array, logits: Array, gradients: Array, control: Array) -> None:

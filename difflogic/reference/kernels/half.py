@@ -12,12 +12,11 @@ which is worked out in integers of 1/2**31, so that a value is the same wherever
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array
+
 Codes = npt.NDArray[np.uint16]
 Units = npt.NDArray[np.uint32]
 

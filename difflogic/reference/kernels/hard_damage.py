@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core.bits import WORD
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 from difflogic.reference.kernels.damage import squares
-
-Array = npt.NDArray[Any]
 
 
 def hard_damage(shape: Shape, mark: int, corners: Array, words: Array) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import gates
-from difflogic.engine.shape import Shape
+from difflogic.engine.shape import Array, Shape
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.gate_forward import fires
 from difflogic.reference.kernels.grid import write_patches
-
-Array = npt.NDArray[Any]
 
 
 def hard_forward(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import gates, prng
 from difflogic.engine import control as c
 from difflogic.engine.events import Hardening
+from difflogic.engine.shape import Array
 from difflogic.reference.kernels.coefficients import softmax
-
-Array = npt.NDArray[Any]
 
 
 def harden(hardening: Hardening, control: Array, logits: Array, coefficients: Array) -> None:

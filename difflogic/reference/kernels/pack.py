@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from difflogic.core import bits
-from difflogic.engine.shape import Shape
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Shape
 
 
 def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets: Array, counts: Array) -> None:

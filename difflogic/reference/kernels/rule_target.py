@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from difflogic.core import rules
-from difflogic.engine.shape import Shape
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Shape
 
 
 def rule_target(shape: Shape, state: Array, rule: Array, targets: Array) -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from difflogic.engine.shape import Shape
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Shape
 
 
 def same_start(shape: Shape, same: Array, state: Array) -> None:

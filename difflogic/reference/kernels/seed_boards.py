@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from difflogic.core import prng
 from difflogic.engine import control as c
 from difflogic.engine import events
-from difflogic.engine.shape import Shape
-
-Array = npt.NDArray[Any]
+from difflogic.engine.shape import Array, Shape
 
 
 def seed_boards(shape: Shape, control: Array, state: Array) -> None:
