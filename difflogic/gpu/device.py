@@ -31,12 +31,6 @@ class TransferLedger:
     uploaded: Counter[str] = field(default_factory=Counter)
     downloaded: Counter[str] = field(default_factory=Counter)
 
-    def upload(self, purpose: str, count: int) -> None:
-        self.uploaded[purpose] += count
-
-    def download(self, purpose: str, count: int) -> None:
-        self.downloaded[purpose] += count
-
 
 class Device:
     """Wraps a wgpu device. Everything made through it carries the label of its source."""
@@ -142,12 +136,12 @@ class Device:
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
         self.queue.write_buffer(buffer, offset, payload)
-        self.ledger.upload(purpose, len(payload))
+        self.ledger.uploaded[purpose] += len(payload)
 
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
         """A copy of a buffer (or its first `size` bytes); waits for all submitted work."""
         data = self.queue.read_buffer(buffer, 0, size or buffer.size)
-        self.ledger.download(purpose, len(data))
+        self.ledger.downloaded[purpose] += len(data)
         return np.frombuffer(data, dtype=dtype).copy()
 
     def read_staging(self, staging: Any, size: int, dtype: npt.DTypeLike, purpose: str) -> npt.NDArray[Any]:
@@ -159,5 +153,5 @@ class Device:
             data = bytes(staging.read_mapped(0, size))
         finally:
             staging.unmap()
-        self.ledger.download(purpose, size)
+        self.ledger.downloaded[purpose] += size
         return np.frombuffer(data, dtype=dtype).copy()

@@ -12,6 +12,7 @@ from difflogic.errors import DeviceError
 from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.shaders import Source, load_source
+from difflogic.gpu.submit import Dispatch, encode
 
 Words = npt.NDArray[np.uint32]
 
@@ -41,19 +42,16 @@ class AnyShader:
         for buffer, array in zip(self.buffers, arrays, strict=True):
             device.upload(buffer, array, "shader")
 
-    def run(self, order: Sequence[int], workgroups: tuple[int, int]) -> None:
-        """One dispatch, with the buffers in this order."""
-        handle = self._device.handle
+    def dispatch(self, order: Sequence[int], workgroups: tuple[int, int]) -> Dispatch:
+        """With the buffers in this order."""
         buffers = [self.buffers[index] for index in order]
         entries = [{"binding": binding, "resource": {"buffer": buffer}} for binding, buffer in enumerate(buffers)]
-        group = handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
-        encoder = handle.create_command_encoder()
-        compute = encoder.begin_compute_pass()
-        compute.set_pipeline(self._pipeline)
-        compute.set_bind_group(0, group)
-        compute.dispatch_workgroups(*workgroups)
-        compute.end()
-        self._device.queue.submit([encoder.finish()])
+        group = self._device.handle.create_bind_group(layout=self._pipeline.get_bind_group_layout(0), entries=entries)
+        return Dispatch("", self._pipeline, group, *workgroups)
+
+    def run(self, order: Sequence[int], workgroups: tuple[int, int]) -> None:
+        """One dispatch, submitted."""
+        self._device.queue.submit([encode(self._device, [self.dispatch(order, workgroups)]).finish()])
 
     def read(self, index: int) -> npt.NDArray[np.uint32]:
         """A copy of a buffer as words."""

@@ -19,6 +19,7 @@ from difflogic.errors import DataError, LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import bindings
 from difflogic.gpu.shaders import Source, load_source, make_source
+from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
@@ -140,14 +141,10 @@ class GpuSimulation:
             first = self._parity * STEPS_AT_ONCE
             part = 1 if self._parity else steps
             self._device.upload(self._buffers["scene"], self._scene_bytes(mode), "shape")
-            encoder = self._device.handle.create_command_encoder()
-            compute_pass = encoder.begin_compute_pass()
-            compute_pass.set_pipeline(self._program.pipeline)
-            for step in range(first, first + part):
-                compute_pass.set_bind_group(0, self._groups[step])
-                compute_pass.dispatch_workgroups(-(-self._words // WG), self._rows)
-            compute_pass.end()
-            self._device.queue.submit([encoder.finish()])
+            grid = -(-self._words // WG), self._rows
+            groups = self._groups[first : first + part]
+            dispatches = [Dispatch(KERNEL, self._program.pipeline, group, *grid) for group in groups]
+            self._device.queue.submit([encode(self._device, dispatches).finish()])
             self._parity = (self._parity + part) % 2
             self.step += part
             steps -= part

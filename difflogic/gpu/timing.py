@@ -17,6 +17,7 @@ import numpy as np
 
 from difflogic.gpu.adapter import TIMESTAMPS, Adapter, open_device
 from difflogic.gpu.device import Device
+from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source
 from difflogic.gpu.submit import Dispatch, encode_pass
 
@@ -185,14 +186,15 @@ def measure_rates(device: Device) -> Rates:
     once = max(run(copies(1)) for _ in range(2))
     count = max(1, min(256, int(0.05 / once)))
     copying = min(run(copies(count)) for _ in range(5))
-    empty = _empty_dispatches(device, source)
-    run(empty)
-    dispatch = statistics.median(run(empty) for _ in range(3))
+    shader = AnyShader(device, Source("empty", EMPTY, ()), [np.zeros(1, dtype=np.uint32)], uniforms=0)
+    dispatches = [shader.dispatch([0], (1, 1))] * EMPTY_DISPATCHES
+    empty = [run(lambda encoder: encode_pass(encoder, dispatches)) for _ in range(4)][1:]
+    shader.close()
     for buffer in (staging, source, target):
         buffer.destroy()
     return Rates(
         copy_bytes_per_s=2 * size * count / max(copying - round_trip, 1e-9),
-        dispatch_s=max(dispatch - round_trip, 0.0) / EMPTY_DISPATCHES,
+        dispatch_s=max(statistics.median(empty) - round_trip, 0.0) / EMPTY_DISPATCHES,
         round_trip_s=round_trip,
         open_s=statistics.median(_opening(device.adapter) for _ in range(3)),
     )
@@ -204,14 +206,3 @@ def _opening(adapter: Adapter) -> float:
     seconds = time.perf_counter() - begin
     handle.destroy()
     return seconds
-
-
-def _empty_dispatches(device: Device, buffer: Any) -> Callable[[Any], None]:
-    module = device.compile(Source("empty", EMPTY, tuple(("empty", n + 1) for n in range(4))))
-    pipeline = device.handle.create_compute_pipeline(
-        label="empty", layout="auto", compute={"module": module, "entry_point": "main"}
-    )
-    resource: dict[str, Any] = {"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}
-    group = device.handle.create_bind_group(label="empty", layout=pipeline.get_bind_group_layout(0), entries=[resource])
-    dispatches = [Dispatch("empty", pipeline, group, 1, 1)] * EMPTY_DISPATCHES
-    return lambda encoder: encode_pass(encoder, dispatches)

@@ -86,21 +86,6 @@ def uniform_struct(source: str, name: str) -> UniformStruct:
     return UniformStruct.parse(load_source(source).text, name)
 
 
-def shape_struct() -> UniformStruct:
-    """The struct `Shape`, which says what every kernel works on."""
-    return uniform_struct("common/shape", "Shape")
-
-
-def step_range_struct() -> UniformStruct:
-    """The struct `StepRange`, which says what of a CA step a dispatch does."""
-    return uniform_struct("common/shape", "StepRange")
-
-
-def event_index_struct() -> UniformStruct:
-    """The struct `EventIndex`: a state's places in the lists of damaged and of judged ones."""
-    return uniform_struct("common/corners", "EventIndex")
-
-
 def shape_values(
     plan: Plan, hyper: Hyper, fire_rate: float, hardening: Hardening, hard: bool = False
 ) -> dict[str, Any]:

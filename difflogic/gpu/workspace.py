@@ -23,14 +23,7 @@ from difflogic.gpu.kernels import KERNELS, LINEAR, TILED
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
-from difflogic.gpu.uniforms import (
-    UniformStruct,
-    event_index_struct,
-    event_indices,
-    shape_struct,
-    shape_values,
-    step_range_struct,
-)
+from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 from difflogic.gpu.wiring import Wiring
 
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_step_ranges", "_event_indices")
@@ -58,16 +51,26 @@ class Workspace:
     def _uniforms(self, fire_rate: float, hardening: Hardening) -> None:
         plan = self.plan
         for name, hard in (("shape", False), ("hard_shape", True)):
-            self._blocks(name, shape_struct(), [shape_values(plan, self.hyper, fire_rate, hardening, hard)])
+            self._blocks(
+                name,
+                uniform_struct("common/shape", "Shape"),
+                [shape_values(plan, self.hyper, fire_rate, hardening, hard)],
+            )
         rows = [
             (kernel, step, span)
             for kernel in TILED
             for step in range(plan.shape.steps)
             for span in TILED[kernel].ranges(plan)
         ]
-        ats = self._blocks("at", step_range_struct(), [{"step": step, **span._asdict()} for _, step, span in rows])
+        ats = self._blocks(
+            "at",
+            uniform_struct("common/shape", "StepRange"),
+            [{"step": step, **span._asdict()} for _, step, span in rows],
+        )
         self._step_ranges = dict(zip(rows, ats, strict=True))
-        self._event_indices = self._blocks("mark", event_index_struct(), event_indices(plan.shape))
+        self._event_indices = self._blocks(
+            "mark", uniform_struct("common/corners", "EventIndex"), event_indices(plan.shape)
+        )
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
         """A buffer of uniform blocks; for each of them what a bind group takes: buffer, offset and size."""

@@ -13,10 +13,11 @@ from difflogic.errors import KernelError
 from difflogic.gpu.device import Device
 from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source, load_source
-from difflogic.gpu.uniforms import UniformStruct, shape_struct
+from difflogic.gpu.uniforms import UniformStruct, uniform_struct
 
 TEXT = load_source("common/shape").text
-FIELDS = shape_struct().fields
+SHAPE = uniform_struct("common/shape", "Shape")
+FIELDS = SHAPE.fields
 WORDS = tuple(name for name in FIELDS.names or () if name != "level_table")
 VALUES: dict[str, Any] = {name: 100 + place for place, name in enumerate(WORDS)}
 """No two alike: a field in another's place shows."""
@@ -86,7 +87,7 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None
 @pytest.mark.parametrize("name", FIELDS.names or ())
 def test_a_missing_field_is_named(name: str) -> None:
     with pytest.raises(KernelError, match=f": {name}\\."):
-        shape_struct().pack({other: value for other, value in VALUES.items() if other != name})
+        SHAPE.pack({other: value for other, value in VALUES.items() if other != name})
 
 
 def test_a_misspelt_field_of_the_shader_is_refused() -> None:
