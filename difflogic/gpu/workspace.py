@@ -50,27 +50,16 @@ class Workspace:
 
     def _uniforms(self, fire_rate: float, hardening: Hardening) -> None:
         plan = self.plan
+        struct = uniform_struct("common/shape", "Shape")
         for name, hard in (("shape", False), ("hard_shape", True)):
-            self._blocks(
-                name,
-                uniform_struct("common/shape", "Shape"),
-                [shape_values(plan, self.hyper, fire_rate, hardening, hard)],
-            )
-        rows = [
-            (kernel, step, span)
-            for kernel in TILED
-            for step in range(plan.shape.steps)
-            for span in TILED[kernel].ranges(plan)
-        ]
-        ats = self._blocks(
-            "at",
-            uniform_struct("common/shape", "StepRange"),
-            [{"step": step, **span._asdict()} for _, step, span in rows],
-        )
-        self._step_ranges = dict(zip(rows, ats, strict=True))
-        self._event_indices = self._blocks(
-            "mark", uniform_struct("common/corners", "EventIndex"), event_indices(plan.shape)
-        )
+            self._blocks(name, struct, [shape_values(plan, self.hyper, fire_rate, hardening, hard)])
+        keys = [(kernel, step, span) for kernel in TILED for step in range(plan.shape.steps)
+                for span in TILED[kernel].ranges(plan)]  # fmt: skip
+        rows = [{"step": step, **span._asdict()} for _, step, span in keys]
+        ranges = self._blocks("at", uniform_struct("common/shape", "StepRange"), rows)
+        self._step_ranges = dict(zip(keys, ranges, strict=True))
+        events = uniform_struct("common/corners", "EventIndex")
+        self._event_indices = self._blocks("mark", events, event_indices(plan.shape))
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
         """A buffer of uniform blocks; for each of them what a bind group takes: buffer, offset and size."""
@@ -112,36 +101,33 @@ class Workspace:
     @cached_property
     def forward(self) -> list[Dispatch]:
         """T CA steps of the soft circuit, from the first state, with earlier losses and damage on the way."""
-        steps = range(self.plan.shape.steps)
-        made = [self._damage(0)]
-        made += [[*self.forward_step(step), *self._judge(step + 1), *self._damage(step + 1)] for step in steps]
-        return [dispatch for each in made for dispatch in each]
+        made = self._damage(0)
+        for step in range(self.plan.shape.steps):
+            made += [*self.forward_step(step), *self._judge(step + 1), *self._damage(step + 1)]
+        return made
 
     def forward_step(self, step: int) -> list[Dispatch]:
         """One CA step of the soft circuit."""
-        plan, scratch = self.plan, self.buffers["scratch"]
-        bound = {
-            "state": self.state(step),
-            "next_state": self.state(step + 1),
-            "values": self.several["kept"][step] if plan.keeps_as_is else scratch,
-            "kept": self.several["kept"][step]
-            if plan.launch.store_activations and plan.shape.half
-            else self.buffers["nothing"],
-        }
+        plan, values, kept = self.plan, self.buffers["scratch"], self.buffers.get("nothing")
+        if plan.keeps_as_is:
+            values = self.several["kept"][step]
+        elif plan.launch.store_activations:
+            kept = self.several["kept"][step]
+        bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values, "kept": kept}
         return self._tiled("gate_forward", step, bound)
 
     def _judge(self, step: int) -> list[Dispatch]:
         """The loss of a state, where one is taken there that is not the last."""
-        shape = self.plan.shape
-        if step not in shape.judged_steps[:-1] or not self.plan.training:
-            return []
-        return [self._dispatch("step_loss", {"state": self.state(step), "mark": self._event_indices[step]})]
+        judged = self.plan.shape.judged_steps[:-1] if self.plan.training else ()
+        return self._event("step_loss", step, judged, {"state": self.state(step)})
 
     def _damage(self, step: int) -> list[Dispatch]:
         """The damage of a state, which may have been done before, where there is any."""
-        if step not in self.plan.shape.damage_steps:
-            return []
-        return [self._dispatch("damage", {"state": self.state(step), "mark": self._event_indices[step]})]
+        return self._event("damage", step, self.plan.shape.damage_steps, {"state": self.state(step)})
+
+    def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
+        """The kernel of something that happens to the states of some steps, for the state of `step`."""
+        return [self._dispatch(kernel, bound | {"mark": self._event_indices[step]})] if step in steps else []
 
     @cached_property
     def backward(self) -> list[Dispatch]:
@@ -172,13 +158,9 @@ class Workspace:
 
     def _d_events(self, step: int) -> list[Dispatch]:
         """The adjoints of a state's damage and of its loss."""
-        shape, made = self.plan.shape, []
-        bound = {"d_rows": self._d_rows(step), "mark": self._event_indices[step]}
-        if step in shape.damage_steps:
-            made.append(self._dispatch("d_damage", bound))
-        if step in shape.judged_steps:
-            made.append(self._dispatch("step_loss_backward", bound))
-        return made
+        shape, bound = self.plan.shape, {"d_rows": self._d_rows(step)}
+        damage = self._event("d_damage", step, shape.damage_steps, bound)
+        return [*damage, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
         """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
@@ -191,16 +173,11 @@ class Workspace:
     @cached_property
     def update(self) -> list[Dispatch]:
         """New logits; and the batch goes back into the pool, where it came from one."""
-        plan = self.plan
         adamw = self._dispatch("adamw")
-        if not plan.batch_source.pool:
+        if not self.plan.batch_source.pool:
             return [adamw]
-        last = {"state": self.state(plan.shape.steps)}
-        return [
-            self._dispatch("sample_losses", last),
-            adamw,
-            self._dispatch("write_back", last),
-        ]
+        last = {"state": self.state(self.plan.shape.steps)}
+        return [self._dispatch("sample_losses", last), adamw, self._dispatch("write_back", last)]
 
     @cached_property
     def harden(self) -> list[Dispatch]:
@@ -232,43 +209,36 @@ class Workspace:
     @cached_property
     def hard_forward(self) -> list[Dispatch]:
         """T CA steps of the hard circuit, from the first words, with damage on the way."""
-        steps = range(self.plan.shape.steps)
-        made = [self._hard_damage(0), *([*self._hard_step(step), *self._hard_damage(step + 1)] for step in steps)]
-        return [dispatch for each in made for dispatch in each]
-
-    def _hard_damage(self, step: int) -> list[Dispatch]:
-        if step not in self.plan.shape.damage_steps:
-            return []
-        bound = {"shape": self.buffers["hard_shape"], "words": self.words(step), "mark": self._event_indices[step]}
-        return [self._dispatch("hard_damage", bound)]
-
-    def _hard_judge(self, step: int) -> list[Dispatch]:
-        shape = self.plan.shape
-        if step not in shape.judged_steps:
-            return []
-        return [self._dispatch("hard_loss", {"shape": self.buffers["hard_shape"], "words": self.words(step)})]
-
-    def _hard_step(self, step: int) -> list[Dispatch]:
-        bound = {
-            "shape": self.buffers["hard_shape"],
-            "masks": self.buffers["hard_masks"],
-            "words": self.words(step),
-            "next_words": self.words(step + 1),
-            "hard_nodes": self.buffers["scratch"],
-        }
-        return self._tiled("hard_forward", step, bound)
+        return self._hard_rollout(judged=())
 
     @cached_property
     def evaluation(self) -> list[Dispatch]:
         """The training batch joins the probes, T hard steps, and after the judged ones the count of wrong values."""
-        shape = self.plan.shape
-        made = [
-            [self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})],
-            self._hard_damage(0),
-        ]
-        for step in range(shape.steps):
-            made.append([*self._hard_step(step), *self._hard_judge(step + 1), *self._hard_damage(step + 1)])
-        return [dispatch for each in made for dispatch in each]
+        pack = self._dispatch("pack", {"state": self.state(0), "words": self.words(0)})
+        return [pack, *self._hard_rollout(self.plan.shape.judged_steps)]
+
+    def _hard_rollout(self, judged: Sequence[int]) -> list[Dispatch]:
+        made = self._hard_damage(0)
+        for step in range(self.plan.shape.steps):
+            made += self._hard_step(step)
+            made += self._event("hard_loss", step + 1, judged, self._hard_state(step + 1))
+            made += self._hard_damage(step + 1)
+        return made
+
+    def _hard_damage(self, step: int) -> list[Dispatch]:
+        return self._event("hard_damage", step, self.plan.shape.damage_steps, self._hard_state(step))
+
+    def _hard_step(self, step: int) -> list[Dispatch]:
+        bound = {
+            "masks": self.buffers["hard_masks"],
+            "next_words": self.words(step + 1),
+            "hard_nodes": self.buffers["scratch"],
+        }
+        return self._tiled("hard_forward", step, self._hard_state(step) | bound)
+
+    def _hard_state(self, step: int) -> dict[str, Any]:
+        """A hard state, and the uniform that describes it."""
+        return {"shape": self.buffers["hard_shape"], "words": self.words(step)}
 
     def state(self, step: int) -> Any:
         """The buffer of a step's soft state."""
