@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -53,13 +52,12 @@ class ReferenceEngine:
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
-        loss, gradients = self._work(circuit, batch).gradients(np.zeros(c.WORDS, dtype=np.uint32))
+        loss, gradients = self._gradients(circuit, batch, np.zeros(c.WORDS, dtype=np.uint32))
         return loss, circuit.unflatten(gradients)
 
     def loss(self, circuit: Circuit, batch: Batch) -> float:
         """The soft loss alone, in a fraction of the time and memory."""
-        work = self._work(circuit, batch)
-        return float(soft_losses(work.course, work.logits, work.start, work.targets).sum(dtype=np.float64))
+        return float(soft_losses(*self._work(circuit, batch)).sum(dtype=np.float64))
 
     def train_step(
         self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
@@ -67,21 +65,25 @@ class ReferenceEngine:
         state = state or OptimizerState.fresh(circuit)
         control = np.zeros(c.WORDS, dtype=np.uint32)
         control[c.STEP] = state.step
-        work = self._work(circuit, batch)
-        loss, gradients = work.gradients(control)
-        logits, mu, nu = work.logits, state.mu.copy(), state.nu.copy()
+        loss, gradients = self._gradients(circuit, batch, control)
+        logits, mu, nu = circuit.flat_logits().astype(self.dtype), state.mu.copy(), state.nu.copy()
         adamw(Hyper(lr=lr), control, gradients, logits, mu, nu)
         after = OptimizerState(mu, nu, int(control[c.STEP]))
         return circuit.with_logits(logits), after, {"soft_loss": loss, "skipped": bool(control[c.NONFINITE])}
 
-    def _work(self, circuit: Circuit, batch: Batch) -> _Work:
+    def _work(self, circuit: Circuit, batch: Batch) -> tuple[Course, Array, Array, Array]:
+        """What a soft pass takes: the course, the flat logits, the start and the targets."""
         checked = batch.checked(circuit, self.dtype)
-        return _Work(
-            course=_course(circuit, checked.shape, checked.masks, checked.damage),
-            logits=circuit.flat_logits().astype(self.dtype),
-            start=_cells_last(checked.x),
-            targets=_cells_last(checked.targets),
-        )
+        course = _course(circuit, checked.shape, checked.masks, checked.damage)
+        logits = circuit.flat_logits().astype(self.dtype)
+        return course, logits, _cells_last(checked.x), _cells_last(checked.targets)
+
+    def _gradients(self, circuit: Circuit, batch: Batch, control: Array) -> tuple[float, Array]:
+        """The loss and its flat gradients, committed to the control block."""
+        done = soft_gradients(*self._work(circuit, batch), control)
+        history = np.empty((1, 2), dtype=self.dtype)
+        commit(done.loss_partials, control, history)
+        return float(history[0, 0]), done.gradients
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
@@ -95,23 +97,6 @@ class ReferenceEngine:
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
         return memory.rollout_bytes(grid, steps)
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """What a soft pass takes."""
-
-    course: Course
-    logits: Array
-    start: Array
-    targets: Array
-
-    def gradients(self, control: Array) -> tuple[float, Array]:
-        """The loss and its flat gradients, committed to the control block."""
-        done = soft_gradients(self.course, self.logits, self.start, self.targets, control)
-        history = np.empty((1, 2), dtype=self.start.dtype)
-        commit(done.loss_partials, control, history)
-        return float(history[0, 0]), done.gradients
 
 
 def _cells_last(grid: Array) -> Array:
