@@ -74,6 +74,7 @@ def _wgpu() -> Any:
 def list_adapters() -> tuple[Adapter, ...]:
     """All adapters; hardware first, each kind in the driver's order."""
     found = [_describe(handle) for handle in _wgpu().gpu.enumerate_adapters_sync()]
+    # A stable sort: `--engine gpu:0` is the same adapter from one start to the next, as long as the driver says so.
     found.sort(key=lambda adapter: adapter["type"] == "CPU")
     return tuple(Adapter(index=index, **adapter) for index, adapter in enumerate(found))
 
@@ -120,6 +121,8 @@ def _matches(adapter: Adapter, selector: str) -> bool:
 def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
     """A wgpu device with `granted_limits`. Raises NoAdapterError where the adapter refuses."""
     granted = adapter.granted_limits(limits)
+    # Limits are asked for, not taken as they come: a shader that needs more than portable ones then fails on every
+    # machine.
     features = [TIMESTAMPS] if TIMESTAMPS in adapter.features else []
     try:
         return adapter.handle.request_device_sync(

@@ -65,6 +65,8 @@ class Device:
         """
         spec = KERNELS[kernel]
         constants = spec.constants(launch, half, trees)
+        # Keyed by what the driver compiles, not by the schedule: schedules that differ in another kernel's workgroup
+        # size share the pipeline, and compiling takes seconds on software.
         key = (kernel, tuple(constants.values()))
         if key not in self._pipelines:
             self._pipelines[key] = self.new_pipeline(kernel, spec.bindings, self._module(kernel), constants)
@@ -135,6 +137,7 @@ class Device:
 
     def upload(self, buffer: Any, data: npt.NDArray[Any] | bytes, purpose: str, offset: int = 0) -> None:
         payload = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        # Queued before everything that is submitted later; wgpu copies the bytes at once, so that they may change here.
         self.queue.write_buffer(buffer, offset, payload)
         self.ledger.uploaded[purpose] += len(payload)
 

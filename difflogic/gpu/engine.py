@@ -109,6 +109,8 @@ class GpuEngine:
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0
     ) -> Model:
         """As many groups of models as one binding each can hold, as even as can be; one where that can hold all."""
+        # Two times planned: here for the number of groups and for what tuning has stored for the largest, and once more
+        # as each group opens, which may be smaller by one model.
         groups, plan = plan_in_groups(self.device, jobs, self._launch, Budget(max_memory, reserved=reserved))
         budget = Budget(max_memory, groups, reserved)
         launch = self._launch or self._tuned(plan, budget)

@@ -87,6 +87,10 @@ def cut_ranges(tiles: int, parts: int, work: int, most: int) -> list[DispatchRan
 
     Parts are divided first: all tiles together fill a device better than a few. One part of one tile is never divided.
     """
+    # Four tiles of blocks with 8 chunks each, a work of 10 for one chunk of a tile, at most 100 to a dispatch: two
+    # chunks of all four tiles are 80, so the dispatches are parts 0-1, 2-3, 4-5 and 6-7 of every tile. At most 25: not
+    # even one chunk of all tiles fits, and the tiles are divided as well, two to a dispatch, one chunk at a time: 16
+    # dispatches. A block's chunks come in order either way, which is what the order of its sum needs.
     every_tile = most // (max(1, tiles) * work)
     by_part = _cut(parts, max(1, every_tile))
     by_tile = _cut(tiles, tiles if every_tile else max(1, most // work))
@@ -140,6 +144,9 @@ def _gates(plan: Plan) -> int:
 _ALL_OVERRIDES = ("WG", "LANES", "TREES", "KEEP", "HALF")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
+# In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
+# that dispatch lists are made once. Kernels of one workgroup sum up everything of a model in a fixed tree; they are
+# short.
 _SPECS = (
     KernelSpec("coefficients", bindings("shape", "logits", "coefficients gate_ids"), Linear(_gates)),
     KernelSpec("harden", bindings("shape", "control logits", "coefficients"), Linear(_gates)),
@@ -190,6 +197,7 @@ _SPECS = (
         Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
     ),
     KernelSpec(
+        # Eight invocations to a gate, each with a sum of four moments in workgroup memory.
         "gradients",
         bindings("shape", "partials logits", "gradients control"),
         Linear(lambda plan: plan.layout.gates * 8),

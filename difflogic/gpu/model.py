@@ -47,6 +47,7 @@ class GpuModel:
         self.workspace = Workspace(device, plan, Hyper.of(config), config.train.fire_rate, hardening)
         self._upload_task()
         entry = len(jobs) * 8
+        # Two, so that one can be read while the next submit already copies into the other.
         self._staging = [device.staging("history staging", HISTORY * entry) for _ in range(2)]
         self._counts_staging = device.staging("counts staging", self.workspace.buffers["counts"].size)
         self._pending: _Submit | None = None
@@ -111,6 +112,7 @@ class GpuModel:
             of_probes = bits.pack_grids(job.targets(job.probes)).T
             hard_targets[model, : len(of_probes)] = of_probes
         workspace.upload("hard_targets", hard_targets, "task")
+        # The start of the probes stays in `words` 0 for the whole run: `pack` puts the training batch behind it.
         words = [to_chunks(bits.pack_grids(job.probes).T, plan.hard_chunks) for job in jobs]
         workspace.upload(workspace.words(0), np.stack(words), "task")
         masks = [job.probe_masks for job in jobs if job.probe_masks is not None]
@@ -143,6 +145,8 @@ class GpuModel:
         submit_queue = self.workspace.submit_queue
         while epochs > 0:
             count = min(epochs, self._epochs_per_submit)
+            # Short train steps go several to a submit, to pay for its round trip once; long ones several submits to a
+            # step, for no driver should be busy for seconds with what cannot be interrupted.
             *before, last = [self.train_step * count] if count > 1 else submit_queue.pieces(self.train_step)
             if before:
                 self._collect()
@@ -151,6 +155,8 @@ class GpuModel:
             encoder = encode(self.device, last)
             staging = self._staging[self._turn]
             self._copy_history(encoder, staging, count)
+            # Waiting for the submit before comes between encoding and submitting: the device is never idle while Python
+            # encodes, and never more than one submit behind.
             commands = encoder.finish()
             self._collect()
             self.device.queue.submit([commands])
@@ -162,6 +168,7 @@ class GpuModel:
     def _copy_history(self, encoder: Any, staging: Any, count: int) -> None:
         """The ring's last `count` entries into staging, oldest first."""
         entry = self.plan.models * 8
+        # `commit` writes epoch e at place e % 64, so that the last `count` may lie in two pieces, the older at the end.
         start = self._epoch % HISTORY
         first = min(count, HISTORY - start)
         history = self.workspace.buffers["history"]
@@ -181,6 +188,7 @@ class GpuModel:
         for waiting, *columns in zip(self._waiting, losses, skips, strict=True):
             waiting += map(EpochMetrics, epochs, *columns)
         now = time.perf_counter()
+        # A submit begins when the one before has ended, not when it was sent: that must not count as its own time.
         per_epoch = (now - max(done.sent_at, self._ready_at)) / done.epochs
         self._ready_at = now
         self._epochs_per_submit = max(1, min(HISTORY, int(SUBMIT_SECONDS / max(per_epoch, 1e-6))))

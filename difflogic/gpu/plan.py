@@ -54,6 +54,18 @@ class BatchSource:
     """As TrainConfig's `pool_reset`."""
 
 
+# What decides the memory, by the paper's checkerboard: 20 steps, 32 chunks, 3,144 nodes that are written down. A chunk
+# of one node is 16 floats, 64 bytes.
+#
+# * With stored activations every node of every step stays: 20 buffers `kept` of 32 * 3144 * 64 bytes, 129 MB together.
+#   The backward pass only reads them.
+# * Without them a step's nodes stand in scratch memory until the workgroup's next tile. What stays are the 21 states,
+#   of 32 chunks * 8 channels * 64 bytes, 0.3 MB together: the backward pass computes the nodes of a step again from its
+#   state, one evaluation more beside the four that a gate costs backward.
+# * With `checkpoint_every` 3 besides, 9 buffers hold what 21 held: see `state_slot`. Here that hardly shows; on a grid
+#   of 1024x1024 cells a state is 32 MB, and it decides.
+#
+# None of the three changes a bit of any result: a node that is computed again is the same sum of the same numbers.
 @dataclass(frozen=True)
 class Plan:
     """Sizes of the buffers of some models, under a launch configuration.
@@ -106,11 +118,16 @@ class Plan:
     @property
     def chunks_per_block(self) -> int:
         """A power of two, which follows from the work alone: so sums are the same under every launch configuration."""
-        return _power_of_two(-(-_chunks(self.shape.cells) // MAX_BLOCKS))
+        # Sums of floats depend on their order. A block's chunks are added one after another by whichever workgroup has
+        # the block, and `gradients` adds the blocks in an order of their own: so it must not be the adapter that says
+        # how many chunks a block has.
+        return 1 << (_divided(self.shape.cells, CHUNK * MAX_BLOCKS) - 1).bit_length()
 
     @property
     def blocks(self) -> int:
-        real = -(-_chunks(self.shape.cells) // self.chunks_per_block)
+        # Rounded up, so that every workgroup has a block for each of its lanes. Blocks past the last cell hold zeros,
+        # and to add zeros changes no sum.
+        real = _divided(self.shape.cells, CHUNK * self.chunks_per_block)
         return _round_up(real, self.launch.chunks_per_workgroup)
 
     @property
@@ -120,22 +137,22 @@ class Plan:
 
     @property
     def probe_groups(self) -> int:
-        return -(-self.probes // 32)
+        return _divided(self.probes, 32)
 
     @property
     def groups(self) -> int:
         """Groups of 32 samples in hard evaluation: the probes', then the batch's."""
-        return self.probe_groups + -(-self.hard_batch // 32)
+        return self.probe_groups + _divided(self.hard_batch, 32)
 
     @property
     def corner_samples(self) -> int:
         """Samples that have squares: the probes in groups of 32, then the batch likewise."""
-        return 32 * (self.probe_groups + -(-self.shape.batch // 32))
+        return 32 * (self.probe_groups + _divided(self.shape.batch, 32))
 
     @property
     def grid_words(self) -> int:
         """Words of 32 values that a grid of the sample pool takes."""
-        return -(-self.shape.cells_per_grid * self.shape.channels // 32)
+        return _divided(self.shape.cells_per_grid * self.shape.channels, 32)
 
     @property
     def state_values(self) -> int:
@@ -160,7 +177,7 @@ class Plan:
 
     @property
     def hard_chunks(self) -> int:
-        return _round_up(_chunks(self.hard_cells), self.launch.chunks_per_workgroup)
+        return _round_up(_divided(self.hard_cells, CHUNK), self.launch.chunks_per_workgroup)
 
     @property
     def slots(self) -> int:
@@ -170,6 +187,9 @@ class Plan:
     @property
     def halo(self) -> int:
         """Values of a chunk's patch adjoints per channel and row above, level or below: `common/d_rows.wgsl`."""
+        # A chunk of 16 cells may hold pieces of several rows: at width 7, cells 16 to 31 are the end of row 2, all of
+        # row 3, and the beginning of row 4, and with other chunks up to four pieces. Each piece sends one value to the
+        # left and one to the right. Where the width is a multiple of 16, a chunk lies in one row.
         width = self.shape.width
         pieces = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
         return CHUNK + 2 * pieces
@@ -215,6 +235,9 @@ class Plan:
 
     def _scratch_groups(self, tiles: int, width: int) -> int:
         """Workgroups for so many tiles where each has scratch memory of `width` chunks for every lane."""
+        # Workgroups that run at the same time must not share scratch memory, but one that has finished a tile may use
+        # its own again. So memory grows with the workgroups that are dispatched, not with the grid, and these loop over
+        # the tiles.
         affordable = SCRATCH_BYTES // (self.launch.chunks_per_workgroup * width * CHUNK * 4)
         return max(1, min(tiles, MAX_SCRATCH_GROUPS, affordable))
 
@@ -235,13 +258,16 @@ class Plan:
 
     def state_slot(self, step: int) -> int:
         """Which of the `states` buffers holds a step's state: its own, or one of those that are used again."""
+        # States that stay are numbered by checkpoint; those between two checkpoints are needed only while the backward
+        # pass is in that stretch, and all stretches share one set of buffers.
         # With 20 steps and 5 apart, steps 0, 5, 10, 15 and 20 have buffers 0 to 4; the steps between share buffers 5 to
         # 8, so that steps 11 to 14 take the places of 16 to 19 once these are done with.
+        # The last state may lie in a shared buffer as well: the loss reads it before the first stretch is computed
+        # again. Only a sample pool needs it longer, for it goes into the pool after the optimiser's step: then it has
+        # one to itself.
         whole, rest = divmod(step, self.checkpoint_every)
         if rest and step == self.shape.steps and self.batch_source.pool:
-            return (
-                self.shape.steps // self.checkpoint_every + self.checkpoint_every
-            )  # the last goes into the pool at the end
+            return self.shape.steps // self.checkpoint_every + self.checkpoint_every
         return whole if rest == 0 else self.shape.steps // self.checkpoint_every + rest
 
     def word_slot(self, step: int) -> int:
@@ -264,9 +290,12 @@ class Plan:
     def buffer_bytes(self) -> dict[str, int]:
         """Bytes of each storage buffer; of some there are several, see `buffer_counts`."""
         layout, shape, each = self.layout, self.shape, self.models
+        # Everything that a model has of its own comes `each` times, one model behind the other in the same buffer: a
+        # kernel finds its model's part by `workgroup_id.y` or, fused, by the number of the tile.
         chunk_bytes = CHUNK * 4
         masks = each * shape.steps * shape.cells_per_grid * 4 if self.asynchronous else 4
         sizes = {
+            # Sizes in bytes: two indices of 4 bytes to an instance; 16 logits, 4 coefficients and one id to a gate.
             "wires": each * layout.instances * 8,
             "logits": each * layout.gates * 64,
             "coefficients": each * layout.gates * 16,
@@ -328,6 +357,8 @@ class Plan:
         """What the fused steps use in turn: forward nodes, backward slots (and nodes), hard nodes."""
         lanes, nodes = self.launch.chunks_per_workgroup, self.nodes
         # the steps take turns, so that the largest user decides
+        # With stored activations in 32 bits the forward pass works on the very buffer that is kept, and needs no
+        # scratch.
         users = [0 if self.keeps_as_is else self.forward_groups * nodes]
         if self.training:
             users.append(self.backward_groups * self._backward_width)
@@ -341,6 +372,8 @@ class Plan:
             return max_memory
         if not self.training:
             return math.inf
+        # To keep nodes saves a fifth of the backward pass, and to keep all states saves forward steps: each is worth
+        # some memory, but not all that a device has.
         return self.keep_bytes if self.launch.store_activations else STATES_BYTES
 
     def may_run(self, launch: LaunchConfig, max_memory: int | None) -> bool:
@@ -359,13 +392,9 @@ class Plan:
         return sum(size * counts.get(name, 1) for name, size in self.buffer_bytes().items())
 
 
-def _chunks(cells: int) -> int:
-    return -(-cells // CHUNK)
+def _divided(items: int, size: int) -> int:
+    return -(-items // size)
 
 
 def _round_up(value: int, multiple: int) -> int:
-    return -(-value // multiple) * multiple
-
-
-def _power_of_two(at_least: int) -> int:
-    return 1 << math.ceil(math.log2(max(1, at_least)))
+    return _divided(value, multiple) * multiple

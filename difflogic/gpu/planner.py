@@ -62,6 +62,8 @@ def make_plan(
     Without a limit from the user, the first that needs a fair amount, else the one that needs least.
     Raises LimitError where none does: for the memory, naming the smallest that works, or for the last one tried.
     """
+    # How much work a dispatch may have and how much memory the nodes may take is the adapter's business: one that is
+    # software is slow, and its memory is that of the whole machine.
     work = replace(
         work,
         most_work=SOFTWARE_WORK if adapter.software else HARDWARE_WORK,
@@ -71,6 +73,9 @@ def make_plan(
     failure = LimitError("There is no schedule to try.")
     for candidate in _candidates(adapter, launch, work):
         plan = replace(work, launch=candidate)
+        # Candidates come best first, so that the first that fits is taken: with stored activations, then without and
+        # with states ever further apart, and all that again with smaller workgroups. A device that binds little memory
+        # may refuse the first of these and run the second.
         try:
             check(plan, limits)
         except LimitError as error:
@@ -81,6 +86,8 @@ def make_plan(
         runnable.append(plan)
     if not runnable:
         raise failure
+    # None is as small as would be fair. Without a limit from the user the least is tried all the same: how much memory
+    # a card has, nobody tells, and where it is too little the allocation says so.
     smallest = min(runnable, key=Plan.total_bytes)
     if budget.max_memory is None:
         return smallest
@@ -98,6 +105,7 @@ def _over_budget(smallest: Plan, max_memory: int, budget: Budget) -> LimitError:
 
 def check(plan: Plan, limits: Mapping[str, int]) -> None:
     """Raises LimitError, naming what is asked and what the device has."""
+    # What a circuit needs comes first, since no schedule can help there; then what a schedule can.
     if len(plan.layout.levels) > MAX_LEVELS:
         raise LimitError(
             f"The circuit has {len(plan.layout.levels)} layers, but the GPU kernels hold {MAX_LEVELS}: use fewer "
@@ -146,6 +154,8 @@ def _keepable(adapter: Adapter) -> int:
 
 def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> list[LaunchConfig]:
     """Schedules to try, best first; a rollout alone has nothing to keep nodes for."""
+    # With 20 steps: (256, 1) keeping nodes, then recomputing from states 1, 2 and 3 steps apart, then (128, 1)
+    # likewise.
     kind = (launch,) if launch else SOFTWARE if adapter.software else HARDWARE
     if not work.training:
         return [each.with_memory(store_activations=False) for each in kind]
@@ -157,6 +167,9 @@ def _candidates(adapter: Adapter, launch: LaunchConfig | None, work: Plan) -> li
 
 def checkpoint_distances(steps: int) -> list[int]:
     """Distances between kept states that are worth it: each needs less memory than every smaller one."""
+    # `steps // spacing` states stay, beside `spacing` buffers that stretches share: for 20 steps 21, 12 and 9 buffers
+    # at distances 1, 2 and 3, then never fewer. The least is near the square root of the steps (Chen et al., *Training
+    # deep nets with sublinear memory cost*, 2016); past it, forward steps would be run again for nothing.
     worth: list[int] = []
     fewest = steps + 2
     for spacing in range(1, steps + 1):
@@ -183,6 +196,10 @@ def plan_in_groups(
 
     Raises LimitError where all groups together do not fit; it says how many models would.
     """
+    # A population of 64 checkerboards on a device that binds 128 MiB: the buffer that grows fastest, once nodes are not
+    # kept, is `partials`, 2.4 MB to a model, so that 56 models fit into one binding. Then two groups are needed, as
+    # even as can be, 32 and 32: the plan is that of the largest. Both groups are open at once and take turns, so that a
+    # limit holds for them together.
     work = _work(jobs)
     bound = _most(device, work, launch, NO_LIMIT)
     groups = -(-len(jobs) // bound) if bound else 1
@@ -233,4 +250,5 @@ def _most(device: Device, work: Plan, launch: LaunchConfig | None, budget: Budge
             return True
         return False
 
+    # More models never need less of anything: so the first count that is refused is found by halving, not one by one.
     return bisect_left(range(1, work.models + 1), True, key=refused)

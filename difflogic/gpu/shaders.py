@@ -18,6 +18,7 @@ _IMPORT = re.compile(r"^#import\s+(\S+)\s*$")
 @cache
 def shader_root() -> Path:
     """The folder of the WGSL files. Raises KernelError where the installation lacks it."""
+    # In a wheel they lie inside the package, in a checkout beside it.
     for root in (_PACKAGE / "_shaders", _PACKAGE.parent / "shaders"):
         if (root / "gate_forward.wgsl").is_file():
             return root

@@ -52,6 +52,8 @@ class GpuProgram:
         self.generated = len(self.registers.code) <= (
             MOST_STATEMENTS[self.software] if most_statements is None else most_statements
         )
+        # A generated function keeps values in registers and lets the driver join gates; but drivers compile in more
+        # than linear time, so that a large circuit is a table instead, whose values go through memory.
         source = generated_source(netlist) if self.generated else load_source(KERNEL)
         self.pipeline = device.new_pipeline(KERNEL, BINDINGS, device.compile(source), {"WG": WG})
 
@@ -77,6 +79,7 @@ class GpuSimulation:
         rows = min(self.spec.height, MOST_ROWS)
         if self._program.generated:
             return rows
+        # The interpreter has a word of scratch for each register and invocation; few rows at once keep that small.
         return max(1, min(rows, SCRATCH_BYTES // (4 * self._words * max(1, self._program.registers.registers))))
 
     def _check(self) -> None:
@@ -138,6 +141,8 @@ class GpuSimulation:
     def _submit(self, steps: int, mode: int) -> None:
         """So many steps in one pass; where the state is in `odd`, the first of them goes alone."""
         while steps:
+            # Bind groups alternate even -> odd -> even from step 0 on. From an odd state one single step leads back to
+            # even: it has the bind group behind all others.
             first = self._parity * STEPS_AT_ONCE
             part = 1 if self._parity else steps
             self._device.upload(self._buffers["scene"], self._scene_bytes(mode), "shape")

@@ -66,6 +66,7 @@ class Timer:
         self.device = device
         self._groups = [(kernel, list(group)) for kernel, group in groupby(dispatches, key=lambda each: each.kernel)]
         self._timestamps = TIMESTAMPS in device.handle.features
+        # Two timestamps to a group, and a query set holds so many.
         self._repeat = max(1, min(repeat, MOST_QUERIES // (2 * len(self._groups))))
         queries = 2 * len(self._groups) * self._repeat
         size = 8 * queries
@@ -83,6 +84,7 @@ class Timer:
         if self._timestamps:
             gaps = float(np.maximum(ticks[2::2] - ticks[1:-1:2], 0).sum()) * _period(self.device)
             round_trip = min(self._submit(lambda encoder: None)[2] for _ in range(ROUND_TRIPS))
+            # Ticks alternate: a group begins, the group ends. Between an end and the next beginning lies a gap.
             spans = (ticks[1::2] - ticks[0::2]).reshape(self._repeat, -1) * _period(self.device)
             seconds = spans.mean(axis=0)
         else:
@@ -183,6 +185,7 @@ def measure_rates(device: Device) -> Rates:
 
         return encode
 
+    # As many copies to a submit as take some 50 ms, and the shortest of five: what disturbs only makes it longer.
     once = max(run(copies(1)) for _ in range(2))
     count = max(1, min(256, int(0.05 / once)))
     copying = min(run(copies(count)) for _ in range(5))

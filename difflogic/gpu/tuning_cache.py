@@ -46,6 +46,7 @@ class Tuned:
 
 def key_of(adapter: Adapter, plan: Plan) -> str:
     """What a launch configuration holds for: adapter, backend, driver, shaders, and everything that sizes the work."""
+    # Wires and logits play no part in how long a kernel takes, the widths of the levels do.
     levels = [dataclasses.astuple(level) for level in plan.layout.levels]
     work = [levels, dataclasses.astuple(plan.shape), plan.models, plan.probes, plan.hard_batch]
     return kept_key(adapter.name, adapter.backend, adapter.driver, shader_hash(), work)
@@ -58,6 +59,8 @@ def lookup(adapter: Adapter, limits: Mapping[str, int], plan: Plan) -> Tuned | N
         if entry is None:
             return None
         found = _tuned(entry)
+        # The file may be from a machine with another device of the same name, or have been edited: no more is believed
+        # than the device can run.
         check(dataclasses.replace(plan, launch=found.launch), limits)
         return found
     except (LimitError, ValueError, TypeError, KeyError) as error:

@@ -79,6 +79,7 @@ class Wiring:
         layout, wires = self.layout, self.layout.wires.astype(np.int64)
         if not self.trees:
             return layout.wires
+        # The layout numbers nodes as if every instance had one. Kernels write only some of them down, side by side.
         # instances below the roots have no node, so that all nodes after the patch move down by as many
         numbered = np.where(wires >= layout.patch_nodes, wires - self.inner, wires)
         above = slice(layout.levels[1].first_instance, self._ends)
@@ -100,6 +101,7 @@ class Wiring:
             # is reached by input a all the way down sends their sum
             sends[layout.levels[1].first_instance : self._ends] = False
             sends[: layout.levels[1].first_instance, 1] = False
+            # From every root down by input a, level by level, to the leaf that sends for all four.
             first = np.arange(self.inner, self._ends)
             for _ in range(self.tree_levels - 1):
                 first = layout.wires[first, 0].astype(np.int64) - layout.patch_nodes
@@ -120,6 +122,21 @@ class Wiring:
 
     @cached_property
     def _places(self) -> tuple[Index, Index]:
+        # Forward is a gather: an instance reads two nodes by index, as many readers as there are. Its adjoint would be
+        # a scatter: readers of one node would add to one place, at the same time and in an order that chance decides,
+        # different from run to run. So each input of each gate gets a slot of its own to write to, and the scatter
+        # becomes a gather as well: the node, when its turn comes, adds its slots from the first to the last.
+        #
+        # Three gates: 0 reads nodes (0, 4), 1 reads (4, 8), 2 reads (9, 10), which are the values of 0 and 1. Sorted by
+        # the node that is read, and among equals by instance and side, the six inputs are
+        #
+        #     node     0     4     4     8     9     10
+        #     input    0.a   0.b   1.a   1.b   2.a   2.b
+        #     slot     0     1     2     3     4     5
+        #
+        # Backward, gate 2 writes slots 4 and 5, gate 0 takes its adjoint from slot 4 and writes 0 and 1, gate 1 takes 5
+        # and writes 2 and 3. Node 4, the cell itself, is then slot 1 + slot 2, always in this order: that is the whole
+        # reason why two runs, or two schedules, get the same bits.
         layout = self.layout
         levels = layout.levels[max(0, self.tree_levels - 1) :]  # a level of nodes each: the roots, and all that follow
         firsts = [layout.patch_nodes + level.first_instance - self.inner for level in levels]

@@ -26,6 +26,25 @@ from difflogic.gpu.submit import Dispatch, SubmitQueue, encode
 from difflogic.gpu.uniforms import UniformStruct, event_indices, shape_values, uniform_struct
 from difflogic.gpu.wiring import Wiring
 
+# The buffers, and how long what is in them counts. A buffer is made once, zeroed, and lives as long as the workspace;
+# those with a * are several, one to a CA step or a few that take turns.
+#
+#     the run          wires, edges (the circuit); targets without a rule; same, rule, hard_masks; the probes' part of
+#                      hard_targets, words* 0 and corners
+#     epoch to epoch   logits, mu, nu, control, pool; coefficients and gate_ids, which adamw leaves for the next one;
+#                      history, a ring of 64 epochs that the host reads now and then
+#     a train step     masks, corners of the batch, fresh, places; states*, kept*, d_judged, loss_partials; partials,
+#                      gradients, sample_losses
+#     a CA step        scratch: nodes forward, nodes and slots backward, bits in hard evaluation; d_rows*, two in turn
+#
+# A train step of T = 2: seed_grid writes states 0. gate_forward reads states 0, writes states 1 and kept 0; then states
+# 2 and kept 1. loss reads states 2 and writes d_rows 0, since T is even. gate_backward reads kept 1 and d_rows 0,
+# writes d_rows 1 and begins the partials; then it reads kept 0 and d_rows 1, writes d_rows 0 and adds to the partials.
+# gradients sums these up, commit advances the keys, adamw writes logits, moments and the next coefficients.
+#
+# Buffers of a train step are not cleared: what is read was written in the same step, and partials are begun by an
+# assignment, not by a sum. Dispatches of a pass run in order, and WebGPU makes what one has written visible to the
+# next.
 _OWN = ("device", "plan", "hyper", "buffers", "several", "submit_queue", "_step_ranges", "_event_indices")
 """Attributes of a workspace that are not derived from its schedule."""
 
@@ -63,6 +82,8 @@ class Workspace:
 
     def _blocks(self, name: str, struct: UniformStruct, rows: list[dict[str, Any]]) -> list[tuple[Any, int, int]]:
         """A buffer of uniform blocks; for each of them what a bind group takes: buffer, offset and size."""
+        # One buffer for all blocks, bound at different offsets: thousands of small buffers cost thousands of
+        # allocations.
         data = struct.pack_all(rows)
         self.buffers[name] = self.device.buffer(name, len(data), uniform=True)
         self.device.upload(self.buffers[name], data, "shape")
@@ -85,6 +106,8 @@ class Workspace:
         own[:, 0:2], own[:, 2:4] = wiring.wires, wiring.slots
         own[wiring.inner :, 4:6] = wiring.fanout[layout.patch_nodes :]
         patch[:, 4:6] = wiring.fanout[: layout.patch_nodes]
+        # All models of a population share one number of slots, that of the wiring that needs most, and so the outputs'
+        # slots lie at the same place for each of them.
         own[-layout.channels :, 4] = self.plan.slots - layout.channels + np.arange(layout.channels)
         own[-layout.channels :, 5] = own[-layout.channels :, 4] + 1
         own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
@@ -164,6 +187,9 @@ class Workspace:
 
     def _forward_again(self, step: int) -> list[Dispatch]:
         """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
+        # A stretch begins at a kept state, that of `step - spacing + 1`. Its steps before `step` are enough: what
+        # `step` itself makes is the next kept state. The states of the last stretch are those that the forward pass has
+        # just left.
         spacing = self.plan.checkpoint_every
         if step % spacing != spacing - 1 or step == self.plan.shape.steps - 1:
             return []
@@ -264,6 +290,8 @@ class Workspace:
 
     def _dispatch(self, kernel: str, bound: dict[str, Any] | None = None) -> Dispatch:
         """A kernel over a plain list."""
+        # Models side by side are the dispatch's second dimension; `_tiled` numbers the tiles of all models through
+        # instead, so that workgroups which loop may go on from one model to the next.
         workgroups = LINEAR[kernel].workgroups(self.plan)
         return Dispatch(kernel, self._pipeline(kernel), self._bind(kernel, bound or {}), workgroups, self.plan.models)
 
@@ -284,6 +312,8 @@ class Workspace:
             self.plan.launch.memory,
         ):
             raise DeviceError("This schedule lays its memory out in another way: it needs a workspace of its own.")
+        # Dispatch lists are cached properties, made of pipelines of the old schedule: all that is not memory is left
+        # behind.
         other = copy.copy(self)
         other.__dict__ = {name: value for name, value in vars(self).items() if name in _OWN}
         other.plan = replace(self.plan, launch=launch)
