@@ -77,17 +77,22 @@ fn main(
 ) {
     let lane = thread % LANES;
     let slots = first_place(workgroup.x * (shape.slots + select(shape.nodes, 0u, KEEP == 1u)), lane);
+    // Scratch of a workgroup: the slots, and behind them the nodes where they are computed again. No two workgroups
+    // share it, and a workgroup that goes on to its next tile overwrites it.
     let outputs = slots + (shape.slots - shape.channels) * LANES;  // slots of the last level
     let tiles = shape.blocks / LANES;
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let block = task % tiles * LANES + lane;
         let sums = (model * shape.blocks + block) * shape.instances;
+        // The chunks of a block in order, into the same partial sums; where a dispatch does only some of them, the next
+        // goes on.
         for (var part = at.first_part; part < at.end_part; part++) {
             let chunk = block * shape.chunks_per_block + part;
             let forward = first_place((model * shape.chunks + chunk) / LANES * shape.nodes, chunk % LANES);
             let base = select(slots + shape.slots * LANES, forward, KEEP == 1u);
             let cell = chunk * CELLS_PER_CHUNK;
+            // The first chunk of the first step backward assigns, all others add: no buffer has to be cleared.
             let begins = part == 0u && at.step + 1u == shape.steps;
             if KEEP == 0u {
                 evaluate(model, chunk, base, thread);
@@ -97,6 +102,7 @@ fn main(
                 values[outputs + item / 4u * LANES][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
             }
             chunk_barrier();
+            // Backward a level's slots are complete when the levels behind it are done.
             for (var l = shape.levels; l > shape.tree_levels; l--) {
                 level_adjoints(model, shape.level_table[l - 1u], base, slots, sums, begins, thread);
                 chunk_barrier();
@@ -105,6 +111,8 @@ fn main(
                 all_tree_adjoints(model, base, slots, sums, begins, thread);
                 chunk_barrier();
             }
+            // Where many share a chunk, three rows to a channel are too few to keep them busy: they sum the slots of
+            // nine patch nodes first, a quarter each.
             if quarters() == 1u {
                 sum_patch_slots(model, slots, thread);
                 chunk_barrier();

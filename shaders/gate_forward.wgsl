@@ -60,6 +60,7 @@ fn main(
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
         let chunk = task % tiles * LANES + lane;
+        // Kept as they are, nodes have a place for every chunk; else the workgroup's scratch.
         let base = first_place(select(workgroup.x, task, KEEP == 1u && HALF == 0u) * shape.nodes, lane);
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);

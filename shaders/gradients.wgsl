@@ -32,6 +32,7 @@ fn sum_share(model: u32, gate: u32, share: u32) -> vec4<f32> {
     let level = level_of(gate);
     let first = level.x + (gate - level.z) * level.w;
     var sum = vec4<f32>();
+    // With 20 blocks, share 0 adds blocks 0, 8 and 16, share 3 blocks 3, 11 and 19, share 4 blocks 4 and 12.
     for (var block = share; block < shape.blocks; block += SHARERS) {
         let row = (model * shape.blocks + block) * shape.instances;
         for (var replica = 0u; replica < level.w; replica++) {

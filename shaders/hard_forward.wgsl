@@ -38,6 +38,7 @@ fn patch_words(model: u32, cell: u32, patch_node: u32) -> vec4<u32> {
 }
 
 // Each of the id's bits as a whole word.
+// 0 - 1 is all ones. A gate's outputs for 00, 01, 10 and 11 then choose among 32 samples at once.
 fn truth_words(id: u32) -> vec4<u32> {
     return vec4<u32>() - (vec4<u32>(id >> 3u, id >> 2u, id >> 1u, id) & vec4<u32>(1u));
 }

@@ -75,6 +75,7 @@ class CpuEngine:
         work.set_start(bits.pack_grids(grid))
         work.run(circuit.flat_logits().astype(np.float32).reshape(-1))
         states = np.stack([bits.unpack_grids(work.state(step), grid.shape) for step in range(shape.steps + 1)])
+        # Not in `finally`: a workspace that an exception has left in the middle of a rollout is not used again.
         if work.nbytes <= KEPT_BYTES:
             self._kept.append((circuit, work))
         return states
@@ -84,6 +85,7 @@ class CpuEngine:
 
         It is taken out while it is used, so that two threads never share it.
         """
+        # To lay out program and tables anew takes longer than a few steps do.
         with contextlib.suppress(IndexError):
             kept, work = self._kept.pop()
             wired = kept.perceive_wires is circuit.perceive_wires and kept.update_wires is circuit.update_wires

@@ -53,6 +53,7 @@ class CpuModel:
         begin = time.perf_counter()
         history = self.work.run(self.epoch, epochs)
         seconds = (time.perf_counter() - begin) / epochs
+        # Compiled code hears no signal: Ctrl-C waits until the call returns, and should not wait for long.
         self._epochs_per_call = max(1, int(CALL_SECONDS / max(seconds, 1e-6)))
         rows = [EpochMetrics(first + i, float(loss), bool(skipped)) for i, (loss, skipped) in enumerate(history)]
         self._waiting += rows
@@ -70,6 +71,8 @@ class CpuModel:
         """Probes and batch side by side: each fills its own groups of 32 samples."""
         job = self._job
         self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_grids(job.targets(job.probes))
+        # A word has 64 bits here and 32 on the GPU. Groups of 32 are the common measure: 40 probes are two groups, a
+        # batch of 17 is one, three together, which two words of 64 hold; the fourth half stays empty.
         groups = _groups(len(job.probes)) + _groups(shape.batch)
         masks = job.probe_masks
         hard = HardWorkspace(job.circuit, shape, math.ceil(groups / 2), 2, threads, masks is not None)
@@ -143,6 +146,7 @@ def _groups(samples: int) -> int:
 def _samples(count: int) -> Array:
     """uint32 `[groups, 1]`: a bit for each of `count` samples."""
     full = np.full((_groups(count), 1), 0xFFFFFFFF, dtype=np.uint32)
+    # Of 40 samples the second group holds 8: its word is 0b11111111.
     full[-1] = np.uint32((1 << (count - 1) % bits.WORD + 1) - 1)
     return full
 

@@ -64,6 +64,19 @@ class Program(NamedTuple):
 def make_program(circuit: Circuit) -> Program:
     """The program of a circuit; its logits play no part."""
     layout = flat_layout(circuit)
+    # Soft circuits are not compiled one by one: that would take Numba half a minute for each. One loop, compiled once,
+    # goes through these records, and each turn of it is a gate on 32 cells. Gate 3 of the example above, which reads
+    # nodes 4 and 11, is the record (4*32, 11*32, 4*32, 9*32, 12*32, 13*32), since TILE is 32. Forward, `compute_nodes`
+    # makes of it
+    #
+    #     row 12 (at 384) <- (cab*a + cb)*b + (ca*a + c0)          a is row 4 (at 128), b is row 11 (at 352)
+    #
+    # which is four broadcasts, two loads, three fused multiply-adds and a store to each register of the row. Backward,
+    # `_instance` and `_gates_backward` make of it, d being slot 12, alone, since slot 13 is the end,
+    #
+    #     slot 4 (at 128) <- slot 4 + d * (cab*b + ca)             an accumulator, like
+    #     slot 9 (at 288) <- slot 9 + d * (cab*a + cb)             this one
+    #     moments 12 to 15 get the sums of d, d*a, d*b and d*a*b over the 32 cells
     segments = _segments(layout, len(circuit.perceive), circuit.kernels)
     accumulated = _accumulated(layout, len(circuit.perceive))
     sent, own, slots = _slots(layout, segments, accumulated)

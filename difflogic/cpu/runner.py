@@ -129,6 +129,7 @@ def run(
 def _work(
     thread: int, phases: Array, program: Program, grid: Grid, buffers: Buffers, history: Array, counters: Array
 ) -> None:
+    # Python is left once for many epochs: nothing between two epochs, or two steps, needs it.
     items, each = grid.blocks, len(phases)
     total = len(history) * each * items
     while True:
@@ -201,6 +202,8 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, bu
 def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     """This epoch's hardened gates, start grids, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
+    # Shares of different things, all numbered by the same items: whoever takes item 2 of 32 draws the third share of
+    # the samples, of the gates and of the steps. No share depends on another within a phase.
     if buffers.pool.size:
         first, last = _share(grid.batch, item, grid.blocks)
         draw_pool(grid, channels, first, last, control, buffers.pool, buffers.places, start)
@@ -230,6 +233,8 @@ def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers
         if buffers.squares.size:
             buffers.squares[item] = squares(first, last, buffers.optimizer.clip, buffers.gradients)
     elif kind == COMMIT:
+        # After this phase every thread reads the flag that is set here: a step that is not finite must not be half
+        # taken.
         if item == 0:  # sums over blocks, in their order; the phase's other items only let the count go on
             row[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
             row[1] = buffers.control[c.NONFINITE]

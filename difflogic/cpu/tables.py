@@ -112,6 +112,7 @@ def neighbours(shape: Shape) -> Array:
     """int64 `[9, cells]`: the cell at patch position `f = 3*dy + dx`, -1 where it is outside the grid."""
     cells = np.arange(shape.cells)
     row, column = cells // shape.width % shape.height, cells % shape.width
+    # A neighbour is looked for in the cell's own grid: `base` is that grid's first cell.
     base = cells - row * shape.width - column
     near = np.empty((PATCH, shape.cells), dtype=np.int64)
     for f in range(PATCH):

@@ -136,6 +136,7 @@ class SoftWorkspace:
 
     def set_targets(self, targets: Array) -> None:
         """`[H, W, loss_channels]`, or one per sample before it."""
+        # A copy per sample, small beside the states, so that the loss reads a tile of it as it reads a tile of a state.
         rows = np.broadcast_to(targets, (self.shape.batch, *targets.shape[-3:])).reshape(-1, targets.shape[-1])
         self.buffers.targets[:, : self.grid.cells] = rows.T
 

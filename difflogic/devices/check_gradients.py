@@ -79,6 +79,7 @@ class Subject:
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
         grids = job.fresh(data_key, train.batch)
+        # Where there is a pool the batch comes from it; the fresh starts only replace the worst of it afterwards.
         if state.pool is not None:
             grids = state.pool[events.draw_places(data_key, train.batch, job.config.pool.size)]
         y = np.zeros(grids.shape, dtype=np.float32)
@@ -114,6 +115,7 @@ class Subject:
 def _check_memory(job: Job) -> None:
     """The reference keeps every gate's value of every step, in float64."""
     task, memory = job.config.task, physical_memory()
+    # Said before NumPy tries: on Linux the memory is promised at once, and the process is killed when it is used.
     each = task.steps * flat_layout(job.circuit).nodes * task.height * task.width * np.dtype(np.float64).itemsize
     batch = job.config.train.batch
     if memory is not None and each * batch > memory:
@@ -179,6 +181,8 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
     starts = np.cumsum([0, *map(len, sizes)])
     for sample in range(samples):
         layer = sample % len(sizes) if samples >= len(sizes) else sample * len(sizes) // samples
+        # A difference brings rounding of its own, ROUNDING of the loss over STEP: of an entry near 0 it shows nothing
+        # else.
         noticeable = np.flatnonzero(sizes[layer] >= WORTH_A_DIFFERENCE * sizes[layer].max())
         entries.append(starts[layer] + random.choice(noticeable))
     loss = _loss(subject)
@@ -187,6 +191,7 @@ def finite_differences(subject: Subject, layers: Mapping[str, Array], samples: i
     for entry in entries:
         step = np.zeros_like(logits)
         step.flat[entry] = STEP
+        # Central: what is even in the step cancels, and an error of the second order is left.
         values.append((loss(logits + step) - loss(logits - step)) / (2 * STEP))
     return Differences(np.array(entries), np.array(values), loss(logits))
 
@@ -201,6 +206,7 @@ class _Judge:
     def __init__(self, exact: Mapping[str, Array], single: Mapping[str, Array]) -> None:
         self._largest = {name: float(np.abs(layer).max()) or 1.0 for name, layer in exact.items()}
         distances = {name: float(np.abs(single[name] - layer).max()) for name, layer in exact.items()}
+        # A layer where float32 happens to be right to the last bit is no measure of what float32 can do there.
         usual = float(np.median(list(distances.values())))
         self._allowed = {
             name: _allowed(max(distance, usual) / self._largest[name]) for name, distance in distances.items()
@@ -277,6 +283,7 @@ def find(subject: Subject, selectors: Sequence[str] = ()) -> Oracles:
     for selector in selectors or ("cpu", "gpu", *AUTODIFF):
         try:
             oracle, described = _open(selector, subject)
+        # What was asked for by name must be there; what was not is left out, and the report says why.
         except (DeviceError, MissingPackagesError, UsageError) as error:
             if selectors:
                 raise

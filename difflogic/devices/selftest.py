@@ -62,6 +62,8 @@ class Check:
 def self_test(adapter: str) -> list[Check]:
     """All checks of an adapter, by name or index, made in a child process."""
     try:
+        # A driver that aborts takes its process with it, and one that hangs cannot be interrupted: both happen to the
+        # child.
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
@@ -132,6 +134,8 @@ def _wrong_in_training(engine: Engine, reference: Engine) -> str:
         ((row,),), (verdict,), (state,) = model.drain(), model.evaluate(), model.states()
         left.append((row.soft_loss, verdict, np.asarray(state.pool)))
         model.close()
+    # Logits do not move at a learning rate of 0, so that hard circuits are the same and verdicts and pool can be
+    # compared to the bit, whatever the rounding of soft sums.
     (loss, verdict, pool), (expected_loss, expected, expected_pool) = left
     if abs(loss - expected_loss) > 1e-5 * expected_loss:
         return f"the soft loss is {loss:.6g} where it should be {expected_loss:.6g}"
@@ -175,6 +179,8 @@ def example() -> tuple[Circuit, np.ndarray, np.ndarray]:
     """A small circuit with every kind of layer, far from its start, and a 7x6 batch of three."""
     random = np.random.default_rng(0)
     circuit = Circuit.initial(MODEL, seed=0, initial=InitialConfig(logit=2.0))
+    # Noise of size 1 on a start logit of 2: many gates are undecided, and no coefficient is 0 that a wrong kernel might
+    # use.
     flat = circuit.flat_logits()
     circuit = circuit.with_logits(flat + random.normal(size=flat.shape).astype(np.float32))
     x = random.integers(0, 2, (3, 7, 6, 2)).astype(np.float32)
@@ -213,6 +219,7 @@ def require(adapter: Adapter) -> None:
 
     Raises DeviceError where it failed, now or when it was last tested.
     """
+    # Keyed by driver and shaders: after an update of either the adapter is asked again.
     verdict = kept(adapter) or _test(adapter)
     if not verdict.passed:
         raise DeviceError(

@@ -115,6 +115,8 @@ class Tuner:
             return Outcome(default, known, 0)
         self._verify_against_reference()
         self.screen.began(self._progress())
+        # Two families, invocations that have a chunk to themselves and such that share one: within a family times rise
+        # and fall evenly with the numbers, so that a sweep may stop; between the two they do not.
         winners = [winner for family in self.families for winner in self._winners(family)]
         best = min(winners, key=lambda winner: winner[1])[0] if winners else default
         outcome = Outcome(default, self._final(default if best.runs_as(default) else best), len(self.measured))
@@ -136,6 +138,7 @@ class Tuner:
                 hard_workgroup_size=wgs["hard_forward"],
             )
             winners.append((winner, sum(here[kernel] for kernel in TRAINED)))
+            # More lanes than these would only be worse: what is left of the family is not measured.
             if best and is_hopeless(here, best, TRAINED):
                 self._rule_out([each for later in family[number + 1 :] for each in later])
                 break
@@ -150,6 +153,7 @@ class Tuner:
             for launch in sweep:
                 seconds = self.measured.get(launch)
                 if seconds is None:
+                    # Verified before it is timed: a fast schedule that computes something else is worth nothing.
                     began = time.perf_counter()
                     self._verify(launch)
                     if work is None:
@@ -168,6 +172,7 @@ class Tuner:
         """The least of some rounds of each fused step; of the first alone where that is long, and hopeless."""
         found: Seconds = {}
         for kernel, dispatches in _fused(work).items():
+            # The first run of a pipeline includes its compiling, which may take a hundred times as long as the kernel.
             self._time(work, dispatches[:1])  # compiles what verifying did not: this work's precision or perception
             found[kernel] = self._time(work, dispatches)
             if found[kernel] <= max(ROUND_SECONDS, HOPELESS * self._fastest.get(kernel, math.inf)):
@@ -198,6 +203,7 @@ class Tuner:
         self._verify(best)
         times: dict[LaunchConfig, list[float]] = {default: [], best: []}
         with self._opened(default) as one, self._opened(best) as other:
+            # In turns: a machine that grows warm or busy slows both down alike.
             for _ in range(FINAL_ROUNDS):
                 for launch, model in ((default, one), (best, other)):
                     times[launch].append(self._time(model.workspace, model.train_step))
@@ -308,6 +314,8 @@ def is_hopeless(seconds: Seconds, best: Seconds, kernels: Collection[str]) -> bo
 
 def _fills(plan: Plan, launch: LaunchConfig) -> bool:
     """Whether half as many lanes would not do: most of them are empty then. The default is measured anyway."""
+    # Blocks as they are before they are rounded up to whole workgroups. With 32 blocks, 32 lanes are one workgroup, and
+    # 64 would leave half of it idle.
     narrow = replace(
         plan,
         launch=replace(

@@ -98,7 +98,7 @@ _READ = {written: name for name, written in WRITTEN.items()}
 HARDWARE = (LaunchConfig(256, 1), LaunchConfig(128, 1), LaunchConfig(64, 1))
 """Many invocations on each chunk: enough workgroups to fill the chip, short dependency chains."""
 # A software adapter runs the invocations of a workgroup in the lanes of a vector register, so that (8, 8) does eight
-# chunks side by side in AVX2; a card hides the latency of memory behind many invocations on the same few values
+# chunks side by side; a card hides the latency of memory behind many invocations on the same few values
 # instead.
 SOFTWARE = (LaunchConfig(8, 8), LaunchConfig(8, 1), LaunchConfig(32, 1), LaunchConfig(64, 1))
 """One invocation per chunk needs no barrier; the others divide long loops."""

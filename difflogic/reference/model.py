@@ -63,6 +63,8 @@ class ReferenceModel:
         self._draw_starts()
         course = self._draw_course()
         done = soft_gradients(course, self._logits, self._start, self._targets, control)
+        # The order of kernels in a GPU's train step. `commit` must come before `adamw`, which goes by its step and its
+        # flag.
         if self._hyper.clip_by == "norm":
             clip_norm(self._hyper, done.gradients, control)
         commit(done.loss_partials, control, self._history)
@@ -79,6 +81,7 @@ class ReferenceModel:
     def _draw_starts(self) -> None:
         """This epoch's start grids, from the pool where there is one, and the rule's targets."""
         shape, control, job = self._shape, self._control, self._job
+        # With a pool the fresh starts are set aside: they replace the worst of the batch once its losses are known.
         into = self._start if self._pool is None else self._fresh
         if job.start is not None:
             same_start(shape, job.start.reshape(-1, shape.channels), into)

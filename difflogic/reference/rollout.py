@@ -75,11 +75,14 @@ def _soft_rollout(
     as_is = nodes is not None and not shape.half
     scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
     for step in range(shape.steps):
+        # A state is judged as the step before left it, then damaged, and only then seen by the next.
         if targets is not None and loss_partials is not None and step in shape.judged_steps:
             step_loss(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
         if step in shape.damage_steps:
             damage(shape, shape.damage_steps.index(step), course.squares, states[step])
         kept = None if nodes is None else nodes[step]
+        # Kept in float32 nodes are written where they stay; in 16 bits they are rounded from scratch, for the step
+        # itself goes on with exact ones.
         into = (kept, None) if kept is not None and as_is else (scratch, kept)
         gate_forward(shape, step, layout, coefficients, course.masks, states[step], states[step + 1], *into)
     return states, d_judged
@@ -128,6 +131,7 @@ def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array,
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
         gate_backward(shape, step, layout, coefficients, course.masks, nodes[step], d_next, scratch, d_here, partials)
+        # The same two events the other way round.
         if step in shape.damage_steps:
             d_damage(shape, shape.damage_steps.index(step), course.squares, d_here)
         if step in shape.judged_steps:

@@ -43,6 +43,8 @@ def _horizontal(scene: SimulationSpec, rows: Planes, dx: int) -> Planes:
     moved = np.zeros_like(rows)
     first, last = rows[..., 0] & _ONE, rows[..., -1] >> np.uint64((scene.width - 1) % 64)
     if dx < 0:
+        # The lowest bit is the leftmost cell: to see the neighbour to the left, all bits move up by one, and the
+        # highest of the word before comes in below.
         moved[:] = rows << _ONE
         moved[..., 1:] |= rows[..., :-1] >> _TOP
         edge = moved[..., 0], last

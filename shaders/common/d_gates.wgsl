@@ -18,6 +18,8 @@ fn send(edge: Edge, c: vec4<f32>, d: vec4<f32>, a: vec4<f32>, b: vec4<f32>, quar
 
 // Gates from `first` on, every `step`-th, in all sixteen cells; no index depends on a loop, which software is slow at.
 fn send_chunks(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
+    // `order` in difflogic/gpu/wiring.py sorts a level's gates by what they read as a: of pairs (0,1), (1,2), (2,3)
+    // each b is the next gate's a, and half of the loads are saved where an invocation takes all gates in a row.
     var a = Chunk();
     var at_hand = OUTSIDE;  // the node whose values are in `a`
     for (var i = worker(thread); i < level.y; i += workers()) {
@@ -50,6 +52,7 @@ fn send_quarters(model: u32, level: vec4<u32>, base: u32, slots: u32, sums: u32,
             let c = coefficients[model * shape.gates + edge.gate];
             sum = send(edge, c, sum_quarter(edge.fanout, slots, quarter), a, b, quarter, slots);
         }
+        // A barrier, so outside of the `if`: invocations past the last item bring a sum of 0 that nobody counts.
         sum = joined(thread, sum);
         if item < items && quarter == 0u { add_moments(sums + edge.instance, sum, begins); }
     }

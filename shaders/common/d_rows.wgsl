@@ -4,6 +4,14 @@
 // left and right neighbours send to the cell dy - 1 rows on; a neighbour counts if it lies in the chunk
 // and in the same row. What leaves the chunk, or its row's end, stands behind the 16: for each of the
 // chunk's pieces of rows what its first cell sends to the left and its last cell to the right.
+// Why rows: a patch has nine cells, but what its left, middle and right column send goes to three cells of one row.
+// Added along the row at once, three numbers to a cell and channel have to be passed on to the next dispatch, not nine.
+//
+// A grid 7 wide, chunk 1, cells 16 to 31: its pieces are columns 2-6 of row 2, all of row 3, columns 0-3 of row 4. In
+// row `3 * channel + 1`, the 16 numbers are what goes to cells 16 to 31 themselves. Behind them stand three pairs: what
+// cell 16 sends to column 1 of row 2, and cell 20 off the end of that row; what cell 21 and cell 27 send off both ends
+// of row 3; what cell 28 sends off the beginning of row 4, and cell 31 to its column 4. On a torus what leaves at one
+// end of a row arrives at the other, else it is dropped: that is for whoever gathers to know (common/d_states.wgsl).
 // Needs `shape`.
 
 fn d_row_index(model: u32, cell: u32, row: u32) -> u32 {

@@ -5,6 +5,9 @@
 struct TreeMoments { sums: array<vec4<f32>, 7> }
 
 // Of a channel, in the quarters from `first` on. Moments of all four are added here, those of one come back to be joined.
+// The values are seven fused sums from five loads, and their adjoints go down through registers: written out with a
+// slot for every input, a tree would store and load fourteen adjoints. Here four leave for the neighbours' patch nodes,
+// and one sum for the cell itself. The sum has one order, (d0 + d1) + (d2 + d3), whoever computes it.
 fn tree_adjoints(
     model: u32, t: Tree, c: array<vec4<f32>, 7>, channel: u32, first: u32, base: u32, slots: u32,
     sums: u32, begins: bool
@@ -79,6 +82,8 @@ fn tree_places(t: Tree, channel: u32) -> array<u32, 7> {
 
 fn all_tree_adjoints(model: u32, base: u32, slots: u32, sums: u32, begins: bool, thread: u32) {
     let items = trees() * 4u;
+    // Every invocation of a chunk takes part in each round of the loop, with work or without, for `joined` is a
+    // barrier: one that is not reached by all is undefined.
     if quarters() == 1u {
         for (var start = 0u; start < items; start += workers()) {
             let item = start + worker(thread);

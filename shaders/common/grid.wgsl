@@ -10,6 +10,7 @@ fn neighbour(cell: u32, dy: i32, dx: i32) -> u32 {
     let place = i32(cell % (shape.height * shape.width));
     var row = place / width + dy;
     var col = place % width + dx;
+    // `+ height` first: in WGSL, as in C, -1 % height is -1.
     if shape.periodic == 1u {
         row = (row + height) % height;
         col = (col + width) % width;

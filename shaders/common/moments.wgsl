@@ -9,6 +9,9 @@ fn moments(d: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
     return vec4<f32>(total(d), total(d_a), total(d * b), total(d_a * b));
 }
 
+// The order of a block's sum: within four cells by pairs, (x + y) + (z + w); the four quarters of a chunk one after
+// another, either in a loop or by `joined`; then chunk after chunk. No launch configuration changes that, and so no
+// bit.
 var<workgroup> quarter_sums: array<vec4<f32>, WG>;
 
 // The sum of four quarters, in order, that four neighbours bring; only what the first of them gets counts. A barrier.

@@ -33,12 +33,16 @@ fn sum_patch_slots(model: u32, slots: u32, thread: u32) {
 }
 
 fn patch_adjoints(model: u32, node: u32, slots: u32) -> Chunk {
+    // A patch node that no gate reads has an empty range, and its sum is 0.
     var fanout = edges[edge_index(model, shape.instances + node)].fanout;
     if quarters() == 1u { fanout.y = min(fanout.y, fanout.x + 1u); }  // summed before
     return sum_slots(fanout, slots);
 }
 
 // The adjoints of three patch nodes, one above, level with or below each cell, to that cell's row.
+// Row dy of the patch of cell i: `left` goes to cell i - 1 of the row above, level or below, `own` to cell i, `right`
+// to cell i + 1. So what cell i of the row gets is own[i] + right[i - 1] + left[i + 1], always added in this order; at
+// the ends of a piece the neighbour's share is missing, and the own one that leaves is put behind the sixteen.
 fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
     var left = patch_adjoints(model, 3u * row, slots);
     var own = patch_adjoints(model, 3u * row + 1u, slots);

@@ -27,6 +27,7 @@ fn patch_values(model: u32, cell: u32, patch_node: u32) -> vec4<f32> {
 }
 
 fn gate(c: vec4<f32>, a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+    // Three fused multiply-adds, for four cells at once.
     return c.x + c.y * a + (c.z + c.w * a) * b;
 }
 
@@ -71,6 +72,8 @@ fn evaluate(model: u32, chunk: u32, base: u32, thread: u32) {
         }
         chunk_barrier();
     }
+    // A level reads only what earlier levels wrote, so that one barrier between two levels is enough, and none where an
+    // invocation has its chunk to itself.
     for (var l = shape.tree_levels; l < shape.levels; l++) {
         let level = shape.level_table[l];
         for (var item = worker(thread) * quarters(); item < level.y * 4u; item += workers() * quarters()) {

@@ -34,6 +34,8 @@ fn random_pair(key: vec2<u32>, i: u32, count: u32) -> vec2<u32> {
     return threefry(key, vec2<u32>(i, select(0u, second, second < count)));
 }
 
+// Five words: the counters 0 1 2 3 4 and a 0 make the pairs (0, 3), (1, 4), (2, 0), whose six words are 0, 3, 1, 4, 2
+// and one that is dropped.
 // Word i of random_bits(key, count).
 fn random_word(key: vec2<u32>, i: u32, count: u32) -> u32 {
     let half = (count + 1u) / 2u;

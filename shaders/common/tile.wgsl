@@ -5,6 +5,8 @@
 // want LANES = WG: an invocation then shares its chunk with no other and needs no barrier, which
 // costs them microseconds.
 
+// WG = 8, LANES = 2: invocations 0, 2, 4 and 6 are the workers 0 to 3 of chunk 0, the others those of chunk 1.
+// Neighbouring invocations so work on neighbouring chunks, whose values lie side by side: place `item * LANES + lane`.
 override WG: u32 = 64u;
 override LANES: u32 = 1u;
 

@@ -7,13 +7,16 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given
+from llvmlite import ir
 
 from difflogic.cpu.codegen import row_code
+from difflogic.cpu.codegen.plane_vectors import ROW
 from difflogic.cpu.codegen.row_code import compile_row
 from difflogic.cpu.hard import simulation as simulations
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
+from difflogic.model.netlist import Netlist
 from tests.export_cases import life
 from tests.random_netlists import random_netlist
 from tests.simulation_cases import Case, cases, check_against_the_reference, random_start, some_masks
@@ -70,3 +73,12 @@ def test_masks_of_another_shape_are_refused() -> None:
     masks = some_masks(simulation.spec, 3)
     with pytest.raises(DataError, match=re.escape("masks must be uint64 [2, 5, 2], got uint64 [3, 5, 2].")):
         simulation.run(2, masks)
+
+
+def test_the_worked_example_of_two_gates() -> None:
+    """Of `row_code`: what a XOR and an AND NOT become, without the arithmetic of addresses."""
+    module = ir.Module(name="row")
+    netlist = Netlist.build(1, False, gates=[6, 2], wires=[[3, 4], [9, 1]], outputs=[10])
+    row_code._build(ir.Function(module, ROW, name="row"), netlist)
+    words = re.findall(r"(load|call|xor|and|store) +(?=<8 x i64>)", str(module))
+    assert words == ["load", "load", "load", "call", "load", "xor", "xor", "and", "store"]

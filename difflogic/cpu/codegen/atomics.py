@@ -55,6 +55,7 @@ def look(_: Any, array: Any, index: Any) -> Any:
     """An int64 element as it is now."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # Acquire: what another thread wrote before it counted itself as done is seen after the count is.
         return builder.load_atomic(_element(context, builder, signature, arguments), "acquire", 8)
 
     return types.int64(array, types.intp), build
@@ -101,6 +102,10 @@ def take(counters: Any, items: Any, total: Any) -> Any:
     A thread that waits has taken nothing yet. So none that the system holds up while it waits, or that starts late,
     keeps the others from going on without it.
     """
+    # Two threads, four items to a phase, DONE is 3: items 0 to 2 are finished, 3 is under way. TAKEN is 4, and item 4
+    # belongs to the next phase, which may not begin before DONE is 4. To take the number first and wait then would be
+    # simpler; but were the thread put aside by the system just then, item 4 would be nobody's and all others would wait
+    # for it.
     looks = 0
     while True:
         item = look(counters, TAKEN)

@@ -46,6 +46,8 @@ def entry_point(function: Callable[..., Any]) -> Any:
     folder = cache_folder()
     if folder is None:
         return njit(**FLAGS)(function)
+    # Numba's own check is the modification time of one file. Here a change of any file of the engine changes the
+    # folder's name, so that stale code is never found, however files were copied or checked out.
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)  # Numba takes the folder when it decorates
     try:
         return njit(cache=True, **FLAGS)(function)
@@ -115,6 +117,8 @@ def _fingerprint() -> str:
     """Of everything that goes into the machine code: two processors may share one folder."""
     here = Path(__file__).parent.parent
     parts = [str(here), sys.version, numba.__version__, llvmlite.__version__, *target()]
+    # Everything that the compiler reads: all sources of the engine, for they are inlined into each other; the
+    # compiler's version; and the processor, since code for AVX-512 ends a process on one without it.
     parts += [path.read_text(encoding="utf-8") for path in sorted(here.rglob("*.py"))]
     parts += [os.environ.get(name, "") for name in ("NUMBA_OPT", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

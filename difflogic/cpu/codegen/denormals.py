@@ -54,6 +54,7 @@ def _machine() -> str:
 def _get(builder: Any) -> Any:
     """The control register, as 64 bits; 0 on a processor that we do not know."""
     word = ir.IntType(64)
+    # The instructions move the register to and from memory only, hence the place on the stack.
     if _machine() == "x86":
         place = alloca_once_value(builder, ir.Constant(ir.IntType(32), 0))
         _call(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), builder.bitcast(place, _POINTER))

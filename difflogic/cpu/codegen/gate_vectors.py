@@ -132,6 +132,10 @@ def _exp(builder: Any, x: Any) -> Any:
     def fma(one: Any, two: Any, three: Any) -> Any:
         return builder.fadd(builder.fmul(one, two, flags=("contract",)), three, flags=("contract",))
 
+    # For x = -1: x * log2(e) = -1.4427; a float near 1.5 * 2^23 has steps of 1, so that the sum with MAGIC rounds to
+    # the whole number n = -1, plus 127. r = x - n * ln 2 = -0.3069, in two steps, as the first product is exact and
+    # loses nothing. e^r = 0.7358. The last bits of the sum are 126, which shifted by 23 are the bits of the float 2^-1:
+    # the result is 0.3679.
     shifted = fma(x, constant(_LOG2_E), constant(_MAGIC))
     n = builder.fsub(shifted, constant(_MAGIC))
     r = fma(n, constant(-_LN2_LOW), fma(n, constant(-_LN2_HIGH), x))

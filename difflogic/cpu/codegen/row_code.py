@@ -65,12 +65,32 @@ def compile_row(netlist: Netlist) -> RowCode | None:
     return RowCode(netlist) if len(lines(netlist)) <= MOST_GATES else None
 
 
+# What becomes of two gates, bit 9 = 3 XOR 4 (a cell and its neighbour to the left) and bit 10 = 9 AND NOT 1 (nor the
+# one above), on one channel whose next state is bit 10. `lines` names the inputs 1, 3 and 4. In LLVM's words, without
+# the arithmetic of addresses, the body of the loop is
+#
+#     %15 = load <8 x i64> above[index]                                bit 1
+#     %21 = load <8 x i64> row[index]                                  bit 4, and
+#     %27 = load <8 x i64> row[index - 1]                              one word to the left
+#     %28 = call <8 x i64> @llvm.fshl(%21, %27, 1)                     bit 3: one bit up, the lowest from that word
+#     %35 = xor <8 x i64> %28, %34                                     bit 9; %34 is %21, loaded once more
+#     %36 = xor <8 x i64> %15, -1
+#     %37 = and <8 x i64> %35, %36                                     bit 10
+#     store <8 x i64> %37, new[index]
+#
+# and a processor with AVX-512 gets four instructions for 512 cells, the two gates among them one:
+#
+#     vmovdqu64  (%rsi,%rax,8), %zmm0                                  row
+#     vpshldq    $1, -8(%rsi,%rax,8), %zmm0, %zmm1                     shifted, with the word to the left
+#     vpternlogq $20, (%rdi,%rax,8), %zmm0, %zmm1                      XOR and AND NOT: a truth table of three inputs
+#     vmovdqu64  %zmm1, (%rcx,%rax,8)
 def _build(function: Any, netlist: Netlist) -> None:
     """A loop over the row's vectors."""
     above, row, below, new, words, stride = function.args
     before, loop, after = (function.append_basic_block(name) for name in ("before", "loop", "after"))
     ir.IRBuilder(before).branch(loop)
     builder = ir.IRBuilder(loop)
+    # A funnel shift takes 64 bits out of two words laid side by side: just what a neighbour across words is.
     funnel = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
     left, right = (ir.Function(function.module, funnel, name=f"llvm.{name}.v{LANES}i64") for name in ("fshl", "fshr"))
     index = builder.phi(_WORD)
@@ -94,6 +114,7 @@ def _build(function: Any, netlist: Netlist) -> None:
 
     for channel, values in enumerate(_outputs(builder, netlist, patch)):
         builder.store(values, pointer(new, channel), align=8)
+    # The last vector may reach past the row's words: rows are as much longer, and the guard there is set afterwards.
     following = builder.add(index, ir.Constant(_WORD, LANES))
     index.add_incoming(following, loop)
     builder.cbranch(builder.icmp_signed("<", following, words), loop, after)

@@ -18,6 +18,8 @@ def together(threads: int, work: Callable[[int], None]) -> None:
 
     They share out items among themselves: where the system refuses a thread, the others do its part.
     """
+    # New threads for every call: a call takes tens of milliseconds, a thread some tens of microseconds, and a pool
+    # would have to outlive forks and exceptions.
     helpers = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(1, threads)]
     started = []
     for helper in helpers:

@@ -55,6 +55,8 @@ def pair_of_bits(key0: Any, key1: Any, index: Any, count: Any) -> Any:
 
     The second is not one of them where `half + index` is `count`: an odd count has one word too few.
     """
+    # Of 5 words, the counters are 0 to 4 and a 0 that makes their number even. Blocks pair the halves: (0, 3), (1, 4),
+    # (2, 0).
     second = (count + 1) // 2 + index
     counter = np.uint32(second) if second < count else np.uint32(0)
     return threefry2x32(key0, key1, np.uint32(index), counter)

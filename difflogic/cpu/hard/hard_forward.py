@@ -86,6 +86,7 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nod
     patches = buffers.patch_rows[program.patch_nodes]
     for row in range(patches):
         channel, f = divmod(buffers.patch_rows[row], 9)
+        # Neighbours by a table, word for word: a word is one cell of 64 samples, so that no bit has to be shifted.
         for lane in range(WORDS):
             nodes[row * WORDS + lane] = old[channel, buffers.near[f, tile * WORDS + lane]]
     for gate in range(buffers.gates[0]):
@@ -93,6 +94,8 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nod
         a, b = load(nodes, code[0]), load(nodes, code[1])
         c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
         cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
+        # A gate as the soft one, with AND for the product and XOR for the sum: modulo 2 its coefficients are 0 or 1,
+        # and the compiler makes of it two or three instructions of AVX-512, each any function of three inputs.
         store(nodes, (patches + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
     for channel in range(program.channels):
         values = _output(program, channel, buffers, nodes)

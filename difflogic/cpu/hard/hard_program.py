@@ -44,10 +44,15 @@ def hard_program(
     """
     for node in range(program.patch_nodes):
         aliases[node] = node
+    # First every instance is put in terms of what it really depends on, in the order of the wiring: its inputs are
+    # known by then. Say that gate 1 is A of (node 4, node 7), and gate 2 is XOR of (gate 1, node 4): gate 1's alias is
+    # node 4, so that both inputs of gate 2 are node 4, and its form 0 ^ a ^ a is the constant FALSE. Neither is
+    # computed.
     for gate in range(len(words)):
         for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
             node = program.patch_nodes + instance
             aliases[node] = _simplify(program, instance, words[gate], aliases, forms[instance])
+    # Then what no output depends on is left out, from the outputs backward; and the rest gets rows, the patch first.
     _mark(program, aliases, forms, rows)
     patches = 0
     for node in range(program.patch_nodes):
@@ -74,6 +79,8 @@ def _simplify(program: Program, instance: int, words: Array, aliases: Array, for
     a = aliases[program.records[RECORD * instance + A] // TILE]
     b = aliases[program.records[RECORD * instance + B] // TILE]
     c0, ca, cb, cab = words[0], words[1], words[2], words[3]
+    # A known a turns `ca&a` into a constant and `cab&a&b` into a multiple of b. `value` is a word of all zeros or all
+    # ones, and so are coefficients unless a search has made them differ from bit to bit.
     if a < 0:
         value = -int(a == TRUE)
         c0, ca, cb, cab = c0 ^ (ca & value), 0, cb ^ (cab & value), 0

@@ -32,6 +32,7 @@ class HardWorkspace:
         self.program = make_program(circuit)
         columns = -(-self.shape.cells // WORDS) * WORDS
         self.threads = min(threads, columns // WORDS)
+        # Cells outside the grid are a column behind the last, which is never written and stays 0.
         near = np.full((9, columns), columns, dtype=np.int64)
         found = neighbours(self.shape)
         near[:, : self.shape.cells] = np.where(found < 0, columns, found)
@@ -102,6 +103,7 @@ class HardWorkspace:
 
     def _halves(self, words: Array) -> Array:
         """uint64 `[channels, groups*H*W]` as words of 32."""
+        # A word of 64 samples becomes two groups of 32, the low half first, as `bits.pack_grids` numbers them.
         halves = words.reshape(len(words), self.shape.batch, 1, self.shape.cells_per_grid)
         both = np.concatenate([halves & np.uint64(0xFFFFFFFF), halves >> np.uint64(32)], axis=2)
         return both.reshape(len(words), -1).astype(np.uint32)

@@ -74,6 +74,10 @@ def run_search(
     if len(words) == 0:
         _judge(program, buffers, start)
     for round_ in range(len(words)):
+        # A round tries 63 circuits at the price of one rollout. In bit 0 of every word is the present circuit; in bit
+        # 5, say, the same but for gate 17, which there is an OR: its words of coefficients differ from all zeros
+        # or ones in that bit alone. Afterwards the words are put back, and the best candidate, if it is taken, changes
+        # all bits.
         _choose(program, gate_of, depth, len(targets), gates, live[:count], words[round_], changed, new)
         for each in range(1, LANES):
             _put(buffers.gate_words[changed[each]], new[each], each)
@@ -117,6 +121,7 @@ def _choose(
             gate = live[np.int64(words[WHERE]) % len(live)]
         else:
             instance = program.nodes - program.patch_nodes - program.channels + np.int64(words[WHERE]) % outputs
+            # Up from an output that is judged: what is near to one is tried more often than chance alone would.
             for step in range(np.int64(words[HOW_FAR]) % depth):
                 side = np.int64(words[SIDES]) >> (step % 32) & 1
                 instance = np.int64(program.records[RECORD * instance + side] // TILE) - program.patch_nodes
@@ -169,6 +174,7 @@ def _score(judged: Array, targets: Array, costs: Array, scores: Array) -> None:
 @inlined
 def _best(scores: Array, word: int) -> int:
     """The best candidate, of several one by `word`; 0 where all are worse than the present circuit."""
+    # Not worse is good enough: among circuits that are equally wrong the search drifts to where a further change helps.
     best = scores[1:].min()
     if best > scores[0]:
         return 0

@@ -108,6 +108,9 @@ def _take(thread: int, steps: int, looks: int, counters: Array) -> Any:
     step before: what it reads of theirs is then there, and what it overwrites they have read.
     """
     bands, left = len(counters) // APART, False
+    # Three bands, the thread's own is 1 and has done 5 steps. Step 5, the sixth, may begin when bands 0 and 2 have done
+    # 5 as well: then the rows above and below are those of state 5, and nobody reads state 4 any more, which it
+    # overwrites. If band 2 has done 4, this thread waits, and after SPINS looks it tries to do band 2's step itself.
     for offset in range(bands):
         band = (thread + offset) % bands
         step = look(counters, band * APART + DONE)
@@ -212,6 +215,7 @@ def _draw(units: int, words: int, key0: Any, key1: Any, y: int, fire: Array) -> 
         first = np.uint32(y * words + at)
         less = splat(np.uint64(0))
         for k in range(BITS):
+            # Below the lowest 1 of `units` nothing is less, and nothing is drawn: see `difflogic.core.bernoulli`.
             if units & ((1 << (k + 1)) - 1):
                 bits = drawn(key0, key1, first, np.uint32(k))
                 less = bit_or(bits, less) if units >> k & 1 else bit_and(bits, less)
@@ -224,6 +228,8 @@ def finish(state: Array, row: int, words: int, rest: int, periodic: int) -> None
     if rest:
         state[row + words - 1] &= (np.uint64(1) << np.uint64(rest)) - np.uint64(1)
     if periodic:
+        # The guard to the left is the highest bit of the word before the row, that to the right the bit behind the last
+        # cell.
         first = state[row] & np.uint64(1)
         last = state[row + words - 1] >> np.uint64((rest - 1) % 64)
         state[row - 1] = last << np.uint64(63)
@@ -314,6 +320,8 @@ def _warm_up() -> None:
 def _sheet(spec: SimulationSpec, threads: int, row: int) -> Sheet:
     program = register_program(spec.netlist)
     vectors = -(-spec.words // WORDS)
+    # As many vectors at a time as the registers of a circuit leave room for in the L1 cache: each gate is then a loop
+    # over several vectors, which hides the cost of looking its record up.
     tile = max(1, min(vectors, CACHE_BYTES // (max(1, program.registers) * WORDS * 8)))
     stride = vectors * WORDS + LINE // 8
     channels, height = spec.channels, spec.height

@@ -21,6 +21,7 @@ def commit(losses: Array, squares: Array, finite: Array, control: Array) -> np.f
     (`finite`, a flag per part), their norm (`squares`, a sum per part) or a loss that is not finite: then no optimiser
     step is counted.
     """
+    # In float64 and by tiles in their order, then rounded once: the sum of any number of threads.
     total = np.float32(losses.sum())
     good = math.isfinite(total) and math.isfinite(np.float32(squares.sum())) and finite.all()
     control[NONFINITE] = not good

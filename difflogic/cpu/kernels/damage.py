@@ -21,6 +21,7 @@ def draw_corners(grid: Grid, index: int, key0: int, key1: int, corners: Array) -
         for side in range(2):
             number = 2 * (index * grid.batch + sample) + side
             low, high = pair_of_bits(key0, key1, number % half, corners.size)
+            # The high half of a product: uniform to within cells / 2^32, without a division.
             word = np.uint64(low if number < half else high)
             cells = np.uint64(grid.width if side else grid.height)
             corners[index, sample, side] = np.int64(word * cells >> np.uint64(32))

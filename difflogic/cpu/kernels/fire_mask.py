@@ -20,6 +20,8 @@ def fire_mask(grid: Grid, part: int, parts: int, fire_rate: np.float32, key0: in
     half = (cells + 1) // 2
     for step in range(grid.steps):
         key0, key1, sub0, sub1 = split(key0, key1)
+        # Keys form a chain, which every share goes through whole: two blocks of threefry a step are little beside a
+        # mask.
         if step % parts != part:
             continue
         for index in range(half):

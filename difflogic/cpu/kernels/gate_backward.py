@@ -55,16 +55,23 @@ def gate_backward(
     the pass begins, takes its adjoint from the loss. On the way a damaged cell's adjoint ends, and that of an earlier
     loss joins; see `Buffers` for `judged` and `kept`.
     """
+    # A step's nodes are computed again rather than kept. Of the paper's checkerboard they are 4,680 rows of 32 floats,
+    # 600 kB, which the L2 cache holds; those of all steps and tiles would be 190 MB, which no cache does, and to fetch
+    # a row takes longer than the gate that makes it.
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for slot in range(program.accumulators):
         store(slots, slot * TILE, zeros())
     if at == grid.steps - 1:
+        # The pass begins here, so that there is nothing yet to gather: the loss adds to zeros.
         slots[program.outputs * TILE : (program.outputs + program.channels) * TILE] = 0
         stride = states.shape[1] // program.channels
         losses[tile] = loss(program, grid, tile, states[grid.steps], stride, grid.guard, targets, slots)
     else:
         gather_patches(grid, tile, program.channels, d_patches[(at + 1) % 2], slots, program.outputs)
         damaged, place = grid.marks[at + 1, DAMAGED], grid.marks[at + 1, JUDGED]
+        # Backward, the order of a state's events is turned around. Forward a state is made, judged, and then damaged;
+        # so what the next step sends back first loses the squares, and only then joins the adjoint of the state's own
+        # loss.
         if damaged >= 0:
             zero_squares(slots, program.outputs * TILE, program.channels, TILE, kept[damaged], tile * TILE)
         if place >= 0:
@@ -83,6 +90,8 @@ def gate_backward(
 def _gates_backward(program: Program, coefficients: Array, nodes: Array, slots: Array, moments: Array) -> None:
     """Every gate from the last to the first."""
     segments = program.segments
+    # Coefficients are loaded once for all replicas of a gate, and the moments of its replicas stay in registers until
+    # the last: what is summed over 32 cells and stored is one vector of four for each gate, not for each instance.
     for segment in range(segments.size - SEGMENT, -1, -SEGMENT):
         record = RECORD * segments[segment + FIRST_INSTANCE]
         accumulates = segments[segment + ACCUMULATES] != 0

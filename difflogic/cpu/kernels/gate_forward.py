@@ -48,6 +48,8 @@ def compute_nodes(program: Program, grid: Grid, tile: int, coefficients: Array, 
     """Every node's row: a gate is `c0 + ca*a + cb*b + cab*a*b`, `coefficients [4*G]`."""
     write_patches(grid, tile, program.channels, state, nodes)
     segments, records = program.segments, program.records
+    # Instances of a segment follow each other, and so do their records and rows: both move on by a constant, and
+    # nothing but the two rows that a gate reads is looked up.
     for segment in range(0, segments.size, SEGMENT):
         record = RECORD * segments[segment + FIRST_INSTANCE]
         row = (program.patch_nodes + segments[segment + FIRST_INSTANCE]) * TILE

@@ -23,6 +23,8 @@ def gradients(
             moments[index] += partials[block, index]
     c0, ca = load_gate_vector(table, 0), load_gate_vector(table, GATE_COUNT)
     cb, cab = load_gate_vector(table, 2 * GATE_COUNT), load_gate_vector(table, 3 * GATE_COUNT)
+    # One test for all gradients of a share, without a branch: products with 0 are 0 but for NaN and infinity, and NaN
+    # stays.
     zero = subtract(c0, c0)
     infinite = zero
     for gate in range(first, last):

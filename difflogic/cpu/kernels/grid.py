@@ -20,6 +20,8 @@ def write_patches(grid: Grid, tile: int, channels: int, state: Array, nodes: Arr
         for c in range(channels):
             row = (c * PATCH + f) * TILE
             store(nodes, row, load_shifted(state, c * stride + place + grid.shifts[f], lanes))
+            # On a torus few lanes are wrapped, those at the border: they are mended one by one after the vector is
+            # stored.
             for index in range(first, last):
                 nodes[row + grid.wrapped[index, 0]] = state[c * stride + grid.guard + grid.wrapped[index, 1]]
 
@@ -35,6 +37,9 @@ def gather_patches(grid: Grid, tile: int, channels: int, d_patches: Array, d_sta
     for c in range(channels):
         row = (first_row + c) * TILE
         total = zeros()
+        # Position f of a neighbour's patch is the cell itself when the neighbour lies at 8 - f from here: the cell to
+        # the left has it at position 5, and lies at position 3. So a patch is gathered by the same shifts that wrote
+        # it.
         for f in range(PATCH):
             there = (c * PATCH + f) * stride + place + grid.shifts[8 - f]
             total = add(total, load_shifted(d_patches, there, grid.lanes[8 - f, tile]))

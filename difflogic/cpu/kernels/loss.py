@@ -20,6 +20,7 @@ def loss(
     `targets [loss_channels, tiles * TILE]`. Its adjoint is added to the outputs' slots, but for lanes past the last
     cell.
     """
+    # Lanes past the last cell hold whatever gates make of zeros: they must neither count nor send anything back.
     lanes = min(TILE, grid.cells - tile * TILE)
     total = np.float64(0)
     for c in range(grid.loss_channels):

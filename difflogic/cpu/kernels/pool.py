@@ -53,6 +53,7 @@ def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, l
             for channel in range(grid.loss_channels):
                 difference = state[channel * stride + grid.guard + cell] - targets[channel, cell]
                 losses[sample] += difference * difference
+    # The rank of a sample is how many come before it: no sorting, and equals in the order of the batch.
     for sample in range(grid.batch):
         ahead = 0
         for other in range(grid.batch):

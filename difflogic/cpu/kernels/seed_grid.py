@@ -30,6 +30,8 @@ def seed_grid(
     _, _, key0, key1 = split(sub0, sub1)
     count = grid.cells * channels if kind == RANDOM else grid.batch
     half = (count + 1) // 2
+    # A block of threefry gives two words that lie half the grids apart: shares are of blocks, so that none is computed
+    # twice.
     for index in range(half * part // parts, half * (part + 1) // parts):
         low, high = pair_of_bits(key0, key1, index, count)
         _put(grid, kind, channels, index, low, state)

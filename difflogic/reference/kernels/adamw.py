@@ -39,11 +39,13 @@ def adamw(hyper: Hyper, control: Array, gradients: Array, logits: Array, mu: Arr
     step = int(control[c.STEP])
     beta1, beta2 = real(hyper.beta1), real(hyper.beta2)
     clipped = np.clip(gradients, -real(hyper.clip), real(hyper.clip))
+    # Moments of gates that get no gradient shrink below every float, which is as good as 0.
     with np.errstate(under="ignore"):
         mu[:] = beta1 * mu + (1 - beta1) * clipped
         nu[:] = beta2 * nu + (1 - beta2) * clipped * clipped
         mu_hat = mu / (1 - power(beta1, step))
         nu_hat = nu / (1 - power(beta2, step))
+        # Decoupled: the decay is no part of the gradient, whose size the moments would otherwise divide it by.
         decay = real(hyper.weight_decay) * logits
         lr = learning_rate(hyper, int(control[c.EPOCH]), real)
         logits -= lr * (mu_hat / (np.sqrt(nu_hat) + real(hyper.epsilon)) + decay)

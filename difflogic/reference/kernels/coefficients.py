@@ -10,6 +10,7 @@ from difflogic.engine.shape import Array
 
 def softmax(logits: Array) -> Array:
     """`probs`, `[..., 16]`, of logits `[..., 16]`."""
+    # Less the largest, so that the largest exponential is 1: none overflows, and the sum is at least 1.
     exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=-1, keepdims=True))
 

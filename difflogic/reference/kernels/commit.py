@@ -23,5 +23,6 @@ def commit(loss_partials: Array, control: Array, history: Array) -> None:
     control[c.STEP] += finite
     control[c.SKIPPED] += not finite
     control[c.EPOCH] += 1
+    # A skipped epoch goes on with the next keys as well: with the same batch it would be skipped for ever.
     control[c.DATA_KEY] = prng.split(control[c.DATA_KEY])[0]
     control[c.TRAIN_KEY] = prng.split(control[c.TRAIN_KEY])[0]

@@ -16,6 +16,7 @@ def damage(shape: Shape, mark: int, corners: Array, state: Array) -> None:
 def squares(shape: Shape, corners: Array) -> npt.NDArray[np.bool_]:
     """`[samples, H*W]`: True where a cell is zeroed; a square is clipped at the border."""
     cells = np.arange(shape.cells_per_grid)
+    # Rows and columns counted from the corner: a cell is inside where both are from 0 to side - 1.
     rows, columns = cells // shape.width - corners[:, :1], cells % shape.width - corners[:, 1:]
     inside: npt.NDArray[np.bool_] = (rows >= 0) & (rows < shape.damage_side)
     return inside & (columns >= 0) & (columns < shape.damage_side)

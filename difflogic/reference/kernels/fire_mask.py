@@ -18,6 +18,7 @@ def fire_mask(shape: Shape, fire_rate: float, control: Array, masks: Array) -> N
 def draw_masks(shape: Shape, fire_rate: float, key: prng.Key) -> npt.NDArray[np.float32]:
     """`[T, H*W]` of 0 and 1: each step `key, sub = split(key)`, `uniform(sub) <= fire_rate`."""
     masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
+    # The notebook's own order: the chain goes on by the first key of each split, a step's mask is drawn by the second.
     for row in masks:
         key, sub = prng.split(key)
         row[:] = prng.uniform(sub, row.shape) <= np.float32(fire_rate)

@@ -27,6 +27,7 @@ def gate_forward(
     A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
     """
     write_patches(shape, state, values)
+    # A level at a time, over all cells: `a` and `b` are copies `[count, cells]` of the rows that its instances read.
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
         a, b = values[layout.wires[span, 0]], values[layout.wires[span, 1]]

@@ -17,11 +17,13 @@ def gradients(layout: Layout, partials: Array, logits: Array, gradients: Array, 
     Raises the control block's flag where one of them is not finite.
     """
     moments = np.zeros((layout.gates, 4), dtype=partials.dtype)
+    # Replicas of a gate, one to a channel, follow each other and share its logits: their moments are one sum.
     for level in layout.levels:
         instances = partials[level.first_instance : level.first_instance + level.count]
         first, last = level.first_gate, level.first_gate + level.count // level.replicas
         moments[first:last] = instances.reshape(-1, level.replicas, 4).sum(axis=1)
     probs = softmax(logits)
     d_probs = moments @ gates.TABLE.T.astype(moments.dtype)
+    # The softmax's adjoint: what all sixteen have in common moves no share, so that the mean is taken off.
     gradients[:] = probs * (d_probs - (probs * d_probs).sum(axis=1, keepdims=True))
     control[c.NONFINITE] |= not np.isfinite(gradients).all()

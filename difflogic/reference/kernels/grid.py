@@ -17,6 +17,7 @@ def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
     grid = values.reshape(*values.shape[:-1], shape.batch, shape.height, shape.width)
     if shape.periodic:
         return np.roll(grid, (-dy, -dx), axis=(-2, -1)).reshape(values.shape)
+    # A border of zeros on all sides; a window of the grid's own size, moved by (dy, dx), is then the shifted grid.
     padded = np.pad(grid, [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)])
     return padded[..., 1 + dy : 1 + dy + shape.height, 1 + dx : 1 + dx + shape.width].reshape(values.shape)
 
@@ -34,6 +35,8 @@ def sum_rows(shape: Shape, d_patches: Array) -> Array:
     """
     by_row = d_patches.reshape(shape.channels, 3, 3, shape.cells)
     d_rows = np.zeros_like(by_row[:, :, 0])
+    # Two passes, along rows here and across them in `gather_rows`, are six shifted additions in place of nine; and a
+    # kernel has to pass on 3 values to a cell and channel, not 9.
     for dx in range(3):
         d_rows += shifted(shape, by_row[:, :, dx], 3 + dx, sign=-1)
     return d_rows.reshape(-1, shape.cells)

@@ -46,8 +46,10 @@ def decode(codes: Codes, ranges: Units) -> npt.NDArray[np.float32]:
     least, largest = each & np.uint32(0xFFFF), (each >> np.uint32(16)) + np.uint32(1)
     steps = np.minimum(codes, 65535 - codes).astype(np.uint32)
     square = steps * steps
+    # In units of 2^-31 of the range's width: steps^2 * 2 / 65535^2 is steps^2 * (1 + 2^-15) / 2^31, to within a unit.
     square += square >> np.uint32(15)  # 2**31 is a little more than 65535**2 / 2
     width = largest - least
+    # width * square / 2^16 in two parts, as a width of up to 17 bits times a square of 30 has no place in 32.
     way = width * (square >> np.uint32(16)) + (width * (square & np.uint32(0xFFFF)) >> np.uint32(16))
     least, largest = least << np.uint32(15), largest << np.uint32(15)
     values: Units = np.where(codes == steps, least + way, largest - way)

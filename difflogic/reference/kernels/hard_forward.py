@@ -30,6 +30,7 @@ def hard_forward(
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
         a, b = hard_nodes[layout.wires[span, 0]], hard_nodes[layout.wires[span, 1]]
+        # Each entry of the truth table as a word of all zeros or all ones: no sample has to be looked at by itself.
         f00, f01, f10, f11 = truth[gate_ids[layout.instance_gates[span]]].T[:, :, None]
         out = (~a & ((~b & f00) | (b & f01))) | (a & ((~b & f10) | (b & f11)))
         hard_nodes[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = out

@@ -15,6 +15,7 @@ def hard_loss(shape: Shape, samples: int, words: Array, hard_targets: Array, cou
     groups*H*W]`; `shape.batch` counts groups of 32 samples.
     """
     last = words[: shape.loss_channels].reshape(shape.loss_channels, shape.batch, shape.cells_per_grid)
+    # 33 samples in two groups: 32 bits of the first word count, one of the second, and what the others hold does not.
     present = np.clip(samples - WORD * np.arange(shape.batch), 0, WORD).astype(np.uint64)
     mask = ((np.uint64(1) << present) - np.uint64(1)).astype(np.uint32)
     wrong = (last ^ hard_targets.reshape(last.shape)) & mask[:, None]

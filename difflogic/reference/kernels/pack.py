@@ -13,6 +13,7 @@ def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets:
     """
     for values, packed in ((state, words), (targets, hard_targets)):
         grids = (values.T > 0.5).reshape(shape.batch, shape.height, shape.width, len(values))
+        # The batch fills groups of its own, behind the probes': `hard_loss` counts both apart.
         last = bits.pack_grids(grids)
         packed[:, -last.shape[1] :] = last
     counts[:] = 0

@@ -25,6 +25,7 @@ def write_back(
     if control[c.NONFINITE]:
         return
     grid = (shape.batch, shape.height, shape.width, shape.channels)
+    # Stable, and of the negated losses: of equals the first comes first, as where kernels count who is ahead.
     worst = np.argsort(-sample_losses, kind="stable")[:resets]
     pool[places] = (state.T > 0.5).reshape(grid)
     pool[places[worst]] = (fresh.T > 0.5).reshape(grid)[worst]
