@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from difflogic.autodiff import TABLE
 from difflogic.autodiff.jax_model import Logits, coefficients
-from difflogic.autodiff.table import TABLE
 from difflogic.model.circuit import Circuit
 
 

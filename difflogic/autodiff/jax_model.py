@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from difflogic.autodiff.table import TABLE
+from difflogic.autodiff import TABLE
 from difflogic.engine.batch import Batch
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 

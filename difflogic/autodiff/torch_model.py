@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from difflogic.autodiff.table import TABLE
+from difflogic.autodiff import TABLE
 from difflogic.engine.batch import Batch
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflogic.errors import ConfigError
+from difflogic.system.brief import brief
 
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 """Types in a reader's words."""
@@ -90,13 +91,22 @@ def require_ascending(name: str, numbers: tuple[int, ...], least: int, most: int
     )
 
 
-def check(section: Any, path: str = "") -> None:
-    """Raises ConfigError where a field of a dataclass is beyond its limits; `path` stands before its name there."""
-    for field in dataclasses.fields(section):
-        limits, value = field.metadata.get("limits"), getattr(section, field.name)
-        if limits is not None and not limits.holds(value):
-            meant = hint(value, limits.names) if isinstance(value, str) else ""
-            raise ConfigError(f"{path}{field.name} must be {limits.words}, got {shown(value)}{meant}.")
+@dataclass(frozen=True, repr=False)
+class Section:
+    """A table of a configuration, a frozen dataclass without a repr of its own: its fields are within their limits."""
+
+    path = ""
+    """What a refusal names before a field, `pool.`; empty where names are plain enough: `epochs`, `height`."""
+
+    __repr__ = brief
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError where a field is beyond its limits."""
+        for field in dataclasses.fields(self):
+            limits, value = field.metadata.get("limits"), getattr(self, field.name)
+            if limits is not None and not limits.holds(value):
+                meant = hint(value, limits.names) if isinstance(value, str) else ""
+                raise ConfigError(f"{self.path}{field.name} must be {limits.words}, got {shown(value)}{meant}.")
 
 
 def hint(word: str, names: Iterable[str]) -> str:

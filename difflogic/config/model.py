@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from difflogic.config.fields import WIDTH, check, require, shown, spec
+from difflogic.config.fields import WIDTH, Section, require, shown, spec
 from difflogic.core import wiring
-from difflogic.system.brief import brief
 
 
-@dataclass(frozen=True)
-class NetworkConfig:
+@dataclass(frozen=True, repr=False)
+class NetworkConfig(Section):
     """A stack of gate layers: `widths[0]` inputs, then one layer per further width."""
 
     widths: tuple[int, ...] = field(metadata=spec("Number of inputs, then of the gates of each layer"))
     connections: tuple[str, ...] = field(
         metadata=spec(f"How each layer is wired, one word a layer: {', '.join(wiring.SCHEMES)}")
     )
-
-    __repr__ = brief
 
     def __post_init__(self) -> None:
         require(len(self.widths) >= 2, f"widths needs inputs and at least one layer, got {list(self.widths)}.")
@@ -39,8 +36,8 @@ class NetworkConfig:
         return sum(self.widths[1:])
 
 
-@dataclass(frozen=True)
-class ModelConfig:
+@dataclass(frozen=True, repr=False)
+class ModelConfig(Section):
     """The circuit's shape: C channels, K perception kernels, perception and update networks."""
 
     channels: int = field(metadata=spec("Bits of a cell, C", WIDTH))
@@ -62,10 +59,8 @@ class ModelConfig:
         ),
     )
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         first, last = self.perceive.widths[0], self.perceive.widths[-1]
         require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
         inputs = self.channels + self.channels * last * self.kernels

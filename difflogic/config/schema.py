@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from difflogic.config import old_form
-from difflogic.config.fields import FILE_NAME, between, build, check, plain, require, spec
+from difflogic.config.fields import FILE_NAME, Section, between, build, plain, require, spec
 from difflogic.config.model import ModelConfig
 from difflogic.config.task import MIN_SIDE, TaskConfig
 from difflogic.config.train import (
@@ -30,11 +30,10 @@ from difflogic.config.train import (
 )
 from difflogic.core import text_picture
 from difflogic.errors import ConfigError, DataError
-from difflogic.system.brief import brief
 
 
-@dataclass(frozen=True)
-class Config:
+@dataclass(frozen=True, repr=False)
+class Config(Section):
     """One training job, whole: the circuit, its task and how it is trained, under a name and a seed."""
 
     name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
@@ -58,10 +57,8 @@ class Config:
         default=23, metadata=spec("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1))
     )
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         require(
             self.task.loss_channels <= self.model.channels,
             f"loss_channels is {self.task.loss_channels}, but a cell has {self.model.channels} channels.",

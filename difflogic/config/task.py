@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from difflogic.config.fields import COUNT, WIDTH, between, check, one_of, require, require_ascending, spec
+from difflogic.config.fields import COUNT, WIDTH, Section, between, one_of, require, require_ascending, spec
 from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
-from difflogic.system.brief import brief
 
 MIN_SIDE = 3
 """A grid is at least 3x3: below that a neighbourhood would meet the same cell twice."""
@@ -20,8 +19,8 @@ MAX_BOARD_CELLS = 16
 """`boards` draws from all boards of so many cells at most."""
 
 
-@dataclass(frozen=True)
-class TaskConfig:
+@dataclass(frozen=True, repr=False)
+class TaskConfig(Section):
     """What the automaton should do: start state, grid, what happens on the way, and the target after T steps."""
 
     target: str = field(
@@ -80,10 +79,8 @@ class TaskConfig:
         metadata=spec("CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1"),
     )
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
             given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
             require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")

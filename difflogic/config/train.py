@@ -22,20 +22,19 @@ from difflogic.config.fields import (
     SHARE,
     UP_TO_ONE,
     WHOLE,
-    check,
+    Section,
     one_of,
     require,
     require_ascending,
     spec,
 )
-from difflogic.system.brief import brief
 
 HARDENING_EPOCHS = 1 << 16
 """The share of hardened gates grows in fewer epochs than this."""
 
 
-@dataclass(frozen=True)
-class TrainConfig:
+@dataclass(frozen=True, repr=False)
+class TrainConfig(Section):
     """`[train]`: the budget, what an epoch sees, and when it is judged. One epoch is one optimiser step."""
 
     epochs: int = field(metadata=spec("Optimiser steps in all", COUNT))
@@ -63,11 +62,6 @@ class TrainConfig:
         ),
     )
 
-    __repr__ = brief
-
-    def __post_init__(self) -> None:
-        check(self)
-
     @property
     def half(self) -> bool:
         return self.precision == "f16-storage"
@@ -77,8 +71,8 @@ class TrainConfig:
         return self.fire_rate < 1
 
 
-@dataclass(frozen=True)
-class OptimizerConfig:
+@dataclass(frozen=True, repr=False)
+class OptimizerConfig(Section):
     """`[optimizer]`: AdamW, and the clipping before it."""
 
     # The learning rate stands here, as in every framework's AdamW; `[schedule]` says what becomes of it over time,
@@ -98,16 +92,16 @@ class OptimizerConfig:
         ),
     )
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
 
 
-@dataclass(frozen=True)
-class ScheduleConfig:
+@dataclass(frozen=True, repr=False)
+class ScheduleConfig(Section):
     """`[schedule]`: how the learning rate falls."""
+
+    path = "schedule."
 
     share: float = field(
         default=1.0,
@@ -118,10 +112,8 @@ class ScheduleConfig:
     begin: int = field(default=0, metadata=spec("Epochs until it begins to fall", WHOLE))
     end: int = field(default=0, metadata=spec("Epochs until it has fallen to that share", WHOLE))
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
-        check(self, "schedule.")
+        super().__post_init__()
         require(
             self.share == 1 or self.begin < self.end,
             f"schedule.end must be later than schedule.begin, {self.begin}, where schedule.share is below 1, "
@@ -129,9 +121,11 @@ class ScheduleConfig:
         )
 
 
-@dataclass(frozen=True)
-class InitialConfig:
+@dataclass(frozen=True, repr=False)
+class InitialConfig(Section):
     """`[initial]`: the logits before the first epoch. They are no part of the circuit's shape, which `[model]` says."""
+
+    path = "initial."
 
     logit: float = field(
         default=10.0,
@@ -149,15 +143,12 @@ class InitialConfig:
         metadata=spec("Standard deviation of the normal noise that moves every start logit", NOT_NEGATIVE),
     )
 
-    __repr__ = brief
 
-    def __post_init__(self) -> None:
-        check(self, "initial.")
-
-
-@dataclass(frozen=True)
-class HardeningConfig:
+@dataclass(frozen=True, repr=False)
+class HardeningConfig(Section):
     """`[hardening]`: stochastic hardening, see `difflogic.engine.events`."""
+
+    path = "hardening."
 
     share: float = field(
         default=0.0,
@@ -169,10 +160,8 @@ class HardeningConfig:
     begin: int = field(default=0, metadata=spec("Epochs until that share grows from 0", WHOLE))
     end: int = field(default=0, metadata=spec("Epochs until it is reached", WHOLE))
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
-        check(self, "hardening.")
+        super().__post_init__()
         # Engines count the growing share in 32 bits: 16 for the share and 16 for the epochs in which it grows.
         require(
             not self.share or 0 < self.end - self.begin < HARDENING_EPOCHS,
@@ -181,14 +170,16 @@ class HardeningConfig:
         )
 
 
-@dataclass(frozen=True)
-class GrowthConfig:
+@dataclass(frozen=True, repr=False)
+class GrowthConfig(Section):
     """`[growth]`: smaller grids that are trained on first, one column for each.
 
     until = [60, 100]    sides = [8, 12]    steps = [9, 14]
 
     trains epochs 1 to 60 on 8x8 cells for 9 CA steps, 61 to 100 on 12x12 for 14, and the rest on the task itself.
     """
+
+    path = "growth."
 
     until: tuple[int, ...] = field(
         default=(),
@@ -199,9 +190,8 @@ class GrowthConfig:
     sides: tuple[int, ...] = field(default=(), metadata=spec("Rows and columns of each smaller grid"))
     steps: tuple[int, ...] = field(default=(), metadata=spec("CA steps on each smaller grid"))
 
-    __repr__ = brief
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_ascending("growth.until", self.until, 1, MOST, "epochs")
         require(
             len(self.until) == len(self.sides) == len(self.steps),
@@ -210,9 +200,11 @@ class GrowthConfig:
         )
 
 
-@dataclass(frozen=True)
-class SearchConfig:
+@dataclass(frozen=True, repr=False)
+class SearchConfig(Section):
     """`[search]`: what follows the training of logits; what an epoch of it does: `difflogic.engine.search`."""
+
+    path = "search."
 
     begin: int = field(
         default=0,
@@ -221,15 +213,12 @@ class SearchConfig:
         ),
     )
 
-    __repr__ = brief
 
-    def __post_init__(self) -> None:
-        check(self, "search.")
-
-
-@dataclass(frozen=True)
-class PoolConfig:
+@dataclass(frozen=True, repr=False)
+class PoolConfig(Section):
     """`[pool]`: the sample pool, from which epochs begin and into which their last states return."""
+
+    path = "pool."
 
     size: int = field(
         default=0,
@@ -246,8 +235,3 @@ class PoolConfig:
             WHOLE,
         ),
     )
-
-    __repr__ = brief
-
-    def __post_init__(self) -> None:
-        check(self, "pool.")
