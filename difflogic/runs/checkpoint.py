@@ -75,13 +75,13 @@ class Checkpoint:
         return [member.config.seed for member in self.members]
 
 
-def save(folder: Path, snapshot: Checkpoint) -> None:
+def save(folder: Path, checkpoint: Checkpoint) -> None:
     """Write `folder/NAME`; the one that was there stays as PREVIOUS. Raises OSError, the old one intact.
 
     Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
     """
     path = folder / NAME
-    temporary = write_beside(path, encode(snapshot))
+    temporary = write_beside(path, encode(checkpoint))
     if path.exists():
         path.replace(folder / PREVIOUS)
     temporary.replace(path)
@@ -110,8 +110,8 @@ def load(path: Path) -> ModelState:
 
     The best one of a run: `difflogic.runs.chosen`.
     """
-    snapshot = read(path)
-    return snapshot.members[snapshot.leader]
+    saved = read(path)
+    return saved.members[saved.leader]
 
 
 def read(path: Path) -> Checkpoint:
@@ -127,15 +127,15 @@ def read(path: Path) -> Checkpoint:
         raise CheckpointError(f"{error} {_advice(file)}") from error
 
 
-def encode(snapshot: Checkpoint) -> bytes:
+def encode(checkpoint: Checkpoint) -> bytes:
     """The bytes of a checkpoint file."""
-    columns = [_to_arrays(member) for member in snapshot.members]
+    columns = [_to_arrays(member) for member in checkpoint.members]
     arrays = columns[0]
     if len(columns) > 1:
         arrays = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
-        arrays["seeds"] = np.array(snapshot.seeds, dtype=np.uint32)
-        arrays["leader"] = np.array(snapshot.leader, dtype=np.int64)
-    config = snapshot.members[0].config.to_toml()
+        arrays["seeds"] = np.array(checkpoint.seeds, dtype=np.uint32)
+        arrays["leader"] = np.array(checkpoint.leader, dtype=np.int64)
+    config = checkpoint.members[0].config.to_toml()
     return checksummed.encode(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
 
 

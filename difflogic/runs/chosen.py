@@ -83,24 +83,24 @@ def load(path: Path, member: int | None = None) -> Chosen:
     CheckpointError where there is no usable checkpoint, UsageError for a member that is not there, RunFolderError.
     """
     folder = run_folder(Path(path))
-    snapshot = checkpoint.read(folder)
+    saved = checkpoint.read(folder)
     best = folder / checkpoint.BEST
     kept = member is None and folder.is_dir() and best.exists()
     if kept:
         model, what = checkpoint.load(best), "the best circuit"
     else:
-        index = snapshot.leader if member is None else _index(folder, member, snapshot.seeds)
-        model, what = snapshot.members[index], "the last circuit" if folder.is_dir() else "the circuit"
-    if len(snapshot.seeds) > 1:
+        index = saved.leader if member is None else _index(folder, member, saved.seeds)
+        model, what = saved.members[index], "the last circuit" if folder.is_dir() else "the circuit"
+    if len(saved.seeds) > 1:
         what += f" of seed {model.config.seed}"
     told = f"{folder}: {what}, of epoch {model.state.epoch}"
     if kept:
         told += (
             ", exactly right on its probes" if model.best == 0 else f", with {model.best} wrong values on its probes"
         )
-    if model.state.epoch < snapshot.epoch:
-        told += f"; the last is of epoch {snapshot.epoch}"
-    return Chosen(folder, model, snapshot.epoch, snapshot.seeds, told + ".", kept)
+    if model.state.epoch < saved.epoch:
+        told += f"; the last is of epoch {saved.epoch}"
+    return Chosen(folder, model, saved.epoch, saved.seeds, told + ".", kept)
 
 
 def _index(path: Path, member: int, seeds: Sequence[int]) -> int:

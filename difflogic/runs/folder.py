@@ -142,12 +142,12 @@ class RunFolder:
         with self._writing("the metrics"):
             self._rows.append(rows)
 
-    def save(self, snapshot: Checkpoint) -> None:
+    def save(self, state: Checkpoint) -> None:
         """Metrics to the disk, then the checkpoint."""
         with self._writing(checkpoint.NAME):
             self._rows.sync()
-            checkpoint.save(self.path, snapshot)
-        self._saved = snapshot.epoch
+            checkpoint.save(self.path, state)
+        self._saved = state.epoch
 
     def keep_best(self, best: ModelState) -> None:
         """Before the checkpoint of its epoch: `start.resumed` then knows one that is ahead of it."""

@@ -34,14 +34,14 @@ class Session:
     """Drives the training of one model or many. `folder`, where there is one, gets rows and checkpoints."""
 
     def __init__(self, training: Training, start: Start, observer: Observer) -> None:
-        first = start.snapshot.members[0]
+        first = start.checkpoint.members[0]
         self.training = training
         self.members = start.members
         self.config = first.config
         self.observer = observer
         self.folder: RunFolder | None = None
         self.record: dict[str, Any] = {}
-        self.epoch = self._first_epoch = start.snapshot.epoch
+        self.epoch = self._first_epoch = start.checkpoint.epoch
         self._clock = time.monotonic()
         self._reported = self._saved = self.epoch
         self._notices = start.notices

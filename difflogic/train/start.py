@@ -24,9 +24,9 @@ from difflogic.train.member import Member
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A snapshot, and the members it holds with the rows that led to it."""
+    """A checkpoint, and the members it holds with the rows that led to it."""
 
-    snapshot: Checkpoint
+    checkpoint: Checkpoint
     members: list[Member]
     notices: tuple[str, ...] = ()
     lender: chosen.Chosen | None = None
@@ -45,8 +45,8 @@ def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
     notice = reach.notice(config)
     lender = None if init_from is None else chosen.load(init_from)
     circuit = None if lender is None else lender.circuit
-    snapshot = Checkpoint(tuple(_first(each, circuit, init_from) for each in configs))
-    return Start(snapshot, members(snapshot, [[] for _ in configs]), () if notice is None else (notice,), lender)
+    saved = Checkpoint(tuple(_first(each, circuit, init_from) for each in configs))
+    return Start(saved, members(saved, [[] for _ in configs]), () if notice is None else (notice,), lender)
 
 
 def _first(config: Config, lender: Circuit | None, path: Path | None) -> ModelState:
@@ -97,8 +97,8 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
     best, notice = _best(folder, found.epoch)
     notices += [] if notice is None else [notice]
     here = tuple(replace(each, config=each.config.with_(train={"epochs": epochs})) for each in found.members)
-    snapshot = replace(found, members=here)
-    return Start(snapshot, members(snapshot, rows), tuple(notices), best=best)
+    saved = replace(found, members=here)
+    return Start(saved, members(saved, rows), tuple(notices), best=best)
 
 
 def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
@@ -113,11 +113,11 @@ def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]
     return (best if best.state.epoch <= epoch else None), None
 
 
-def members(snapshot: Checkpoint, rows: Sequence[Sequence[Row]]) -> list[Member]:
-    """The models of a snapshot, with the rows that led to it."""
+def members(saved: Checkpoint, rows: Sequence[Sequence[Row]]) -> list[Member]:
+    """The models of a checkpoint, with the rows that led to it."""
     return [
         Member(job.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
-        for each, so_far in zip(snapshot.members, rows, strict=True)
+        for each, so_far in zip(saved.members, rows, strict=True)
     ]
 
 

@@ -196,10 +196,10 @@ class Trainer:
                 yield session
                 return
             record = manifest.begin(
-                config, session.training.info, self.placement.reason, init_from, begin.snapshot.seeds
+                config, session.training.info, self.placement.reason, init_from, begin.checkpoint.seeds
             )
             target = plots.target_png(begin.members[0].job)
-            with _closing(RunFolder.create(out, begin.snapshot, manifest.to_json(record), target)) as folder:
+            with _closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record), target)) as folder:
                 yield session.keep(folder, record)
 
     @contextmanager
@@ -212,7 +212,7 @@ class Trainer:
                 folder.promote(file)
                 if begin.best is None:
                     folder.drop_best()
-                folder.start_journal(begin.snapshot.seeds, [member.metrics for member in begin.members])
+                folder.start_journal(begin.checkpoint.seeds, [member.metrics for member in begin.members])
                 earlier = manifest.read(folder.path)
                 self._compare(manifest.last_engine(earlier), observer)
                 info, reason = session.training.info, self.placement.reason

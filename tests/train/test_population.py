@@ -101,8 +101,8 @@ def test_what_a_population_leaves(whole: Run, engine: Engine) -> None:
     netlist = netlist_json.load(whole.path / "circuit.json")
     assert np.array_equal(netlist.rollout(x, 3), engine.rollout(whole.circuit, x, 3, "hard"))
     assert arrays(checkpoint.load(whole.path)) == arrays(whole.best)
-    snapshot = checkpoint.read(whole.path)
-    assert (snapshot.seeds, snapshot.leader, snapshot.epoch) == (SEEDS, whole.leader, EPOCHS)
+    saved = checkpoint.read(whole.path)
+    assert (saved.seeds, saved.leader, saved.epoch) == (SEEDS, whole.leader, EPOCHS)
 
 
 def test_metrics_are_tidy(whole: Run) -> None:

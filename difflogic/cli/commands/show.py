@@ -37,25 +37,25 @@ def command(run: Path, as_json: bool) -> None:
         raise RunFolderError(f"{run} is no run folder that can be shown: {entry.why}.")
     found = chosen.load(run)
     together = attempts.read(run).attempts if attempts.is_in(run) else ()
-    snapshot, record = checkpoint.read(found.path), manifest.read(found.path)
-    rows = read_rows(found.path, snapshot.seeds)
+    saved, record = checkpoint.read(found.path), manifest.read(found.path)
+    rows = read_rows(found.path, saved.seeds)
     if as_json:
-        members = [_member(*each) for each in zip(snapshot.seeds, rows, strict=True)]
+        members = [_member(*each) for each in zip(saved.seeds, rows, strict=True)]
         best = {"folder": str(found.path), "epoch": found.epoch, "told": found.told}
         all_of_it = {"manifest": record, "best": best, "models": members, "files": _files(found.path)}
         tries = {"tries": [asdict(each) for each in together]} if together else {}
         click.echo(json.dumps({**entry.to_dict(), **all_of_it, **tries}))
         return
-    click.echo("\n".join([*_facts(entry, record, snapshot), f"Taken:     {found.told}"]))
+    click.echo("\n".join([*_facts(entry, record, saved), f"Taken:     {found.told}"]))
     for attempt in together:
         click.echo(f"           {attempt}, seed {attempt.seed}")
-    _show_models(snapshot, rows)
+    _show_models(saved, rows)
     _show_files(found.path)
     click.echo(f"\n{_next(entry, found.path, bool(together))}")
 
 
-def _facts(entry: Entry, record: dict[str, Any], snapshot: Checkpoint) -> list[str]:
-    config = snapshot.members[snapshot.leader].config
+def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]:
+    config = saved.members[saved.leader].config
     task, train, model = config.task, config.train, config.model
     engine = [record, *record["resumes"]][-1]["engine"]
     what = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
@@ -65,8 +65,8 @@ def _facts(entry: Entry, record: dict[str, Any], snapshot: Checkpoint) -> list[s
         f"Task:      {task.target} from {task.start}, {task.height}x{task.width} grid, {task.steps} steps, {timing}",
         f"Circuit:   {model.gates} gates, {model.channels} channels, {model.kernels} perception kernels, "
         f"{'periodic' if model.periodic else 'zero'} boundary",
-        f"Training:  epoch {snapshot.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
-        f"seed {_span(snapshot.seeds)}",
+        f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
+        f"seed {_span(saved.seeds)}",
         f"Engine:    {entry.engine}: {what}; {engine['why']}",
         f"Times:     started {record['started']}, ended {record['ended'] or 'not yet'}, "
         f"resumed {len(record['resumes'])} times",
@@ -91,18 +91,18 @@ def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def _show_models(snapshot: Checkpoint, rows: list[list[Row]]) -> None:
+def _show_models(saved: Checkpoint, rows: list[list[Row]]) -> None:
     from difflogic.cli.screen import table
     from difflogic.model.statistics import active_gates, undecided_gates
 
     lines = []
-    for index, (member, own) in enumerate(zip(snapshot.members, rows, strict=True)):
+    for index, (member, own) in enumerate(zip(saved.members, rows, strict=True)):
         facts = _member(member.config.seed, own)
         judged, last, logits = facts["judged"], facts["last"], member.state.logits
         soft = None if last is None else last["soft_loss"]
         lines.append(
             (
-                f"{index + 1}{' (best)' if index == snapshot.leader and len(rows) > 1 else ''}",
+                f"{index + 1}{' (best)' if index == saved.leader and len(rows) > 1 else ''}",
                 str(member.config.seed),
                 "" if soft is None else f"{soft:.4g}",
                 "" if judged is None else str(judged["hard_loss"]),
