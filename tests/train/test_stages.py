@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from difflogic.config import presets, schedule
+from difflogic.config import schedule
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine import job as tasks
 from difflogic.engine.api import Engine, Model
 from difflogic.engine.job import Job
-from difflogic.errors import ConfigError, LimitError
+from difflogic.errors import LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.workspace import Workspace
@@ -31,18 +31,6 @@ GROWTH = {"until": (4, 7), "sides": (3, 4), "steps": (1, 2)}
 @pytest.fixture
 def config() -> Config:
     return tiny_config(growth=GROWTH, initial={"noise": 0.5}, fire_rate=0.7)
-
-
-def test_the_stage_of_an_epoch(config: Config) -> None:
-    assert [schedule.stage_of(config.growth, epochs) for epochs in (0, 3, 4, 6, 7, 99)] == [0, 0, 1, 1, 2, 2]
-    assert [schedule.cells(config, epoch) for epoch in (1, 4, 5, 7, 8)] == [9, 9, 16, 16, 30]
-
-
-def test_a_stage_is_an_ordinary_training(config: Config) -> None:
-    small, whole = schedule.at_stage(config, 1), schedule.at_stage(config, 2)
-    assert (small.task.height, small.task.width, small.task.steps) == (4, 4, 2)
-    assert whole == config.with_(growth=dict.fromkeys(GROWTH, ()))
-    assert small.with_(task=whole.task) == whole
 
 
 def test_every_stage_goes_on_where_the_last_one_was(config: Config, engine: Engine) -> None:
@@ -164,26 +152,3 @@ def test_engines_compete_for_the_whole_grid(monkeypatch: pytest.MonkeyPatch) -> 
     assert rivals.gpu.epochs == list(range(1, 12))  # the small grids, then the first trial
     assert rivals.cpu.epochs == list(range(12, 101))
     assert len(rivals.decisions) == len(rivals.heard) == 1
-
-
-@pytest.mark.parametrize(
-    ("growth", "sentence"),
-    [
-        ({"sides": [3]}, "growth.until, growth.sides and growth.steps need a number for each"),
-        ({"until": [7, 4]}, "growth.until must be ascending epochs between 1 and 2147483648, got [7, 4]."),
-        ({"sides": [3, 6]}, "Each of growth.sides must be between 3 and 5, the task's own, got [3, 6]."),
-        ({"steps": [0, 2]}, "Each of growth.steps must be between 1 and 3, the task's own, got [0, 2]."),
-    ],
-)
-def test_a_growth_that_cannot_be_is_one_sentence(growth: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        tiny_config(growth={**GROWTH, **growth})
-    assert str(refused.value).startswith(sentence)
-
-
-def test_neither_a_picture_nor_a_pool_grows() -> None:
-    sentence = "A grid grows only with a random start, and without picture, loss_steps, damage and pool."
-    for config, pool in ((presets.get("lizard"), 0), (tiny_config(), 3)):
-        with pytest.raises(ConfigError) as refused:
-            config.with_(growth=GROWTH, pool={"size": pool})
-        assert str(refused.value) == sentence

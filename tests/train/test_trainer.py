@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflogic.config import schedule
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.engine import job as tasks
@@ -68,15 +67,6 @@ def test_in_memory(config: Config, engine: Engine, tmp_path: Path, monkeypatch: 
 def test_a_folder_changes_no_number(finished: Run, config: Config, engine: Engine) -> None:
     again = Trainer(config, engine).run()
     assert np.array_equal(again.state.logits, finished.state.logits)
-
-
-def test_schedule() -> None:
-    assert [epoch for epoch in range(1, 22) if schedule.is_evaluated(epoch, 10)] == [1, 10, 20]
-    stops, epoch = [], 0
-    while epoch < 23:
-        epoch = schedule.next_stop(epoch, 23, 10)
-        stops.append(epoch)
-    assert stops == [1, 10, 20, 23]
 
 
 class Looks(Observer):
