@@ -138,7 +138,7 @@ def read(folder: Path) -> Record:
         return Record(**data | {"config": Config.from_dict(data["config"])})
     except OSError as error:
         raise RunFolderError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ConfigError) as error:
         raise RunFolderError(f"{path} cannot be used: {error}. Name one of its attempts.") from error
 
 
@@ -151,10 +151,9 @@ def _of_first_format(folder: Path, epochs: int, told: Sequence[dict[str, Any]]) 
     population = len(json.loads((first / "manifest.json").read_text(encoding="utf-8")).get("seeds", [0]))
     record = Record(Config.load(first / "config.toml").with_(train={"epochs": epochs}), len(told) - 1, population, 1)
     for number, each in enumerate(told, start=1):
-        left = (epochs - record.epochs) // population
-        status: Status = "given up" if number < len(told) else "complete" if each["epochs"] == left else "interrupted"
-        attempt = Attempt(
-            number, len(told), each["seed"], left, "it began so", "solved" if each["solved"] else status, each["epochs"]
-        )
+        status: Status = "given up" if number < len(told) else "interrupted"
+        if each["solved"] or each["epochs"] == record.left:
+            status = "solved" if each["solved"] else "complete"
+        attempt = Attempt(number, len(told), each["seed"], record.left, "it was begun", status, each["epochs"])
         record = record.with_attempt(attempt)
     return record
