@@ -68,7 +68,7 @@ def choose(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> engine
         return open_it
 
     monkeypatch.setattr(engines, "_numba", opener("numba", engines._numba))
-    monkeypatch.setattr(engines, "_gpu", opener("gpu", lambda spec, **_: engines._reference(spec)))
+    monkeypatch.setattr(engines, "_gpu", opener("gpu", lambda spec, **_: ReferenceSimulation(spec)))
     monkeypatch.setattr(engines, "_seconds_per_step", lambda simulation, _: seconds[names[id(simulation)]])
     opened = engines.open_simulation(SPEC, START, "auto", steps=1000)
     assert names[id(opened.simulation)] == opened.name

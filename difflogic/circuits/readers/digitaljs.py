@@ -9,7 +9,7 @@ by its id `i_69`, `9*channel + patch`; an output (`Output` or `Lamp`) by `o: ch 
 Gates of one bit: `And Or Xor Nand Nor Xnor` with two inputs or more, `Not Repeater Constant`, and the article's own
 `AAndNotB AOrNotB NotAAndB NotAOrB True False`. A channel without an output, among others, is refused. The article's
 files list a connector as often as it was drawn: the same one again is the same wire.
-The boundary is not written in such a file: zero, unless told otherwise.
+The boundary is not written in such a file: zero, unless the reader is told otherwise.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OUTPUT = re.compile(r"o: ch (\d{1,6})|o_(\d{1,6})|out\[(\d{1,6})\]")
 Row = dict[str, Any]
 
 
-def from_data(data: Mapping[str, Any], periodic: bool = False) -> Netlist:
+def from_data(data: Mapping[str, Any]) -> Netlist:
     """The netlist. Raises CircuitError."""
     devices, connectors = data["devices"], data["connectors"]
     if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):
@@ -67,7 +67,7 @@ def from_data(data: Mapping[str, Any], periodic: bool = False) -> Netlist:
         "format": netlist_json.FORMAT,
         "version": netlist_json.VERSION,
         "channels": channels,
-        "periodic": periodic,
+        "periodic": False,
         "gates": rows,
         "outputs": [outputs[f"out[{channel}]"] for channel in range(channels)],
     }

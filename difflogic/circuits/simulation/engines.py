@@ -57,16 +57,12 @@ def open_simulation(spec: SimulationSpec, start: Planes, engine: str = "auto", s
         raise UsageError(f"Unknown engine {engine!r}: expected {', '.join(NAMES[:-1])} or {NAMES[-1]}.")
     if name == "auto":
         return _fastest(spec, start, steps)
-    simulation = _OPENERS[name](spec, which or None)
+    simulation = _gpu(spec, which or None) if name == "gpu" else _OPENERS[name](spec)
     simulation.put(start)
     return Opened(name, simulation, "was asked for")
 
 
-def _reference(spec: SimulationSpec, _: str | None = None) -> Simulation:
-    return ReferenceSimulation(spec)
-
-
-def _numba(spec: SimulationSpec, _: str | None = None) -> Simulation:
+def _numba(spec: SimulationSpec) -> Simulation:
     from difflogic.cpu.codegen.row_code import compile_row
     from difflogic.cpu.hard.simulation import CpuSimulation
 
@@ -85,11 +81,7 @@ def _gpu(spec: SimulationSpec, which: str | None = None, require_hardware: bool 
     return GpuSimulation(spec, program)
 
 
-_OPENERS: dict[str, Callable[[SimulationSpec, str | None], Simulation]] = {
-    "numba": _numba,
-    "gpu": _gpu,
-    "reference": _reference,
-}
+_OPENERS: dict[str, Callable[[SimulationSpec], Simulation]] = {"numba": _numba, "reference": ReferenceSimulation}
 
 
 def _try(name: str, spec: SimulationSpec, open_small: Callable[[SimulationSpec], Simulation]) -> None:
