@@ -6,36 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from difflogic.config.schema import Config
 from difflogic.devices import open as placement
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, RunFolderError
-from difflogic.model.circuit import Circuit
 from difflogic.runs import chosen, manifest
-from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import Row, last_evaluated, read_rows
 from difflogic.system.brief import brief
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedCircuit:
-    """One model of a run: the best, unless another is asked for."""
+class TrainedCircuit(chosen.Chosen):
+    """One model of a run that was trained: the best, unless another is asked for."""
 
-    path: Path
-    """The run folder, or the checkpoint file that was named."""
-    config: Config
-    """The configuration, with the model's own seed."""
-    circuit: Circuit
-    """The circuit, with the trained logits."""
-    epoch: int
     rows: Sequence[Row]
     """The run's metrics; none where only a checkpoint file was named."""
-    members: int = 1
-    """Models of the run; more than one in a population."""
-    best: ModelState | None = None
-    """The state of the model, where it is the best that the run kept."""
-    told: str = ""
-    """Which circuit of the run it is, in one sentence."""
 
     __repr__ = brief
 
@@ -56,7 +40,7 @@ class TrainedCircuit:
 
     @property
     def title(self) -> str:
-        which = f" of {self.members} models" if self.members > 1 else ""
+        which = f" of {len(self.seeds)} models" if len(self.seeds) > 1 else ""
         return f"{self.config.name}, seed {self.config.seed}{which}, after epoch {self.epoch}"
 
 
@@ -75,16 +59,7 @@ def load(path: Path, member: int | None = None) -> TrainedCircuit:
         rows = read_rows(found.path, found.seeds)[found.index] if found.path.is_dir() else []
     except OSError as error:
         raise RunFolderError(f"Cannot read the metrics in {path}: {error.strerror or error}.") from error
-    return TrainedCircuit(
-        path=found.path,
-        config=found.config,
-        circuit=found.circuit,
-        epoch=found.epoch,
-        rows=rows[: max(found.last, found.epoch)],
-        members=len(found.seeds),
-        best=found.best,
-        told=found.told,
-    )
+    return TrainedCircuit(**vars(found), rows=rows[: max(found.last, found.epoch)])
 
 
 def engine_of(trained: TrainedCircuit) -> Engine:
