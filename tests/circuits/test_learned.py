@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from difflogic.circuits.readers import digitaljs
+from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.behaviour import pruned
 from difflogic.circuits.synthesis.convert import gate_count
 from difflogic.circuits.synthesis.prove import JUDGES, network, prove
@@ -17,6 +18,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from tests.circuits.digitaljs_text import published
 from tests.experiments import checkerboard_target
+from tests.export_cases import needs
 from tests.random_circuits import bits
 
 BOARD = presets.checkerboard()
@@ -79,7 +81,9 @@ def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplif
     assert "all 512" in verdict.how
 
 
+@pytest.mark.parametrize("tool", [tools.ABC, tools.YOSYS])
 def test_life_by_every_judge(life: Circuit, small_life: Simplified, tool: str) -> None:
+    needs(tool)
     (verdict,) = prove(Netlist.from_circuit(life), small_life.netlist, [tool])
     assert verdict.judge == tool
     assert verdict.equal is True

@@ -15,6 +15,7 @@ from difflogic.circuits.synthesis.prove import JUDGES, network, prove
 from difflogic.circuits.synthesis.simplify import structural
 from difflogic.errors import CircuitError
 from difflogic.model.netlist import Netlist
+from tests.export_cases import needs
 from tests.random_circuits import random_circuit
 from tests.random_netlists import netlists, random_netlist
 
@@ -48,8 +49,8 @@ def test_the_verdict_is_right(netlist: Netlist, place: int, gate: int) -> None:
 @pytest.mark.parametrize("name", ["berkeley-abc", "yosys"])
 @given(netlist=netlists(most=15), place=st.integers(0, 100), gate=st.integers(0, 15))
 @settings(max_examples=6)
-def test_independent_judges_agree(name: str, netlist: Netlist, place: int, gate: int, require_tool) -> None:
-    require_tool(name)
+def test_independent_judges_agree(name: str, netlist: Netlist, place: int, gate: int) -> None:
+    needs(name)
     assume(len(netlist.gates) > 0)
     other = changed(structural(netlist) if place % 2 and len(structural(netlist).gates) else netlist, place, gate)
     own, theirs = prove(netlist, other, ["difflogic", name])
@@ -144,10 +145,9 @@ def test_a_tool_that_says_nothing_is_no_proof(monkeypatch: pytest.MonkeyPatch, t
     assert "broken" in verdict.how
 
 
-def test_every_gate_reaches_the_judges(require_tool) -> None:
+def test_every_gate_reaches_the_judges() -> None:
     """All sixteen types, on two bits and on one bit twice, as they are in the file that a judge reads."""
-    for name in ("berkeley-abc", "yosys"):
-        require_tool(name)
+    needs("berkeley-abc", "yosys")
     gates = [*range(16), *range(16)]
     wires = [[0, 1]] * 16 + [[2, 2]] * 16
     channels = 32

@@ -30,12 +30,10 @@ def _table(gate: int, a: str, b: str, result: str) -> list[str]:
     """
     truth = gates.TRUTH[gate]
     rows = {row for row in range(4) if truth[row] and (a != b or row in (0, 3))}
+    if len(rows) in (0, 2 if a == b else 4):
+        return [f".names {result}", *["1"] * bool(rows)]
     if a == b:
-        return [f".names {a} {result}", *(f"{row & 1} 1" for row in sorted(rows))] if len(rows) == 1 else _constant(
-            result, bool(rows)
-        )  # fmt: skip
-    if len(rows) in (0, 4):
-        return _constant(result, bool(rows))
+        return [f".names {a} {result}", *(f"{row & 1} 1" for row in rows)]
     return [f".names {a} {b} {result}", *_cover(rows)]
 
 
@@ -49,7 +47,3 @@ def _cover(rows: set[int]) -> list[str]:
     inverted = len(rows) == 3 or rows == {0, 3}
     listed = {0, 1, 2, 3} - rows if inverted else rows
     return [f"{row >> 1}{row & 1} {int(not inverted)}" for row in sorted(listed)]
-
-
-def _constant(result: str, value: bool) -> list[str]:
-    return [f".names {result}", *(["1"] if value else [])]
