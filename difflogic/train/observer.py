@@ -12,7 +12,7 @@ from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
-from difflogic.train.member import Member
+from difflogic.train.replica import Replica
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class Observer:
         """Asked after each `advanced`: True to be `shown` the states of this moment, which costs bringing them home."""
         return False
 
-    def shown(self, members: Sequence[Member]) -> None:
+    def shown(self, members: Sequence[Replica]) -> None:
         """The models with their states of this moment, to read."""
 
     def judging(self, epoch: int) -> None:
         """The models of this epoch are about to be evaluated, then saved."""
 
-    def judged(self, members: Sequence[Member]) -> None:
+    def judged(self, members: Sequence[Replica]) -> None:
         """The models that were evaluated, with their states of that epoch, to read."""
 
     def attempted(self, attempt: Attempt) -> None:

@@ -32,8 +32,8 @@ from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
 from difflogic.train import stalled, trainer
-from difflogic.train.member import Member
 from difflogic.train.observer import Observer
+from difflogic.train.replica import Replica
 from difflogic.train.session import GiveUp
 from difflogic.train.signals import OVER, Deadline, Stop, StopSignals
 from difflogic.train.success import SuccessTest
@@ -314,7 +314,7 @@ def _hopeless(record: Record, config: Config) -> GiveUp:
     else:
         epochs //= record.population
 
-    def why(members: Sequence[Member]) -> str | None:
+    def why(members: Sequence[Replica]) -> str | None:
         reasons = [stalled.why(member.metrics, left, epochs, config) for member in members]
         return reasons[0] if all(reasons) else None
 

@@ -12,7 +12,7 @@ from difflogic.model.netlist import Netlist
 from difflogic.runs import film, plots
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.folder import RunFolder
-from difflogic.train.member import Member
+from difflogic.train.replica import Replica
 
 SUMMARY = "summary.txt"
 
@@ -20,7 +20,7 @@ SUMMARY = "summary.txt"
 def write(
     folder: RunFolder,
     engine: Engine,
-    members: Sequence[Member],
+    members: Sequence[Replica],
     leader: int,
     summary: str,
     kept: ModelState | None,

@@ -18,15 +18,15 @@ from difflogic.runs import manifest
 from difflogic.runs.checkpoint import Checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, Rows, last_evaluated
-from difflogic.train.member import Member, leader
 from difflogic.train.observer import Observer, Standing
+from difflogic.train.replica import Replica, leader
 from difflogic.train.signals import Stop
 from difflogic.train.stages import Training
 from difflogic.train.start import Start
 
-GiveUp = Callable[[Sequence[Member]], str | None]
+GiveUp = Callable[[Sequence[Replica]], str | None]
 """Asked at each evaluation: why these models are beyond hope, None where they are not."""
-Accept = Callable[[Member, Evaluation], bool]
+Accept = Callable[[Replica, Evaluation], bool]
 """Asked at each evaluation of each model: is it a solution? Without it one is that has no wrong value on its probes."""
 
 

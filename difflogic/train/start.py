@@ -19,7 +19,7 @@ from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row
 from difflogic.system import files
 from difflogic.train import reach
-from difflogic.train.member import Member
+from difflogic.train.replica import Replica
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class Start:
     """A checkpoint, and the members it holds with the rows that led to it."""
 
     checkpoint: Checkpoint
-    members: list[Member]
+    members: list[Replica]
     notices: tuple[str, ...] = ()
     lender: chosen.Chosen | None = None
     """Whose circuit is the first one."""
@@ -113,10 +113,10 @@ def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]
     return (best if best.state.epoch <= epoch else None), None
 
 
-def members(saved: Checkpoint, rows: Sequence[Sequence[Row]]) -> list[Member]:
+def members(saved: Checkpoint, rows: Sequence[Sequence[Row]]) -> list[Replica]:
     """The models of a checkpoint, with the rows that led to it."""
     return [
-        Member(job.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
+        Replica(job.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
         for each, so_far in zip(saved.members, rows, strict=True)
     ]
 

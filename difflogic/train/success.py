@@ -24,7 +24,7 @@ from difflogic.engine.shape import Shape
 from difflogic.model.circuit import Circuit
 from difflogic.model.netlist import Netlist
 from difflogic.reference.kernels.fire_mask import draw_masks
-from difflogic.train.member import Member
+from difflogic.train.replica import Replica
 
 STARTS = 64
 """Fresh starts that decide; nothing is chosen by them."""
@@ -49,7 +49,7 @@ class SuccessTest:
     def __init__(self, engine: Engine, config: Config) -> None:
         self._engine, self._config = engine, config
 
-    def passed(self, member: Member, evaluation: Evaluation) -> bool:
+    def passed(self, member: Replica, evaluation: Evaluation) -> bool:
         """Whether a model that was just evaluated on its probes is chosen, and right on what chose nothing."""
         circuit = member.circuit
         if not self.is_promising(evaluation):

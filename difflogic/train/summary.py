@@ -12,7 +12,7 @@ from difflogic.engine.api import EngineInfo, describe_engine
 from difflogic.model.statistics import active_gates, undecided_gates
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.journal import last_evaluated
-from difflogic.train.member import Member
+from difflogic.train.replica import Replica
 
 Z = 1.959963984540054
 """The standard normal distribution lies within `[-Z, Z]` with a probability of 95 %."""
@@ -31,7 +31,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 def summarise_population(
     config: Config,
-    members: Sequence[Member],
+    members: Sequence[Replica],
     leader: int,
     engine: EngineInfo,
     epochs: int,
@@ -66,7 +66,7 @@ def summarise_population(
     return "\n".join(lines) + "\n"
 
 
-def verdict(config: Config, members: Sequence[Member], leader: int, kept: ModelState | None) -> str:
+def verdict(config: Config, members: Sequence[Replica], leader: int, kept: ModelState | None) -> str:
     """How many are solved, and which is the best, in one sentence; and which is kept, where that is an earlier one."""
     best, count, probes = members[leader], len(members), job.judges(config)
     judged = last_evaluated(best.metrics)
@@ -91,7 +91,7 @@ def verdict(config: Config, members: Sequence[Member], leader: int, kept: ModelS
     )
 
 
-def _epochs_to_success(members: Sequence[Member], solved: Sequence[Member]) -> list[str]:
+def _epochs_to_success(members: Sequence[Replica], solved: Sequence[Replica]) -> list[str]:
     lines = []
     firsts = [member.first_solved for member in solved if member.first_solved is not None]
     if firsts:
@@ -107,7 +107,7 @@ def _epochs_to_success(members: Sequence[Member], solved: Sequence[Member]) -> l
     return lines
 
 
-def _losses(members: Sequence[Member]) -> list[str]:
+def _losses(members: Sequence[Replica]) -> list[str]:
     """Best and median over the members."""
     lines = []
     soft = [row.soft_loss for member in members for row in member.metrics[-1:] if not math.isnan(row.soft_loss)]
@@ -120,7 +120,7 @@ def _losses(members: Sequence[Member]) -> list[str]:
     return lines
 
 
-def _line(member: Member) -> str:
+def _line(member: Replica) -> str:
     logits = member.state.logits
     return (
         f"  seed {member.seed}: first at epoch {member.first_solved}, {active_gates(logits)} active gates, "

@@ -30,8 +30,8 @@ from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, read_rows
 from difflogic.runs.summary import summarise
 from difflogic.train import results, start
-from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer
+from difflogic.train.replica import Replica, leader
 from difflogic.train.session import Accept, GiveUp, Session
 from difflogic.train.signals import Stop, StopSignals
 from difflogic.train.stages import Training
@@ -54,7 +54,7 @@ class Run:
     config: Config
     """A population's with its first seed."""
     engine: EngineInfo
-    members: Sequence[Member]
+    members: Sequence[Replica]
     """One, or a population's, in the order of their seeds."""
     leader: int
     """Index of the member that stands best: fewest wrong values at the last evaluation, then fewest active gates."""
@@ -78,7 +78,7 @@ class Run:
         return f"<Run of {self.config.name}, seed {self.config.seed}, {where}: {self.summary.splitlines()[0]}>"
 
     @property
-    def best(self) -> Member:
+    def best(self) -> Replica:
         return self.members[self.leader]
 
     @property

@@ -21,8 +21,8 @@ from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageErro
 from difflogic.model import netlist_json
 from difflogic.runs import checkpoint
 from difflogic.runs.journal import Row, read_rows
-from difflogic.train.member import Member
 from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.replica import Replica
 from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Run, Trainer
 from tests.train import processes
@@ -43,7 +43,7 @@ def numbers(rows: list[Row]) -> list[Row]:
     return [dataclasses.replace(row, elapsed_s=0) for row in rows]
 
 
-def arrays(member: Member | checkpoint.ModelState) -> dict[str, object]:
+def arrays(member: Replica | checkpoint.ModelState) -> dict[str, object]:
     state = member.state
     wires = [layer.tobytes() for layers in member.circuit.wires.values() for layer in layers]
     logits, mu, nu = (array.tobytes() for array in (state.logits, state.optimizer.mu, state.optimizer.nu))

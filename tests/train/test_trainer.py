@@ -20,8 +20,8 @@ from difflogic.engine.job import PROBE_STREAM, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
 from difflogic.model.statistics import undecided_gates
 from difflogic.runs.journal import Row
-from difflogic.train.member import Member
 from difflogic.train.observer import Beginning, Observer
+from difflogic.train.replica import Replica
 from difflogic.train.trainer import Run, Trainer
 from tests.train.scripted import Scripted
 from tests.train.tiny import tiny_config
@@ -82,14 +82,14 @@ class Looks(Observer):
     def wants_states(self) -> bool:
         return True
 
-    def shown(self, members: Sequence[Member]) -> None:
+    def shown(self, members: Sequence[Replica]) -> None:
         self.order.append(f"shown {members[0].state.epoch}")
         self.seen[members[0].state.epoch] = members[0].state.logits.copy()
 
     def judging(self, epoch: int) -> None:
         self.order.append(f"judging {epoch}")
 
-    def judged(self, members: Sequence[Member]) -> None:
+    def judged(self, members: Sequence[Replica]) -> None:
         self.order.append(f"judged {members[0].state.epoch} {members[0].metrics[-1].hard_loss}")
 
     def saved(self, epoch: int) -> None:

@@ -14,7 +14,7 @@ from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConf
 from difflogic.core import wiring
 from difflogic.devices.open import open_engine
 from difflogic.engine.events import Damage
-from difflogic.train.member import Member
+from difflogic.train.replica import Replica
 from difflogic.train.trainer import Trainer
 
 PLUS = (".....", "..1..", ".111.", "..1..", ".....")
@@ -41,13 +41,13 @@ def config(steps: int, batch: int, pool: int = 0, **task: Any) -> Config:
     )
 
 
-def solved(config: Config) -> Iterator[Member]:
+def solved(config: Config) -> Iterator[Replica]:
     """Those of some seeds whose hard circuit is exactly right; wiring is luck."""
     run = Trainer(config, ENGINE).run(population=SEEDS)
     return (member for member in run.members if member.solved)
 
 
-def wrong(member: Member, damage: Damage | None = None, samples: int = 1) -> list[int]:
+def wrong(member: Replica, damage: Damage | None = None, samples: int = 1) -> list[int]:
     """Wrong values after each of many steps."""
     start = np.zeros((samples, 5, 5, 8), dtype=np.float32)
     states = ENGINE.rollout(member.circuit, start, LATER, "hard", damage=damage)

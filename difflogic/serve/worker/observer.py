@@ -23,8 +23,8 @@ from difflogic.runs.journal import Row
 from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
 from difflogic.system import files
-from difflogic.train.member import Member, leader
 from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.replica import Replica, leader
 from difflogic.train.signals import Stop
 
 FRAME_S = 0.5
@@ -58,7 +58,7 @@ class ServiceObserver(Observer):
         self._advances = 0
         self._next_frame = 0.0
         self._asked_at = 0.0
-        self._judged: Sequence[Member] = ()
+        self._judged: Sequence[Replica] = ()
 
     def attempted(self, attempt: Attempt) -> None:
         # The job says what came of the earlier attempts while the next one runs: whoever begins to watch it late, or
@@ -104,7 +104,7 @@ class ServiceObserver(Observer):
         self._asked_at = time.monotonic()
         return self._lease.watched and self._asked_at >= self._next_frame
 
-    def shown(self, members: Sequence[Member]) -> None:
+    def shown(self, members: Sequence[Replica]) -> None:
         if not self._lease.is_warm("drawing"):
             self._lease.enter("drawing")
         self._draw(members)
@@ -114,7 +114,7 @@ class ServiceObserver(Observer):
         # A frame that took 0.1 s is followed by at least 2 s without one: making them slows training by a twentieth.
         self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
 
-    def _draw(self, members: Sequence[Member]) -> None:
+    def _draw(self, members: Sequence[Replica]) -> None:
         frame = frame_of(self._engine, members[leader(members)])
         if frame is not None:
             try:
@@ -141,7 +141,7 @@ class ServiceObserver(Observer):
     def judging(self, epoch: int) -> None:
         self._lease.enter("evaluating")
 
-    def judged(self, members: Sequence[Member]) -> None:
+    def judged(self, members: Sequence[Replica]) -> None:
         self._judged = members
         best = members[leader(members)]
         layers = census(best.circuit)
@@ -192,7 +192,7 @@ class GateHistory:
 # state frames -----------------------------------------------------------------------------------------
 
 
-def frame_of(engine: Engine, member: Member) -> dict[str, Any] | None:
+def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
     """The automaton as a model grows it now, small enough to send twice a second.
 
         {"epoch": 70, "seed": 23, "height": 16, "width": 16, "visible": 1,

@@ -16,7 +16,7 @@ from difflogic.system.brief import brief
 
 
 @dataclass(eq=False)
-class Member:
+class Replica:
     """What a model learns, and what came of it so far."""
 
     job: Job
@@ -68,7 +68,7 @@ class Member:
         return ModelState(self.job.config, self.circuit, self.state, self.best, elapsed_s)
 
 
-def leader(members: Sequence[Member]) -> int:
+def leader(members: Sequence[Replica]) -> int:
     """Index of the best: fewest wrong values at the last evaluation, then fewest active gates, then the first."""
     if len(members) == 1:
         return 0
