@@ -49,6 +49,7 @@ def run_command(engine: str, epochs: int, out: Path) -> dict[str, Any]:
 
 def _peak_mb(command: list[str]) -> float:
     """Peak resident memory in MB of a child process that must succeed."""
+    # A process between this one and the command, since the peak of children is that of the largest there ever was.
     script = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=sys.stderr); "
     script += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     run = subprocess.run([sys.executable, "-c", script, *command], check=True, stdout=subprocess.PIPE, text=True)

@@ -25,6 +25,7 @@ def flatten(results: Results) -> list[Line]:
     for case in results.cases:
         engine = results.engines[case["engine"]]
         kept = {key: value for key, value in case.items() if key not in LEFT_OUT}
+        # A line must stand for itself: whoever reads it years later has no other file.
         device = {key: engine[key] for key in ("adapter", "backend", "driver", "software", "copy_gb_per_s")}
         lines.append(_rounded({**kept, **device, "variant": case["variant"]}) | here)
     return lines

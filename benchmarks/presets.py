@@ -55,17 +55,19 @@ def fitting(config: Config, folders: Sequence[Path]) -> tuple[Path, Checkpoint] 
     for folder in folders:
         for path in run_list.find(folder) if folder.is_dir() else ():
             try:
-                snapshot = read_checkpoint(path)
+                checkpoint = read_checkpoint(path)
             except CheckpointError:
                 continue  # nothing to go on from
-            if len(snapshot.members) == 1 and snapshot.members[0].config.with_(name=config.name) == config:
-                found.append((path, snapshot))
+            # A run that was renamed is the same run, and one whose configuration differs in anything is not.
+            if len(checkpoint.members) == 1 and checkpoint.members[0].config.with_(name=config.name) == config:
+                found.append((path, checkpoint))
     return max(found, key=lambda each: each[1].epoch, default=None)
 
 
 def finished(config: Config, folders: Sequence[Path], engine: str, say: Callable[[str], None]) -> Path:
     """A run folder with all epochs of `config`: as it lies there, gone on with, or new. Raises DifflogicError."""
     kept = fitting(config, folders)
+    # A run of these takes hours: it is looked for before it is trained.
     if kept is not None and kept[1].epoch >= config.train.epochs:
         say(f"{config.name}: {kept[0]} is that run")
         return kept[0]
@@ -75,9 +77,10 @@ def finished(config: Config, folders: Sequence[Path], engine: str, say: Callable
         say(f"{config.name}: trained into {path}")
         run = Trainer(config, opened).run(out=path)
     else:
-        path, snapshot = kept
-        say(f"{config.name}: {path} goes on after epoch {snapshot.epoch}")
-        run = Trainer(snapshot.members[0].config, opened).run(resume=path)
+        path, checkpoint = kept
+        say(f"{config.name}: {path} goes on after epoch {checkpoint.epoch}")
+        run = Trainer(checkpoint.members[0].config, opened).run(resume=path)
+    # The trainer has saved the run and returned; what is measured is only a run that is whole.
     if run.interrupted is not None:
         raise KeyboardInterrupt
     return path
@@ -111,6 +114,7 @@ def _gates(circuit: source.LoadedCircuit, fixed: bool, on_pass: OnPass) -> dict[
     """Two-input gates after each kind of pass; None where there is none of it."""
     found = run_pipeline(circuit.netlist, to_start=fixed, on_pass=on_pass)
     assert found.proved, "what is counted is proved"
+    # Each count is of a circuit that was proved equal to the one before it, on all inputs or on those that can occur.
     small = found.found.netlist
     smallest = pruned(small, circuit.task, on_pass).netlist
     return {
@@ -129,6 +133,7 @@ def _engine_of(path: Path, found: RunEvaluation) -> str:
 
 def newest() -> list[Line]:
     """The last line of each preset, in the paper's order."""
+    # Later lines take the place of earlier ones.
     latest = {line["preset"]: line for line in load(NAME)}
     return [latest[name] for name in PAPER if name in latest]
 

@@ -33,6 +33,7 @@ SECTIONS = (
 
 def newest(lines: list[Line], *keys: str) -> list[Line]:
     """The last line of each combination of keys, in the order of the first; a machine is the same under any load."""
+    # A later line takes the place of an earlier one, and a dict keeps the order of the first.
     latest = {tuple(machine(line) if key == "machine" else str(line[key]) for key in keys): line for line in lines}
     return list(latest.values())
 
@@ -72,12 +73,14 @@ def _steps() -> str:
     rows = []
     for case in SECTIONS:
         here = [line for line in found if line["case"] == case]
+        # Every row of a case is compared with its slowest engine, which has 1.0.
         slowest = max((line["median_ms"] for line in here), default=0)
         for line in here:
             times = f"{slowest / line['median_ms']:.1f}"
             billions = line["gate_evaluations_per_s"] / 1e9
             rate = f"{billions:.0f}" if billions >= 10 else f"{billions:.2g}"
             rows.append([case, engine(line), machine(line), milliseconds(line["median_ms"]), times, rate])
+        # A row that says what is missing: on a machine without a GPU nobody should think it was slow.
         if not any(line["engine"].startswith("gpu") and not line["software"] for line in here):
             rows.append([case, "gpu on hardware", OPEN, "", "", ""])
     return table(["case", "engine", "machine", "time", "times as fast as the slowest", "10⁹ gates/s"], rows)
@@ -144,6 +147,7 @@ def _rivals() -> str:
             cells = [RIVALS[line["contender"]], line["device"], machine(line)]
             rows.append([*cells, milliseconds(line["median_ms"]), times, f"{line['peak_mb']} MB"])
         measured = {line["contender"] for line in here}
+        # Where a place has no line at all, one row says so for all contenders.
         missing = [words for name, words in RIVALS.items() if name not in measured] if measured else ["all"]
         where = "a processor" if place == "cpu" else "a hardware GPU"
         rows += [[words, where, OPEN, "", "", ""] for words in missing]

@@ -75,6 +75,7 @@ class HandWritten:
         even, odd = (ctypes.c_void_p(state.ctypes.data) for state in self._states)
         sizes = (self.spec.height, self.spec.words, steps, cores())
         self._life(even, odd, *map(ctypes.c_long, sizes))
+        # The C code goes back and forth between two grids, and an odd number of steps ends in the second.
         self._states = self._states[::-1] if steps % 2 else self._states
         self.step += steps
 
@@ -121,6 +122,7 @@ def measure(rounds: int, gpu: bool) -> list[Line]:
         steps = {name: _steps_of_a_round(simulation) for name, simulation in opened.items()}
         seconds: dict[str, list[float]] = {name: [] for name in opened}
         processor: dict[str, list[float]] = {name: [] for name in opened}
+        # In turns, so that all contenders meet the same machine.
         for _ in range(rounds):
             for name, simulation in opened.items():
                 began, worked = time.perf_counter(), time.process_time()
@@ -154,6 +156,7 @@ def _steps_of_a_round(simulation: Simulation) -> int:
     simulation.run(1)
     began = time.perf_counter()
     simulation.run(4)
+    # So many steps as half a second holds, the first one, which may compile, left out.
     return max(1, int(4 * ROUND_S / (time.perf_counter() - began)))
 
 

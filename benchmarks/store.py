@@ -23,6 +23,7 @@ def load(name: str) -> list[Line]:
 def append(name: str, lines: list[Line]) -> None:
     """Add lines at the end."""
     RESULTS.mkdir(exist_ok=True)
+    # Only ever appended: what was measured stays, and reports take the newest line of each kind.
     with (RESULTS / f"{name}.jsonl").open("a", encoding="utf-8") as file:
         for line in lines:
             file.write(json.dumps(line) + "\n")

@@ -90,6 +90,8 @@ def attempt(config: Config, engine: Engine, interval: int, budget: int) -> Outco
         circuit = member.job.circuit.with_logits(state.logits)
         chosen = test.chosen(circuit, member.job.probes, judged)
         over = len(rows) >= config.train.epochs
+        # These rows have no hard losses, so the rule that gives up goes by soft losses alone: it did when the protocol
+        # was set, and results must mean the same.
         if chosen or over or (budget and stalled.why(rows, config.train.epochs, budget, config)):
             training.close()
             return Outcome(circuit, judged, state, rows, chosen)
@@ -101,6 +103,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
     interval, most = INTERVAL.get(case.preset, 10), RESTARTS.get((case.preset, case.recipe), 0)
     for number in range(most + 1):
         left = config.train.epochs - used
+        # As a run with restarts does: each attempt has what the ones before it left of the epochs.
         own = restarts.attempt_of(config, number, left)
         outcome = attempt(own, engine, interval, 0 if number == most else config.train.epochs)
         used += len(outcome.rows)
@@ -172,6 +175,7 @@ def study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     path, engine = options.folder / FILE, open_engine(options.engine)
     for seed in range(options.first, options.seeds or SEEDS[options.preset]):
         case = Case(options.preset, options.recipe, seed)
+        # Read again before each seed: several processes may share a study.
         if missing(case, load(path)):
             line = run(case, engine)
             with path.open("a", encoding="utf-8") as file:

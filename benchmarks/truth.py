@@ -164,6 +164,7 @@ def computed(engines: Iterable[str]) -> dict[str, str]:
     """All values by `engine/file:part` or `engine/$ command:part`; two engines at a time."""
     root = Path(tempfile.mkdtemp(prefix="difflogic-truth-"))
     try:
+        # The work is done in child processes, two of which keep two cores busy.
         with ThreadPoolExecutor(2) as pool:
             parts = list(pool.map(lambda engine: dict(lane(root, engine, "gpu" in engines)), engines))
     finally:
@@ -194,6 +195,7 @@ def lines(engine: str, gpu: bool) -> Iterator[str]:
     if engine == "exact":
         yield from (line for line in EXACT if gpu or "--engine gpu" not in line)
         return
+    # Asked of the command: a preset that is new is trained too.
     presets = [each["preset"] for each in documents(called("presets --json", Path.cwd()).stdout)]
     trained = [f"train {name} {SHORT[engine]} {POOLS.get(name, '')} --out {name}" for name in presets]
     for line in [*trained, *{"cpu": CPU, "gpu": GPU, "reference": REFERENCE}[engine]]:
@@ -216,6 +218,7 @@ def parts_of(path: Path, key: str) -> Iterator[tuple[str, str]]:
     elif path.name == "summary.txt":
         yield key, checksum(re.sub(r"(?m)^Time:.*$", "", path.read_text()).encode())
     else:
+        # An export names the version that wrote it, which is no result.
         yield key, checksum(VERSION.sub(b"difflogic", path.read_bytes()))
 
 
@@ -235,6 +238,7 @@ def rows(key: str, found: list[Any]) -> Iterator[tuple[str, str]]:
     told = [timeless(each) for each in found if not (isinstance(each, dict) and each.get("event") == "progress")]
     document = told[0] if len(told) == 1 else told
     parts = document if isinstance(document, dict) else {"": document}
+    # By their keys, so that a test that is added does not move all those after it.
     tests = {test["key"]: test for test in parts.pop("measures", ())}
     for name, value in (parts | tests).items():
         text = json.dumps(value, sort_keys=True)
@@ -257,6 +261,7 @@ def checksum(data: bytes) -> str:
 
 def compared(before: dict[str, Any], now: dict[str, Any]) -> int:
     """Says what differs and returns 1 if anything does."""
+    # Bits are a promise on one processor, or one adapter and driver. On others only what is exact is compared.
     same = [engine for engine, where in now["on"].items() if before["on"].get(engine) == where]
     for engine in sorted({*before["on"], *now["on"]} - set(same)):
         there, here = (truth["on"].get(engine, "nowhere") for truth in (before, now))

@@ -51,6 +51,7 @@ class Case:
     @property
     def heat(self) -> str:
         """Cases of the same heat take turns: curves, and what is compared with a train step of the checkerboard."""
+        # The points of a curve are compared with each other, so they must meet the same machine.
         if self.group in SCALING:
             return self.group
         return "steps" if self.kind in ("train", "logged") and not self.once else self.name
@@ -80,6 +81,7 @@ SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
 
 def all_cases() -> tuple[Case, ...]:
     """Every case, in the order of measuring."""
+    # Most cases are the paper's checkerboard, so that one curve can be read beside another.
     board, small = presets.checkerboard(small=False), presets.checkerboard(small=True)
     return (
         Case("train/checkerboard", "train", board, quick=True),
@@ -122,6 +124,7 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case, ...]:
             raise UsageError(f"No case {pattern!r}: expected one of {', '.join(case.name for case in cases)}.")
     if patterns:
         return tuple(case for case in cases if any(_fits(case, pattern) for pattern in patterns))
+    # Without --quick all but the two kinds that take minutes on software, with it the few that are quick.
     return tuple(case for case in cases if case.quick or not (quick or case.once or case.asked))
 
 

@@ -71,6 +71,7 @@ class Contender:
         """Settle the engine, choose how many repetitions last `seconds`, and say how long a round will take."""
         once = self.repeat(1)
         if once < seconds:
+            # The first repetition may still compile or fill caches, so a few more tell how long one takes.
             once = self.repeat(max(1, min(10, int(seconds / once))))
         self.per_round = max(1, round(seconds / once))
         return once * self.per_round
@@ -92,6 +93,7 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
     seeds = population.configs(case.config, case.models)
     jobs = [make_job(config, Circuit.initial(config.model, config.seed)) for config in seeds]
     states = [TrainState.initial(job) for job in jobs]
+    # A huge case takes minutes on software, too long for a process of its own that measures memory alone.
     before = memory.forget_own_peak() if case.once else None
     model = engine.open(jobs, states)
     try:
@@ -103,6 +105,7 @@ def open_contender(case: Case, name: str, engine: Engine) -> Contender:
 
 def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, before: int | None) -> Contender:
     """Trained once or twice; `before`: bytes that were resident at the start."""
+    # A verdict is exact, so one that is off by a single value is an error and no rounding.
     if case.kind in ("hard", "judged"):
         got, right = model.evaluate()[0], expected_evaluation(job, state)
         if (got.hard_loss, got.wrong_probes) != (right.hard_loss, right.wrong_probes):
@@ -113,6 +116,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, 
     first_s = time.perf_counter() - begin
     peak = None if before is None else memory.own_peak_bytes()
     expected = expected_losses(case, job, state)
+    # The second loss follows from the first gradients: it shows a backward pass that is wrong.
     for _ in expected[1:]:
         model.train(1)
         losses += [metrics.soft_loss for metrics in model.drain()[0]]
@@ -164,6 +168,7 @@ def expected_losses(case: Case, job: Job, state: TrainState) -> list[float]:
     """The soft loss of the first epoch or the first two."""
     work = case.work
     if case.once:
+        # Even a forward pass of the reference would not fit into memory here.
         return [_first_loss_of_a_rollout(job, state, placement.open_engine("cpu"))]
     if work.nodes // case.config.task.steps > LARGE:
         return [_first_loss(job, state)]

@@ -47,6 +47,7 @@ def open_benches(selectors: Sequence[str], require_hardware: bool = False) -> li
     for name in ("gpu", "cpu", "reference"):
         try:
             opened.append(_bench(name, placement.open_engine(name)))
+        # Nobody asked for this one by name: without it the others are measured.
         except DeviceError:
             continue
     return opened
@@ -59,6 +60,7 @@ def _bench(name: str, engine: Engine) -> Bench:
     from difflogic.gpu.engine import GpuEngine
     from difflogic.gpu.timing import measure_rates
 
+    # The rates are those of the very device that is measured: another one of the same adapter may be slower to reach.
     device = cast(GpuEngine, engine).device
     rates = measure_rates(device)
     timestamps = TIMESTAMPS in device.handle.features

@@ -48,6 +48,7 @@ def load() -> float | None:
 def copy_bytes_per_s(threads: int) -> float:
     """A copy by several threads at once, the best of five; each byte counts twice, read and written."""
     pairs = [(np.ones(COPIED_BYTES, dtype=np.uint8), np.zeros(COPIED_BYTES, dtype=np.uint8)) for _ in range(threads)]
+    # The best of five: what a copy can reach, not what else ran meanwhile.
     return max(2 * COPIED_BYTES * threads / _copy_together(pairs) for _ in range(5))
 
 

@@ -29,6 +29,7 @@ def own_peak_bytes() -> int | None:
 def forget_own_peak() -> int | None:
     """Let the peak start anew from what is resident, and say what that is; None where the system cannot."""
     try:
+        # Linux: writing 5 sets the peak back to what is resident now.
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
         return None
@@ -37,6 +38,7 @@ def forget_own_peak() -> int | None:
 
 def peak_bytes(case: str, engine: str) -> int | None:
     """Peak of opening the case, two train steps and an evaluation, less that of doing nothing."""
+    # What the interpreter and its imports take says nothing about an engine.
     idle, peak = _child(), _child(case, engine)
     return None if idle is None or peak is None else peak - idle
 

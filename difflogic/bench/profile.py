@@ -118,6 +118,7 @@ class Profile:
 
 def profile(model: Model, rounds: int = 5) -> Profile:
     """Profile a model that has trained at least once. It trains on, but its metrics are lost: close it after."""
+    # Each engine's model is taken apart by what it alone has: dispatches, compiled phases or Python functions.
     how: Callable[[Any], Profile] = {"gpu": _profile_gpu, "cpu": _profile_cpu, "reference": _profile_reference}[
         model.info.engine
     ]
@@ -126,6 +127,7 @@ def profile(model: Model, rounds: int = 5) -> Profile:
 
 def _middle(profiles: list[Profile]) -> Profile:
     """The profile whose wall is the median: one that happened, so that its parts belong together."""
+    # A median over the parts one by one would mix several steps, and they would not add up to any of them.
     wall = statistics.median_low(each.wall for each in profiles)
     return next(each for each in profiles if each.wall == wall)
 
@@ -133,6 +135,7 @@ def _middle(profiles: list[Profile]) -> Profile:
 def _profile_gpu(model: Any) -> Profile:
     from difflogic.gpu.timing import Timer
 
+    # As many steps to a submit as training has, or the cost of submitting would be that of another program.
     timer = Timer(model.device, model.train_step, repeat=model.epochs_per_call())
     times = timer.measure()
     timer.close()
@@ -172,8 +175,10 @@ def _profile_reference(model: Model) -> Profile:
     found: dict[str, ProfilePart] = {}
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, Any]] = pstats.Stats(profiler).stats  # type: ignore[attr-defined]
     for (file, _, function), (_, calls, _, cumulative, _) in stats.items():
+        # A reference kernel is the function that its file is named after; helpers count with their caller.
         if function in PHASES and Path(file).stem == function:
             found[function] = ProfilePart(function, PHASES[function], calls, cumulative)
+    # In the order of a step; a profiler lists functions in any order.
     parts = [found[name] for name in PHASES if name in found]
     return _with_rest("reference", "host clock, function by function", wall, parts)
 

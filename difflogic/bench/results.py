@@ -88,6 +88,7 @@ def _damage(data: dict[str, Any]) -> str | None:
 
 
 def _is_positive(value: object) -> bool:
+    # True is an int in Python, and JSON may hold Infinity.
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
@@ -115,6 +116,7 @@ class Ratio:
 def compare(old: Results, new: Results) -> list[Ratio]:
     """The cases that both have. Raises UsageError, naming the difference, where they cannot be compared."""
     _check_same(old.data["machine"], new.data["machine"], MACHINE, "")
+    # Only what both files measured is compared; a case that is new has nothing to stand beside.
     both = {(line["case"], line["engine"]): line for line in old.cases}
     pairs = [(both[key], line) for line in new.cases if (key := (line["case"], line["engine"])) in both]
     if not pairs:
@@ -134,10 +136,12 @@ def _check_same(old: Line, new: Line, fields: dict[str, str], where: str) -> Non
 
 
 def _ratio(old: Line, new: Line) -> Ratio:
+    # A case of the same name may have become another one since.
     if old["gate_evaluations"] != new["gate_evaluations"]:
         raise UsageError(
             f"The files cannot be compared: {old['case']} is {old['gate_evaluations']} gate evaluations in the first "
             f"and {new['gate_evaluations']} in the second."
         )
+    # Medians alone would call any drift of the machine a change.
     clear = old["max_ms"] < new["min_ms"] or new["max_ms"] < old["min_ms"]
     return Ratio(old["case"], old["engine"], old["median_ms"], new["median_ms"], clear)

@@ -48,6 +48,7 @@ def measure(
     """
     lines: list[Line] = []
     skipped: list[dict[str, str]] = []
+    # Only the cases of one heat are held in memory at a time.
     for heat in dict.fromkeys(case.heat for case in cases):
         contenders: list[Contender] = []
         for case in cases:
@@ -59,6 +60,7 @@ def measure(
             bench = next(bench for bench in benches if bench.name == each.name)
             lines.append(_line(each, bench))
             each.model.close()
+            # In a child process, and after this model is closed, so that both need not fit at once.
             if effort.memory and each.case.group == "train":
                 peak = peak_bytes(each.case.name, each.name)
                 lines[-1]["peak_mb"] = None if peak is None else peak / 1e6
@@ -70,6 +72,7 @@ def _take_turns(contenders: Sequence[Contender], effort: Effort) -> None:
     slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
     for _ in range(effort.rounds_for(slowest)):
         for each in contenders:
+            # In turns, so that a machine that slows down slows all of them.
             each.seconds.append(each.repeat(each.per_round))
 
 
@@ -136,6 +139,7 @@ def _transfers(each: Contender) -> Line:
     if device is None:
         return {"uploaded_bytes": 0, "downloaded_bytes": 0}
     ledger = device.ledger
+    # One more round, which is not timed, since counting is not free.
     before = Counter(ledger.uploaded), Counter(ledger.downloaded)
     each.repeat(each.per_round)
     up, down = ledger.uploaded - before[0], ledger.downloaded - before[1]

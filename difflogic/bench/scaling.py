@@ -28,6 +28,7 @@ def ratio(new: Line, old: Line) -> float:
     """The median of the ratios round by round: two cases of one heat were measured next to each other in each."""
     after: list[float] = new["rounds_ms"]
     before: list[float] = old["rounds_ms"]
+    # Round by round, since both cases met the same machine in each: if it was slow in one round, both were.
     return statistics.median(a / b for a, b in zip(after, before, strict=True))
 
 
@@ -72,6 +73,7 @@ def overtaking(results: Results) -> list[str]:
 
 def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:
     """A sentence that says from which of the measured sizes on all are faster."""
+    # A size in the middle where it is slower again counts: it overtakes only after the last of those.
     slower = max((index for index, each in enumerate(faster) if not each), default=-1)
     if slower == len(sizes) - 1:
         return f"does not overtake cpu up to {axis} {sizes[-1]}, the largest measured"
@@ -97,6 +99,7 @@ def draw(results: Results, kind: str) -> bytes:
 
 def _draw_panel(panel: Any, axis: str, found: list[Curve]) -> None:
     for curve in found:
+        # Each size is four times the work of the one before, whatever the axis is.
         work = [4**index for index in range(len(curve.sizes))]
         (line,) = panel.plot(curve.sizes, curve.ms, "o-", label=curve.engine)
         panel.plot(curve.sizes, [curve.ms[0] * each for each in work], ":", color=line.get_color())

@@ -59,6 +59,7 @@ def work_of(config: Config) -> Work:
     """What a train step and a hard evaluation of this configuration are."""
     model, task, train = config.model, config.task, config.train
     instances = model.instances
+    # Times steps: a cell that is computed anew in each step counts each time.
     cells = task.height * task.width * task.steps
     return Work(
         soft_evaluations=instances * cells * train.batch,

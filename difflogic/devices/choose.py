@@ -42,6 +42,7 @@ def place_run(config: Config, population: int, policy: Policy = "auto", require_
         return again
     found = devices.place("auto", require_hardware, trusted=True)
     info = found.engine.info
+    # A software adapter computes on the processor too, and slower than the CPU engine: there is nothing to measure.
     if policy != "auto" or info.engine != "gpu" or info.software or require_hardware or config.train.half:
         return found
     return _remembered(found, config, population) or replace(
@@ -60,6 +61,7 @@ def keep_measured(gpu: EngineInfo, config: Config, population: int, decision: De
 def keep_last(config: Config, population: int, engine: EngineInfo) -> None:
     """Keep where a run of this shape was trained."""
     key, place = _last_key(config, population), _Place.of(engine)
+    # Most runs are where the last one was: the file is left alone then.
     if _read(key) != place:
         _write(key, place)
 
@@ -119,6 +121,7 @@ def _cpu_opening_seconds() -> float:
 
 
 def _measured_key(gpu: EngineInfo, config: Config, population: int) -> str:
+    # Another driver or another version of this package may turn the answer around.
     place = (gpu.adapter, gpu.backend, gpu.driver, difflogic.__version__)
     return key_of("measured", *place, *_shape(config, population))
 

@@ -20,7 +20,6 @@ THREADS = 16
 class Cost:
     """Of one job, all models of a population together."""
 
-    gates: int
     evaluations: int
     """Gate evaluations of all epochs, forward."""
     memory: int
@@ -40,8 +39,9 @@ def cost_of(config: Config, population: int, threads: int = THREADS) -> Cost:
     """See Cost; nothing is made for it, however large the job."""
     model, task, train = config.model, config.task, config.train
     cells = task.height * task.width * train.batch
+    # Each instance of a gate is evaluated once per cell and CA step; what the backward pass costs is in the rate.
     evaluations = model.instances * cells * task.steps * train.epochs * population
-    return Cost(model.gates * population, evaluations, training_bytes(config, threads) * population)
+    return Cost(evaluations, training_bytes(config, threads) * population)
 
 
 LONG_S, LONG_EPOCH_S = 12 * 3600, 60

@@ -62,6 +62,7 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
     if earlier.engine != "gpu":
         return replace(place(earlier.engine, require_hardware), reason="the run was on it before")
     try:
+        # By name and not by index: another card may have been plugged in since.
         return replace(place(f"gpu:{earlier.adapter}", require_hardware, trusted), reason="the run was on it before")
     except NoAdapterError:
         reason = f"the run was on {earlier.adapter}, which is not here now"
@@ -75,6 +76,7 @@ def place_hard(earlier: EngineInfo | None) -> Placement:
     """
     if earlier is None:
         return place("auto", trusted=True)
+    # Hard circuits give the same bits on every engine, so one that is gone may be replaced without a word.
     if earlier.engine == "gpu" and not earlier.software:
         with suppress(DeviceError):
             return place(f"gpu:{earlier.adapter}", require_hardware=True, trusted=True)
@@ -86,9 +88,11 @@ def place_hard(earlier: EngineInfo | None) -> Placement:
 
 def _auto(require_hardware: bool, trusted: bool) -> Placement:
     try:
+        # First whatever hardware GPU the system names first; where that fails its self-test, the next one.
         engine, passed_over = _open_gpu(None, True, trusted), ""
     except DeviceError as error:
         other = _another_gpu(trusted)
+        # The error of the first one says more than that of those after it.
         if other is None and require_hardware:
             raise
         if other is None:
@@ -119,6 +123,7 @@ def _why_not(error: DeviceError) -> str:
 
 def _auto_without_gpu(why: str, trusted: bool) -> Placement:
     try:
+        # The CPU engine is faster than any software adapter, which comes next, and that than the reference.
         return Placement(_open_cpu(), why)
     except DeviceError as error:
         why = f"{why}, and no CPU engine: {error}"

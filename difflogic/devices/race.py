@@ -99,6 +99,7 @@ class Race:
         begin = clock()
         train()
         seconds = clock() - begin
+        # Of the first engine this limits nothing: it begins anew when the candidate is opened.
         self._spent += seconds
         self._trials[-1].seconds.append(seconds)
 
@@ -109,6 +110,7 @@ class Race:
         """
         trial = self._trials[-1]
         if len(self._trials) == 1:
+            # The first engine's epochs are no loss, whatever comes of the race, so its trial is never cut short.
             return self._try_candidate(epoch, epochs - epoch, switch) if trial.over else None
         # One more epoch like the candidate's last must still be within its budget.
         if trial.over or self._spent + sum(trial.seconds[-1:]) > self._budget:
@@ -126,6 +128,7 @@ class Race:
             return self._decision(info, reason)
         begin = clock()
         try:
+            # Opening counts as the candidate's time: an engine that compiles for a minute must make up for it.
             info = switch(candidate.open())
         except DeviceError as error:
             return self._decision(info, f"could not try {candidate.name}: {error}")
@@ -137,6 +140,7 @@ class Race:
         """Stay with the candidate, or go back."""
         first, second = _known(self._trials[0]), self._trials[1].pace
         one, other = (trial.engine.engine for trial in self._trials)
+        # Of equals the first stays: going back to it costs one more hand-over, but it is where the policy sent the run.
         is_faster = second is not None and second < first
         info = self._trials[1].engine if is_faster else switch(self._first)
         if second is None:

@@ -78,6 +78,7 @@ def check_grids(
         raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
     if min(grid.shape[1:3]) < MIN_SIDE:
         raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[1]}x{grid.shape[2]}.")
+    # Hard engines pack a cell into one bit: anything else would be rounded without a word.
     if mode == "hard" and not np.isin(grid, (0, 1)).all():
         raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
     if masks is None:
@@ -106,6 +107,7 @@ def check_target(
 def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:
     """The judged steps, or DataError where they or the damage do not fit a rollout of `steps` steps from `x`."""
     judged = tuple(loss_steps) or (steps,)
+    # The backward pass walks the judged steps down from the last, which is where the rollout ends.
     if list(judged) != sorted(set(judged)) or judged[0] < 1 or judged[-1] != steps:
         raise DataError(f"loss_steps must be ascending CA steps from 1 on that end with {steps}, got {list(judged)}.")
     if damage is None:

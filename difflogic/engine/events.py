@@ -37,6 +37,7 @@ Grids = npt.NDArray[np.uint8]
 
 def boards(numbers: npt.NDArray[np.integer], height: int, width: int) -> Grids:
     """`[N, H, W, 1]`: board `i` is the bits of `i`, row by row, most significant first."""
+    # Board 5 of 2x2 cells is 0101, so its rows are 0 1 and 0 1.
     bits = numbers[:, None] >> np.arange(height * width, dtype=numbers.dtype)[::-1] & 1
     return bits.reshape(-1, height, width, 1).astype(np.uint8)
 
@@ -53,6 +54,8 @@ def draw_starts(kind: str, key: prng.Key, shape: tuple[int, int, int, int], same
 
 def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
     """`[batch]`: sample `b` takes its grid from the pool's `b`-th part; `key` is the epoch's data subkey."""
+    # Each sample has a part of its own, so that no two samples of a batch write back to the same place. With a pool of
+    # 8 and a batch of 2, sample 1 takes one of the places 4 to 7.
     part = pool // batch
     within = prng.randint_power_of_two(prng.fold_in(key, POOL_STREAM), (batch,), part)
     found: npt.NDArray[np.int64] = part * np.arange(batch) + within
@@ -81,6 +84,8 @@ class Damage:
 
 def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int) -> npt.NDArray[np.int64]:
     """`[steps, batch, 2]` of row and column: the high words of 32-bit words times the grid's sides."""
+    # A word times the side, shifted down by 32 bits, is a number below the side without a division, the same in a
+    # shader.
     words = prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 2 * steps * batch).reshape(steps, batch, 2)
     corners: npt.NDArray[np.int64] = (
         words.astype(np.uint64) * np.array([height, width], dtype=np.uint64) >> 32
@@ -105,11 +110,14 @@ class Hardening(NamedTuple):
     def share(self, epochs: int) -> int:
         """The share, in UNITS, in the epoch that comes after so many."""
         grown = min(max(epochs - self.first, 0), self.length)
+        # Whole numbers, so that every engine has the same share. After 150 epochs, of a growth from 100 to 200 to
+        # one half, it is 32768 * 50 // 100 = 16384 units, a quarter.
         return self.peak * grown // self.length
 
     def draw(self, key: prng.Key, epochs: int, gates: int) -> npt.NDArray[np.bool_]:
         """`[G]`: which gates are hard in that epoch, `key` being its training subkey."""
         words = prng.random_bits(prng.fold_in(key, HARDENING_STREAM), gates)
+        # The high half of a word is compared, 16 bits as the share has.
         hard: npt.NDArray[np.bool_] = words >> np.uint32(16) < self.share(epochs)
         return hard
 

@@ -37,6 +37,7 @@ class OptimizerState:
 
     @classmethod
     def fresh(cls, circuit: Circuit) -> OptimizerState:
+        # Two arrays, since an engine may update each in place.
         zeros = np.zeros((circuit.gates, 16), dtype=np.float32)
         return cls(zeros, zeros.copy(), 0)
 
@@ -73,6 +74,8 @@ class TrainState:
         """
         key = prng.key_from_seed(job.config.seed)
         split = prng.split(key)[0]
+        # The authors' notebooks of the two kinds of task split their first key in different ways, and first losses
+        # are compared with theirs.
         data_key = split if job.config.task.start == "boards" else key
         pool = job.config.pool.size
         return cls(
@@ -107,6 +110,7 @@ class Job:
     __repr__ = brief
 
     def __post_init__(self) -> None:
+        # A job is data from outside for an engine, so what does not fit is found here and not in a kernel.
         for name, wanted in (
             ("probe_masks", self.config.train.asynchronous),
             ("probe_damage", bool(self.config.task.damage_steps)),
@@ -169,6 +173,7 @@ def target(task: TaskConfig) -> Floats | None:
         return text_picture.decode(task.picture, task.loss_channels).astype(np.float32)
     rows, columns = np.indices((task.height, task.width))
     grid = np.zeros((task.height, task.width, task.loss_channels), dtype=np.float32)
+    # Squares of 2x2 cells: row 0 is 0 0 1 1 0 0 1 1, and row 2 is 1 1 0 0 1 1 0 0.
     grid[..., 0] = (columns // 2 + rows // 2) % 2
     return grid
 
@@ -193,8 +198,10 @@ def probes(config: Config) -> npt.NDArray[np.uint8]:
     if task.start == "boards":
         return events.boards(np.arange(1 << task.height * task.width), task.height, task.width)
     if same is not None:
+        # Where all starts are the same one probe says it all, unless damage falls on each in another place.
         return np.repeat(same[None], train.probes if task.damage_steps else 1, axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
+    # Training walks a chain of splits from the same key, which never folds this number in.
     shape = (train.probes, task.height, task.width, config.model.channels)
     return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
 
@@ -238,6 +245,7 @@ def probe_masks(config: Config) -> Floats | None:
     key, masks = prng.fold_in(prng.key_from_seed(config.seed), PROBE_MASK_STREAM), []
     for _ in range(task.steps):
         key, sub = prng.split(key)
+        # A cell fires where its number is at most the rate, as in the authors' code: float32 on both sides.
         masks.append(prng.uniform(sub, (task.height, task.width, 1)) <= np.float32(train.fire_rate))
     return np.stack(masks).astype(np.float32)
 

@@ -23,8 +23,11 @@ def training_bytes(config: Config, threads: int) -> int:
     model, task, train = config.model, config.task, config.train
     grid = task.height * task.width
     cells = grid * train.batch
+    # States are rows of whole tiles. The margin on either side is a row of the grid and a tile, which is as far as the
+    # neighbours of the outermost cells can be.
     width = -(-cells // TILE) * TILE + 2 * (task.width + TILE)
     nodes = model.instances + PATCH * model.channels
+    # By gate, by state, by fire mask, by target, by patch, by partial sum, by thread, and the tables of the layout.
     floats = (
         (16 * 5 + 4 * 2 + 16 * SAVED) * model.gates
         + (task.steps + 1) * model.channels * width
@@ -35,6 +38,7 @@ def training_bytes(config: Config, threads: int) -> int:
         + threads * (3 * nodes + model.channels) * TILE
         + 16 * nodes
     )
+    # Grids of 0 and 1 are a byte per value, and of the probes there are about three copies.
     grids = (config.pool.size + 3 * train.probes) * grid * model.channels
     return FLOAT * floats + grids
 
@@ -49,6 +53,7 @@ def check_any(config: Config, population: int) -> None:
     """Raises LimitError for a population that no engine could hold; a bound that is quick to see."""
     task, train = config.task, config.train
     grid = task.height * task.width * config.model.channels
+    # It is asked before anything is made, for any engine: what fits by this bound may still be refused later.
     each = LEAST * config.model.gates * 16 * FLOAT + (train.probes + config.pool.size + FLOAT * train.batch) * grid
     _check(each, population, "at least {:.1f} GB", "a smaller grid, batch or circuit")
 
@@ -61,6 +66,7 @@ def check_processor(config: Config, population: int, threads: int) -> None:
 
 def _check(each: int, population: int, amount: str, smaller: str) -> None:
     needed, memory = each * population, physical_memory()
+    # Where the system does not tell, nothing is refused; the allocation itself will say so.
     if memory is None or needed <= memory:
         return
     here = f"but this machine has {memory / 1e9:.1f} GB of memory"

@@ -20,6 +20,7 @@ def configs(config: Config, population: int) -> list[Config]:
     """
     if type(population) is not int or population < 1:
         raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
+    # The last seed is checked before a list of any length is made.
     config.with_(seed=config.seed + population - 1)
     memory.check_any(config, population)
     return [config.with_(seed=config.seed + index) for index in range(population)]
@@ -27,6 +28,7 @@ def configs(config: Config, population: int) -> list[Config]:
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
     """What they open, as one model; where one raises, those before it are closed again."""
+    # The stack closes what was opened if a later one is refused; `pop_all` forgets them once all are there.
     with ExitStack() as opened:
         models = []
         for opener in openers:
@@ -45,6 +47,7 @@ class SequentialModels:
 
     def train(self, epochs: int) -> None:
         for model in self.models:
+            # Not interleaved: a model that has the whole machine keeps its data in the caches.
             model.train(epochs)
 
     def drain(self) -> list[list[EpochMetrics]]:
@@ -57,6 +60,7 @@ class SequentialModels:
         return [state for model in self.models for state in model.states()]
 
     def epochs_per_call(self) -> int:
+        # A call of this model is a call of each, one after the other.
         return max(1, min(model.epochs_per_call() for model in self.models) // len(self.models))
 
     def close(self) -> None:

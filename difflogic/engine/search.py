@@ -62,6 +62,7 @@ def rounds(config: Config, probes: int) -> int:
 
 def costs_rise(epoch: int, rounds: int) -> bool:
     """Whether they do after this epoch, counted from 1: after every ROUNDS rounds."""
+    # With 2 rounds an epoch, 16 rounds are over after epochs 8, 16, 24 and so on.
     return epoch * rounds // ROUNDS != (epoch - 1) * rounds // ROUNDS
 
 
@@ -82,9 +83,13 @@ def chosen(logits: npt.NDArray[np.float32], gates: Array) -> npt.NDArray[np.floa
     """`logits [G, 16]` where the functions `gates [G]` have changed places with the largest of their gates."""
     changed = logits.copy()
     best = logits.argmax(axis=1)
+    # A gate whose logits are 3, 1, 2 and whose function is to be the third becomes 2, 1, 3: the values stay, so that
+    # what training knew of the other functions is not lost.
     places = np.flatnonzero(gates != best)
     new, old = gates[places], best[places]
     changed[places, new], changed[places, old] = logits[places, old], logits[places, new]
+    # argmax takes the first of equals, so a function that shares the largest logit with an earlier one needs the next
+    # larger number.
     tied = places[changed[places].argmax(axis=1) != new]  # another is as large, and comes first
     changed[tied, gates[tied]] = np.nextafter(changed[tied, gates[tied]], np.float32(np.inf))
     return changed

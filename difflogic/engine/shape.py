@@ -56,6 +56,7 @@ class Shape:
         damage: Damage | None = None,
     ) -> Shape:
         """The shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
+        # A rollout has a batch of its own, unlike training, whose batch is the configuration's.
         batch, height, width, channels = grid
         side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
         return cls(batch, height, width, channels, steps, loss_channels, circuit.periodic, loss_steps, side, damaged)

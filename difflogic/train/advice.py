@@ -18,6 +18,7 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
     """
     if run.solved or not run.complete or run.wrong is None:
         return []
+    # A search has no soft loss that could fall, and what was given up has had its chance.
     falls = run.path is not None and not run.config.search.begin and run.given_up is None
     falls = falls and stalled.falls(run.metrics, run.config.train.epochs)
     steps = [*_mending(run), *([] if run.lender else _again(run, restarted))]

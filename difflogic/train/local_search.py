@@ -35,6 +35,7 @@ class LocalSearchModel:
             self._states = [_searched(*run) for run in runs]
 
     def drain(self) -> list[list[EpochMetrics]]:
+        # Epochs of a search leave nothing behind but that they were.
         first, self._drained = self._drained + 1, self._states[0].epoch
         return [[EpochMetrics(epoch, math.nan) for epoch in range(first, self._drained + 1)] for _ in self._jobs]
 
@@ -68,6 +69,8 @@ def _searched(job: Job, local_search: LocalSearch, before: TrainState) -> TrainS
     """An epoch further."""
     assert before.costs is not None
     rounds = search.rounds(job.config, len(job.probes))
+    # A gate's function is the largest of its sixteen logits. The search changes functions, and then two logits change
+    # places, so that the state stays one that training could go on from.
     epoch, gates, costs = before.epoch + 1, before.logits.argmax(axis=1), before.costs.copy()
     words = search.draw(job.config.seed, epoch, rounds)
     local_search.search(gates, costs, words, search.costs_rise(epoch, rounds))
@@ -78,4 +81,5 @@ def _evaluation(job: Job, local_search: LocalSearch, state: TrainState) -> Evalu
     wrong = local_search.wrong(state.logits.argmax(axis=1))
     count = int(wrong.sum())
     of_probes = wrong.reshape(*wrong.shape[:2], len(job.probes), -1)
+    # The batch of a search is the probes, so both hard losses are the same number.
     return Evaluation(count, count, job.values, int(of_probes.any(axis=(0, 1, 3)).sum()))

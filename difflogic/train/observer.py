@@ -54,6 +54,7 @@ class Standing:
     @property
     def soft_losses(self) -> tuple[float, float]:
         """The lowest and the median of those that are finite, else NaN."""
+        # Models that search have no soft loss, and the median of the others still says something.
         losses = [row.soft_loss for row in self.rows if not math.isnan(row.soft_loss)] or [math.nan]
         return min(losses), statistics.median(losses)
 

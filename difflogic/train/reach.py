@@ -71,10 +71,13 @@ def _classes(config: Config) -> Iterator[Classes]:
     while True:
         around: dict[str, Any] = {"mode": "wrap"} if config.model.periodic else {"constant_values": outside}
         wide = np.pad(classes, 1, **around)
+        # A cell's nine neighbours are numbered in two passes of three: first across each row, then down.
         across = _numbered(wide[:, :-2], wide[:, 1:-1], wide[:, 2:])
         classes = _numbered(across[:-2], across[1:-1], across[2:])
         yield classes
+        # From the second step on what lies outside is told apart from every cell, whose classes count from 0.
         outside, count = np.int64(-1), int(classes.max()) + 1  # from now on another class than every cell's
+        # Classes only ever split. Where a step splits none, no later one will.
         if count == before:
             return
         before = count
@@ -89,6 +92,7 @@ def _kinds(cells: npt.NDArray[np.floating | np.uint8]) -> Classes:
 def _numbered(one: Classes, two: Classes, three: Classes) -> Classes:
     """Each combination of three classes, from -1 on, as a number from 0 on."""
     count = max(int(each.max()) for each in (one, two, three)) + 2
+    # Three numbers as the digits of one: with -1 to 3 as classes, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.
     together = ((one + 1) * count + two + 1) * count + three + 1
     numbers: Classes = np.unique(together, return_inverse=True)[1].astype(np.int64)
     return numbers.reshape(one.shape)
@@ -97,6 +101,7 @@ def _numbered(one: Classes, two: Classes, three: Classes) -> Classes:
 def _wrong(classes: Classes, wanted: Classes) -> int:
     """Cells that are wrong at best: all of a class but those of its most frequent colour."""
     colours = int(wanted.max()) + 1
+    # Cells of one class end up alike. The best they can do is the colour that most of them should have.
     counts = np.bincount((classes * colours + wanted).reshape(-1), minlength=(int(classes.max()) + 1) * colours)
     return int(wanted.size - counts.reshape(-1, colours).max(axis=1).sum())
 

@@ -53,6 +53,8 @@ class Replica:
 
         One beyond the schedule leaves no trace in later rows and checkpoints.
         """
+        # An end that is not on the schedule is evaluated too, and its row shows the lowest loss so far, but `best`
+        # stays, so that a run that goes on from here is the same as one that never ended.
         best = result.hard_loss if self.best is None else min(self.best, result.hard_loss)
         if schedule.is_evaluated(row.epoch, self.job.config.train.eval_interval):
             self.best = best
@@ -68,10 +70,11 @@ class Replica:
         return ModelState(self.job.config, self.circuit, self.state, self.best, elapsed_s)
 
 
-def leader(members: Sequence[Replica]) -> int:
+def best_of(members: Sequence[Replica]) -> int:
     """Index of the best: fewest wrong values at the last evaluation, then fewest active gates, then the first."""
     if len(members) == 1:
         return 0
     wrong = [float("inf") if member.wrong is None else member.wrong for member in members]
+    # Counting the active gates of many models takes a moment, so it is done only among equals.
     tied = [index for index, each in enumerate(wrong) if each == min(wrong)]
     return min(tied, key=lambda index: active_gates(members[index].state.logits))

@@ -49,6 +49,7 @@ def seed_of(seed: int, attempt: int) -> int:
     """The seed of an attempt, counted from 0; the first one's is the run's own."""
     if not attempt:
         return seed
+    # The seeds beside a run's own belong to its population, so restarts draw theirs from far away.
     return int(prng.fold_in(prng.key_from_seed(seed), STREAM + attempt - 1)[1])
 
 
@@ -62,6 +63,7 @@ def attempt_of(config: Config, number: int, left: int) -> Config:
         return cut
 
     def shrunk(epoch: int) -> int:
+        # For example a search from epoch 400 of 500 begins at epoch 200 where 250 are left.
         return math.ceil(epoch * left / config.train.epochs)
 
     return cut.with_(
@@ -174,11 +176,12 @@ def train(
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
     most = None if within is None else within.epochs
     record = Record(config, restarts, population, stop_when_solved, most_epochs=most)
-    series = _Series(record, placement, log_interval, observer, stop, within)
+    series = _Series(record, placement, log_interval, observer or Observer(), stop, within)
     if out is None:
         return series.train()
     folders.check_new(out)
     out.mkdir(parents=True, exist_ok=True)
+    # The lock is that of the whole folder: each attempt in it is a run folder that takes a lock of its own.
     with folders.locked(out):
         return series.train(out)
 
@@ -208,49 +211,47 @@ def resume(
                 f"The run in {folder} is over, no attempt is left: train one of them further, say with "
                 f"--resume {files.quoted(last)} --epochs N."
             )
-        return _Series(record, placement, log_interval, observer, stop, within).train(folder)
+        return _Series(record, placement, log_interval, observer or Observer(), stop, within).train(folder)
 
 
+@dataclass
 class _Series:
     """Attempt after attempt."""
 
-    def __init__(
-        self,
-        record: Record,
-        placement: Placement,
-        log_interval: int,
-        observer: Observer | None,
-        stop: Stop | None,
-        within: Within | None = None,
-    ) -> None:
-        self._record, self._placement = record, placement
-        self._log_interval, self._stop = log_interval, stop
-        self._seconds = None if within is None else within.seconds
-        self._observer = observer or Observer()
+    record: Record
+    placement: Placement
+    log_interval: int
+    observer: Observer
+    stop: Stop | None
+    within: Within | None
 
     def train(self, out: Path | None = None) -> Attempts:
         """Those that are left."""
-        if self._seconds is None:
-            return self._train(out, self._stop)
-        with StopSignals() if self._stop is None else nullcontext(self._stop) as stop:
-            return self._train(out, Deadline(stop, self._seconds))
+        seconds = None if self.within is None else self.within.seconds
+        if seconds is None:
+            return self._train(out, self.stop)
+        with StopSignals() if self.stop is None else nullcontext(self.stop) as stop:
+            return self._train(out, Deadline(stop, seconds))
 
     def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
-        done = [attempt for attempt in self._record.attempts if not attempt.is_open]
+        done = [attempt for attempt in self.record.attempts if not attempt.is_open]
+        # What was done before a resume is read again, for the best of all attempts may be among it.
         runs = [] if out is None else [trainer.load(out / attempt.folder) for attempt in done]
-        while not self._record.is_over:
+        while not self.record.is_over:
             attempt = self._next()
             self._note(attempt, out)
+            # The record says `running` before the attempt has a folder, so that a kill at any moment leaves something
+            # to go on from.
             runs.append(self._run(attempt, None if out is None else out / attempt.folder, stop))
-            is_solved = runs[-1].solved if self._record.restarts is not None else runs[-1].accepted
+            is_solved = runs[-1].solved if self.record.restarts is not None else runs[-1].accepted
             self._note(_ended(attempt, runs[-1], is_solved), out)
             if runs[-1].interrupted is not None:
                 break
-        return Attempts(out, self._record, tuple(runs))
+        return Attempts(out, self.record, tuple(runs))
 
     def _next(self) -> Attempt:
         """The attempt that was cut short, else a new one."""
-        record, earlier = self._record, self._record.attempts
+        record, earlier = self.record, self.record.attempts
         if earlier and earlier[-1].is_open:
             return replace(earlier[-1], status="running")
         reason = "it is the first"
@@ -263,13 +264,13 @@ class _Series:
 
     def _note(self, attempt: Attempt, out: Path | None) -> None:
         """Keep and tell how an attempt stands."""
-        self._record = self._record.with_attempt(attempt)
+        self.record = self.record.with_attempt(attempt)
         if out is not None:
-            self._record.write(out)
-        self._observer.attempted(attempt)
+            self.record.write(out)
+        self.observer.attempted(attempt)
 
     def _run(self, attempt: Attempt, folder: Path | None, stop: Stop | None) -> Run:
-        record, placement = self._record, self._placement
+        record, placement = self.record, self.placement
         is_last = attempt.number == attempt.of
         config = attempt_of(record.config, attempt.number - 1, attempt.epochs)
         resumed = folder is not None and _can_go_on(folder)
@@ -278,9 +279,10 @@ class _Series:
             resume=folder if resumed else None,
             population=None if resumed else record.population,
             stop_when_solved=record.stop_when_solved,
-            log_interval=self._log_interval,
+            log_interval=self.log_interval,
             stop=stop,
-            observer=self._observer,
+            observer=self.observer,
+            # The last attempt is not given up: nobody comes after it.
             give_up=None if is_last else _hopeless(record, config),
             accept=SuccessTest(placement.engine, config).passed if record.restarts is None else None,
         )

@@ -29,6 +29,7 @@ def write(
     best = members[leader]
     job, circuit = best.job, best.circuit
     if kept is not None:
+        # The best of the run may be an earlier circuit, of another model than the one that stands best now.
         job = next(each.job for each in members if each.seed == kept.config.seed)
         circuit = kept.circuit
     folder.write("circuit.json", netlist_json.to_json(Netlist.of_run(circuit, job.config)))

@@ -61,6 +61,7 @@ def run_request(
 
     Raises what `Trainer.run`, `restarts.train` and `restarts.resume` raise.
     """
+    # A folder of attempts goes on as attempts, whatever the request says: its record knows how many there are to be.
     if resume is not None and records.is_in(resume):
         made = restarts.resume(resume, placement, log_interval, observer, stop, request.within)
         return Trained(made.best, made)
@@ -82,6 +83,7 @@ def run_request(
         out=out,
         resume=resume,
         init_from=request.init_from,
+        # A run that is resumed has its population already, and would refuse to be told.
         population=request.population if resume is None else None,
         stop_when_solved=request.solved_models,
         log_interval=log_interval,

@@ -10,6 +10,7 @@ from typing import Any
 
 from difflogic.config import schedule
 from difflogic.devices import choose
+from difflogic.devices.open import Placement
 from difflogic.devices.race import Decision
 from difflogic.engine.api import Evaluation
 from difflogic.errors import RunFolderError
@@ -19,7 +20,7 @@ from difflogic.runs.checkpoint import Checkpoint
 from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, Rows, last_evaluated
 from difflogic.train.observer import Observer, Standing
-from difflogic.train.replica import Replica, leader
+from difflogic.train.replica import Replica, best_of
 from difflogic.train.signals import Stop
 from difflogic.train.stages import Training
 from difflogic.train.start import Start
@@ -33,16 +34,19 @@ Accept = Callable[[Replica, Evaluation], bool]
 class Session:
     """Drives the training of one model or many. `folder`, where there is one, gets rows and checkpoints."""
 
-    def __init__(self, training: Training, start: Start, observer: Observer) -> None:
-        first = start.checkpoint.members[0]
-        self.training = training
-        self.members = start.members
+    def __init__(self, placement: Placement, start: Start, observer: Observer) -> None:
+        """Opens the first model. Raises DeviceErrors, and CheckpointError."""
+        first, members = start.checkpoint.members[0], start.members
+        self.training = Training(placement, [member.job for member in members], [member.state for member in members])
+        self.members = members
         self.config = first.config
         self.observer = observer
         self.folder: RunFolder | None = None
         self.record: dict[str, Any] = {}
         self.epoch = self._first_epoch = start.checkpoint.epoch
         self._clock = time.monotonic()
+        # The epochs whose rows are written, and whose states are saved. Both lag behind `epoch`, which counts what was
+        # given to the engine.
         self._reported = self._saved = self.epoch
         self._notices = start.notices
         self._seconds_before = first.elapsed_s
@@ -56,6 +60,10 @@ class Session:
         """Why it was."""
         self.complete = False
         """True where all epochs were done, solutions ended the run, or it was given up."""
+
+    def close(self) -> None:
+        """Free what the engine holds."""
+        self.training.close()
 
     def keep(self, folder: RunFolder, record: dict[str, Any]) -> Session:
         """Write into this folder, whose manifest is `record`."""
@@ -83,8 +91,12 @@ class Session:
         if accept is not None:
             self.accepted = []  # a run that was accepted is over: what goes on was not
         total, interval = self.config.train.epochs, self.config.train.eval_interval
+        # A resumed run may be over already, or have been given up just before its process was killed. Then no epoch is
+        # trained.
         self.complete = self._is_over(stop_when_solved) or self._is_hopeless(give_up)
         while not self.complete and stop.reason is None:
+            # The engine never goes beyond an evaluation, so that every scheduled evaluation is of a state that is
+            # saved. It may take several calls to get there, and between two of them a signal is heard.
             next_stop = schedule.next_stop(self.epoch, total, interval)
             self._advance(next_stop)
             if self.epoch == next_stop:
@@ -99,6 +111,7 @@ class Session:
 
     def bring_home(self) -> None:
         """The members' states of this epoch, from the engine."""
+        # All models are at the same epoch, so the first speaks for all. Asking the engine would wait for the device.
         if self.members[0].state.epoch == self.epoch:
             return
         for member, state in zip(self.members, self.training.states(), strict=True):
@@ -109,6 +122,7 @@ class Session:
         if self.folder is None:
             return
         status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        # The manifest tells the epoch of the last checkpoint: what was trained after it is lost.
         ended = manifest.end(self.record, status, self._saved, f"{type(error).__name__}: {error}")
         with suppress(RunFolderError):
             self.folder.write(manifest.NAME, manifest.to_json(ended))
@@ -118,6 +132,7 @@ class Session:
         decision = self.training.decide()
         if decision is not None:
             self._place(decision)
+        # Where the first epochs were a race, its result is told before the next one is trained.
         self.epoch = self.training.advance(stop)
         self.observer.advanced(self.epoch)
         if self.observer.wants_states():
@@ -143,6 +158,7 @@ class Session:
     def _is_hopeless(self, give_up: GiveUp | None) -> bool:
         """Whether the evaluation of this epoch ends the run: asked again after a resume, the answer is the same."""
         rows = self._last_rows()
+        # Only an evaluated epoch is judged. A run that was interrupted between two evaluations has rows that were not.
         if give_up is not None and rows and all(row.hard_loss is not None for row in rows):
             self.given_up = give_up(self.members)
         return self.given_up is not None
@@ -159,6 +175,8 @@ class Session:
 
         `decide`: where so many models are right, which ends the run, their gates are decided for good.
         """
+        # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
+        # now.
         before = [last_evaluated(member.metrics) for member in self.members]
         metrics = self.training.drain()
         results = []
@@ -169,10 +187,12 @@ class Session:
             accept = accept or (lambda member, result: result.hard_loss == 0)
             self.accepted = [accept(*each) for each in zip(self.members, results, strict=True)]
             right = [member for member, is_right in zip(self.members, self.accepted, strict=True) if is_right]
+            # Deciding gates changes the logits, so it is done only where the run ends here, with enough models solved.
             for member in right if 0 < decide <= len(right) else ():
                 member.state = replace(member.state, logits=statistics.decide(member.state.logits))
         seconds = self._seconds()
         rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
+        # Of all these epochs only the last was evaluated. Where none was, `results` is empty.
         for member, each, result in zip(self.members, rows, results, strict=False):
             each[-1] = member.judge(each[-1], result)
         for member, each in zip(self.members, rows, strict=True):
@@ -183,11 +203,14 @@ class Session:
         self._tell_skipped(rows)
         for place, row in enumerate(rows[0], 1):
             last = place == len(rows[0])
+            # An evaluation in between is logged too, and so is the last epoch of a run that is interrupted.
             if row.epoch % log_interval == 0 or (last and (judged or leaving)):
                 after = [last_evaluated(member.metrics) for member in self.members]
                 self._tell([each[place - 1] for each in rows], after if last else before)
         if judged:
             self.observer.judged(self.members)
+            # The best comes first. A run that is killed between the two has a best that is newer than its checkpoint,
+            # and drops it when it is resumed: see `difflogic.train.start`.
             self._keep_best()
             self._save()
 
@@ -210,6 +233,7 @@ class Session:
                    for row in each if row.skipped]  # fmt: skip
         if skipped:
             epochs = sorted({epoch for epoch, _ in skipped})
+            # A population names the seeds that it happened to, a single run has only one.
             of_seeds = "" if len(self.members) == 1 else f" of {_seeds(sorted({seed for _, seed in skipped}))}"
             self.observer.noticed(
                 f"The gradient{of_seeds} was not finite in {len(epochs)} epoch(s), from {epochs[0]} to {epochs[-1]}: "
@@ -220,7 +244,7 @@ class Session:
         """A solution, else the fewest wrong values; of equals the latest: a run that ends solved ends with its best."""
         accepted = [member for member, is_accepted in zip(self.members, self.accepted, strict=True) if is_accepted]
         candidates = accepted or self.members
-        member = candidates[leader(candidates)]
+        member = candidates[best_of(candidates)]
         assert member.wrong is not None
         known = None if self.best is None else self.best.best
         if known is not None and member.wrong > known and not accepted:
@@ -234,7 +258,7 @@ class Session:
             return
         self.bring_home()
         seconds = self._seconds()
-        self.folder.save(Checkpoint(tuple(each.checkpoint(seconds) for each in self.members), leader(self.members)))
+        self.folder.save(Checkpoint(tuple(each.checkpoint(seconds) for each in self.members), best_of(self.members)))
         self._saved = self.epoch
         self.observer.saved(self.epoch)
 

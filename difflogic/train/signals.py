@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -53,15 +52,15 @@ class StopSignals(Stop):
     process has ignored stays ignored: a script's background jobs do not hear the terminal's Ctrl-C.
     """
 
-    def __init__(self, watched: Sequence[signal.Signals] = WATCHED) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._watched = watched
         self.received: signal.Signals | None = None
         self._handlers: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> StopSignals:
         if threading.current_thread() is threading.main_thread():
-            heard = [number for number in self._watched if signal.getsignal(number) is not signal.SIG_IGN]
+            # A shell starts background jobs of a script with SIGINT ignored, which must stay so.
+            heard = [number for number in WATCHED if signal.getsignal(number) is not signal.SIG_IGN]
             self._handlers = {number: signal.signal(number, self._receive) for number in heard}
         return self
 
@@ -71,6 +70,7 @@ class StopSignals(Stop):
         self._restore()
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
+        # The first signal asks politely. With the handlers put back, the second one ends the process as usual.
         self.received = signal.Signals(number)
         self.ask(self.received)
         self._restore()

@@ -66,6 +66,7 @@ class Stage:
         judged = model.evaluate()
         if not self.smaller:
             return judged
+        # The model of a smaller grid has no room for the task's, so its engine rolls the circuit out, in stretches.
         return [on_probes(engine, *each) for each in zip(self.jobs, model.states(), judged, strict=True)]
 
     def _reserved(self, engine: Engine) -> int:
@@ -98,6 +99,7 @@ def on_probes(engine: Engine, job: Job, state: TrainState, judged: Evaluation) -
     circuit, wrong, wrong_probes = job.circuit.with_logits(state.logits), 0, 0
     for first in range(0, len(job.probes), WORD):
         grids = job.probes[first : first + WORD]
+        # A hard rollout packs so many grids into the bits of a word, so more at once would only take more memory.
         last = _last_state(engine, circuit, grids, job)[..., : job.config.task.loss_channels]
         differs = last != job.targets(grids)
         wrong += int(np.count_nonzero(differs))
@@ -111,6 +113,7 @@ def _last_state(engine: Engine, circuit: Circuit, grids: npt.NDArray[np.uint8], 
     for done in range(0, job.config.task.steps, _stretch(job)):
         count = min(_stretch(job), job.config.task.steps - done)
         masks = None if job.probe_masks is None else job.probe_masks[done : done + count]
+        # Hard states are 0 or 1, so a rollout that goes on from one is the same as one that never stopped.
         state = engine.rollout(circuit, state, count, "hard", masks)[-1]
     return np.asarray(state)
 
@@ -144,6 +147,7 @@ class Training:
 
     def decide(self) -> Decision | None:
         """Asked before each `advance`: hands over to another engine where that is to be tried; told once, what won."""
+        # The race may hand the run over in here: the next epoch is then trained by another engine.
         decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
         if decision is not None:
             self._race = None
@@ -154,6 +158,7 @@ class Training:
         if self.epoch == self._stage.until:
             self._cross()
         if self._race is None:
+            # A call is short enough for a signal to be heard soon, and ends with the stage.
             count = min(min(stop, self._stage.until) - self.epoch, self._model.epochs_per_call())
             self._model.train(count)
             self.epoch += count
@@ -195,6 +200,7 @@ class Training:
 
     def _train_one(self) -> None:
         """An epoch, and its metrics, which wait until it is done."""
+        # Draining waits for the epoch. Without it the time would be that of putting work into a device's queue.
         self._model.train(1)
         self._collect()
         self.epoch += 1
@@ -208,6 +214,8 @@ class Training:
         self._collect()
         # The limit is that of the first engine's device.
         limit = self._placement.max_memory if engine is self._placement.engine else None
+        # Both models are open for a moment, which is no harm: they are on different devices, and a refusal leaves the
+        # old one.
         model = self._stage.open(engine, self._model.states(), limit)
         self._model.close()
         self._model, self.engine = model, engine

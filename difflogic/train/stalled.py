@@ -47,9 +47,11 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
     at the first look alone, unless it searches by then: a search has no soft loss, and needs what is left.
     """
     done, look = len(rows), first_look(config, epochs)
+    # Too early to tell, or too late: another attempt needs a first look's epochs at least, and so would this one have.
     if done < look or left <= 2 * look or left - done < look:
         return None
     if config.search.begin:
+        # `not ... <=` and not `>`, so that a loss that is NaN counts as too large.
         unlike = config.search.begin >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
         return "its soft loss was more than a search mends" if unlike else None
     if not math.isfinite(_mean(rows[-MEAN_OF:])):
@@ -70,6 +72,8 @@ def _why_grown(rows: Sequence[Row], epochs: int, look: int, config: Config) -> s
     judged = [epoch for epoch in until if epoch <= len(rows)]
     if len(rows) >= until[-1] + look / 2:
         judged.append(len(rows))
+    # Grids of different sizes are compared by the loss of one cell, whose first value is that of a circuit that knows
+    # nothing.
     first = _mean(rows[:MEAN_OF]) / schedule.cells(config, 1)
     slow = any(_mean(rows[epoch - MEAN_OF : epoch]) / schedule.cells(config, epoch) > SLOW * first for epoch in judged)
     return "its soft loss hardly fell" if slow else None
@@ -84,6 +88,8 @@ def _why_plain(rows: Sequence[Row], left: int, epochs: int) -> str | None:
     if lowest is None:
         return None
     since, learned = _last_progress(rows), lowest[1] <= SMALL * _mean(rows[:MEAN_OF])
+    # What has learned fast and then stands still may only be deciding its gates, so it has as long again as it took so
+    # far.
     over = len(rows) - since >= (since if learned else _window(epochs))
     return f"it made no progress since epoch {since}" if over and left - len(rows) >= since else None
 
@@ -108,12 +114,14 @@ def _lowest(rows: Sequence[Row], epochs: int) -> tuple[float, float] | None:
 def _last_progress(rows: Sequence[Row]) -> int:
     """The epoch from which on the soft loss was no lower, and no fewer values were wrong."""
     means, fewest = _means(rows), _fewest(rows)
+    # argmax gives the first epoch whose mean is within a hundredth of the lowest ever: what came after was no progress.
     lowest = MEAN_OF + int(np.argmax(means * PROGRESS <= means.min()))
     return max(lowest, next((row.epoch for row in rows if row.hard_loss == fewest), 0))
 
 
 def _means(rows: Sequence[Row]) -> npt.NDArray[np.float64]:
     """Of the soft loss, over the epochs up to 10, 11, ..."""
+    # A loss that is not finite is no progress, and infinity is larger than everything else.
     soft = [math.inf if math.isnan(row.soft_loss) else row.soft_loss for row in rows]
     return np.convolve(soft, np.full(MEAN_OF, 1 / MEAN_OF), "valid")
 

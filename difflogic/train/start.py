@@ -42,6 +42,7 @@ def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
     CheckpointError where that other run cannot be read, or has circuits of another shape.
     """
     configs = populations.configs(config, population)
+    # Before any circuit is made: what nothing can reach is refused, and what takes more steps is told.
     notice = reach.notice(config)
     lender = None if init_from is None else chosen.load(init_from)
     circuit = None if lender is None else lender.circuit
@@ -65,6 +66,7 @@ def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit
                 f"--init-from needs a run with a circuit of the same shape: the {network} logits should be "
                 f"{wanted}, those of {path} are {given}."
             )
+    # The wires come with the logits that were trained on them. What lies outside the grid is the new task's choice.
     return replace(circuit, periodic=expected.periodic)
 
 
@@ -76,6 +78,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
     """
     found = checkpoint.read(file)
     epochs, first = config.train.epochs, found.members[0].config
+    # Both are compared at the number of epochs that the run had so far: that alone may change.
     if first != config.with_(train={"epochs": first.train.epochs}):
         raise ConfigError(f"The run in {folder.path} has another configuration: only epochs may change on resume.")
     if found.epoch > epochs:
@@ -85,6 +88,7 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
     notices = []
     if file.name == checkpoint.PREVIOUS and asked.is_dir():
         notices.append(f"{checkpoint.NAME} is missing (a save was cut short): going on from {file.name}.")
+    # Rows are written before the checkpoint of their epoch, so a run that was killed may have rows that are newer.
     rows = [each[: found.epoch] for each in folder.read_rows(found.seeds)]
     complete = min(len(each) for each in rows)
     if complete < found.epoch:
@@ -93,6 +97,8 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
             f"{found.epoch}: restore metrics.jsonl, or start a new run with --init-from {files.quoted(folder.path)}."
         )
     if found.epoch < epochs:
+        # The last epoch is always evaluated. Say the schedule is 1, 10, 20 and the run ended at 12: a run that goes on
+        # to 20 without a stop has no evaluation at 12, and neither may this one.
         rows = [_scheduled_only(each, config.train.eval_interval) for each in rows]
     best, notice = _best(folder, found.epoch)
     notices += [] if notice is None else [notice]
@@ -109,7 +115,9 @@ def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]
     try:
         best = checkpoint.load(file)
     except CheckpointError as error:
+        # The run itself is intact, so a damaged best is no reason to stop it.
         return None, f"{file} is left out, the next circuit that is evaluated is the best again. {error}"
+    # A newer best was kept just before a crash. Its epochs are trained again, so it comes again.
     return (best if best.state.epoch <= epoch else None), None
 
 

@@ -24,6 +24,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference (1927).
     """
     rate, z2 = successes / trials, Z * Z
+    # With 0 of 10 the usual formula says 0 to 0; this one says 0 to 28 %.
     centre = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
     half = Z * math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -99,6 +100,7 @@ def _epochs_to_success(members: Sequence[Replica], solved: Sequence[Replica]) ->
             f"Epochs to solve: median {statistics.median(firsts):g}, from {min(firsts)} to {max(firsts)} "
             "(first evaluation without a wrong value)"
         )
+    # A circuit may be right at one evaluation and wrong again at a later one.
     lost = [member.seed for member in members if member.first_solved is not None and not member.solved]
     if lost:
         lines.append(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,11 +31,9 @@ from difflogic.runs.journal import Row, read_rows
 from difflogic.runs.summary import summarise
 from difflogic.train import results, start
 from difflogic.train.observer import Beginning, Observer
-from difflogic.train.replica import Replica, leader
+from difflogic.train.replica import Replica, best_of
 from difflogic.train.session import Accept, GiveUp, Session
 from difflogic.train.signals import Stop, StopSignals
-from difflogic.train.stages import Training
-from difflogic.train.start import Start
 from difflogic.train.summary import summarise_population
 
 LOG_INTERVAL = 10
@@ -157,6 +155,7 @@ class Trainer:
         config = self.config if epochs is None else self.config.with_(train={"epochs": epochs})
         if log_interval < 1:
             raise ConfigError(f"log_interval must be a whole number of at least 1, got {log_interval}.")
+        # All of these are of a run that begins; whoever gives one of them expects something that would not happen.
         if resume is not None and any(each is not None for each in (out, init_from, population)):
             raise UsageError(
                 "A resumed run keeps its own folder, circuit and population: give resume alone, not with out, "
@@ -169,6 +168,7 @@ class Trainer:
             population = 1 if population is None else population
             _check_stop(stop_when_solved, population)
             opened = self._begun(config, _path(out), _path(init_from), population, observer)
+        # Signals are watched before the engine opens its model, which may take long, so that Ctrl-C is never lost.
         with StopSignals() if stop is None else nullcontext(stop) as stop, opened as session:
             try:
                 session.observer.began(self._beginning(session))
@@ -188,10 +188,11 @@ class Trainer:
         is_slow = engine.engine != "gpu"  # a GPU plans its memory itself, and its speed is not known
         if is_slow:
             memory.check_processor(config, population, engine.variant.get("threads", 1))
+        # Everything that can be refused, by the device too, is refused before the folder is made.
         begin = start.fresh(config, init_from, population)
         if is_slow and (long := cost.notice(config, population)) is not None:
             begin = replace(begin, notices=(*begin.notices, long))
-        with self._session(begin, observer) as session:  # before the folder: a device that refuses leaves nothing
+        with closing(Session(self.placement, begin, observer)) as session:
             if out is None:
                 yield session
                 return
@@ -199,16 +200,18 @@ class Trainer:
                 config, session.training.info, self.placement.reason, init_from, begin.checkpoint.seeds
             )
             target = plots.target_png(begin.members[0].job)
-            with _closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record), target)) as folder:
+            with closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record), target)) as folder:
                 yield session.keep(folder, record)
 
     @contextmanager
     def _resumed(self, config: Config, path: Path, stop_when_solved: int, observer: Observer) -> Iterator[Session]:
         folder, file = RunFolder.reopen(path)
-        with _closing(folder):
+        with closing(folder):
             begin = start.resumed(config, folder, file, path)
             _check_stop(stop_when_solved, len(begin.members))
-            with self._session(begin, observer) as session:
+            with closing(Session(self.placement, begin, observer)) as session:
+                # Nothing on the disk changes before the engine has taken the run. From here on the checkpoint that was
+                # asked for is the run's last, and what is newer goes.
                 folder.promote(file)
                 if begin.best is None:
                     folder.drop_best()
@@ -223,22 +226,13 @@ class Trainer:
 
     def _compare(self, earlier: EngineInfo | None, observer: Observer) -> None:
         """Say so where the numbers of a resumed run may differ from those of one that never stopped."""
+        # Two engines, or two drivers, round differently. The state is the same, the next epoch's last bits are not.
         here = self.placement.engine.info
         if earlier is not None and describe_engine(earlier) != describe_engine(here):
             observer.noticed(
                 f"The run was on {describe_engine(earlier)} and goes on on {describe_engine(here)}: "
                 "from the same state, but not with bit for bit the same numbers."
             )
-
-    @contextmanager
-    def _session(self, begin: Start, observer: Observer) -> Iterator[Session]:
-        members = begin.members
-        jobs, states = [member.job for member in members], [member.state for member in members]
-        training = Training(self.placement, jobs, states)
-        try:
-            yield Session(training, begin, observer)
-        finally:
-            training.close()
 
     def _beginning(self, session: Session) -> Beginning:
         path, placement = None if session.folder is None else session.folder.path, self.placement
@@ -247,9 +241,10 @@ class Trainer:
 
     def _finish(self, session: Session, stop: Stop) -> Run:
         session.bring_home()
+        # Whoever shows progress hears of it first: pictures take a while.
         session.observer.ending()
         members, config, engine = session.members, session.config, session.training.engine
-        first = leader(members)
+        first = best_of(members)
         effort = engine.info, session.epochs_here, session.seconds_here
         if len(members) == 1:
             summary = summarise(config, members[0].state, members[0].metrics, *effort, session.best)
@@ -310,11 +305,3 @@ def _check_stop(stop_when_solved: int, models: int) -> None:
 
 def _path(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path)
-
-
-@contextmanager
-def _closing(folder: RunFolder) -> Iterator[RunFolder]:
-    try:
-        yield folder
-    finally:
-        folder.close()

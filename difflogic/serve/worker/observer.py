@@ -24,7 +24,7 @@ from difflogic.serve.worker.lease import Lease
 from difflogic.serve.worker.log import say
 from difflogic.system import files
 from difflogic.train.observer import Beginning, Observer, Standing
-from difflogic.train.replica import Replica, leader
+from difflogic.train.replica import Replica, best_of
 from difflogic.train.signals import Stop
 
 FRAME_S = 0.5
@@ -115,7 +115,7 @@ class ServiceObserver(Observer):
         self._next_frame = now + max(FRAME_S, (now - self._asked_at) / SHARE)
 
     def _draw(self, members: Sequence[Replica]) -> None:
-        frame = frame_of(self._engine, members[leader(members)])
+        frame = frame_of(self._engine, members[best_of(members)])
         if frame is not None:
             try:
                 files.write_atomically(self._folder.frame, json.dumps(frame).encode())
@@ -143,7 +143,7 @@ class ServiceObserver(Observer):
 
     def judged(self, members: Sequence[Replica]) -> None:
         self._judged = members
-        best = members[leader(members)]
+        best = members[best_of(members)]
         layers = census(best.circuit)
         self._gates.append(best.state.epoch, layers)
         self._lease.alive(active_gates=sum(layer.active for layer in layers))
