@@ -6,20 +6,18 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from difflogic.config.choices import Policy
 from difflogic.config.schema import Config
-from difflogic.devices import choose, selftest
+from difflogic.devices import choose
 from difflogic.devices.choose import place_run
 from difflogic.devices.open import open_engine
 from difflogic.devices.race import Decision, Trial
 from difflogic.engine.api import EngineInfo
-from difflogic.errors import DeviceError, NoAdapterError, UsageError
-from difflogic.gpu import adapter as adapters
+from difflogic.errors import DeviceError, UsageError
 from difflogic.reference.engine import ReferenceEngine
 from tests.train.tiny import tiny_config
 
@@ -34,26 +32,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo]:
-    """The adapters of a machine with one hardware GPU, which really is the reference, and can be trusted."""
-    found = [HARDWARE]
-
-    class GpuEngine:
-        @staticmethod
-        def on(selector: str | None, require_hardware: bool = False) -> ReferenceEngine:
-            for info in found:
-                if (selector is None or selector in info.adapter) and not (require_hardware and info.software):
-                    engine = ReferenceEngine()
-                    engine.info = info
-                    return engine
-            raise NoAdapterError(f"No adapter for {selector}.")
-
-    module = ModuleType("difflogic.gpu.engine")
-    module.GpuEngine = GpuEngine  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", module)
-    monkeypatch.setattr(adapters, "select_adapter", lambda *_: None)
-    monkeypatch.setattr(selftest, "require", lambda adapter: None)
-    return found
+def gpu(adapters: list[EngineInfo]) -> list[EngineInfo]:
+    """The adapters of a machine with one hardware GPU."""
+    adapters.append(HARDWARE)
+    return adapters
 
 
 @pytest.fixture

@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from difflogic.devices import open as placements
 from difflogic.devices.open import open_engine, place, place_again, place_hard
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import DeviceError, LimitError, NoAdapterError, UsageError
 
 HARDWARE = EngineInfo("gpu", "Quick 9000", "DiscreteGPU", "Vulkan", "1.0")
 SOFTWARE = EngineInfo("gpu", "llvmpipe", "CPU", "Vulkan", "25.0", software=True)
-
-
-class FakeGpu:
-    def __init__(self, info: EngineInfo) -> None:
-        self.info = info
-
-
-@pytest.fixture
-def adapters(monkeypatch: pytest.MonkeyPatch) -> list[EngineInfo | Exception]:
-    """What the fake GPU side has; an exception is raised on opening."""
-    found: list[Any] = []
-
-    class GpuEngine:
-        @staticmethod
-        def on(selector: str | None, require_hardware: bool = False) -> FakeGpu:
-            for info in found:
-                if isinstance(info, Exception):
-                    raise info
-                if (selector is None or selector in info.adapter) and not (require_hardware and info.software):
-                    return FakeGpu(info)
-            raise NoAdapterError(f"No adapter for {selector}.")
-
-    module = ModuleType("difflogic.gpu.engine")
-    module.GpuEngine = GpuEngine
-    monkeypatch.setitem(sys.modules, "difflogic.gpu.engine", module)
-    return found
 
 
 def test_auto_takes_hardware(adapters: list[Any]) -> None:
@@ -128,8 +100,6 @@ def test_a_resumed_run_stays_where_it_was(adapters: list[Any]) -> None:
 
 def test_a_circuit_is_tested_where_it_is_exact_and_fast(adapters: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     adapters.extend([SOFTWARE, HARDWARE])
-    opening = sys.modules["difflogic.gpu.engine"].GpuEngine.on
-    monkeypatch.setattr(placements, "_open_gpu", lambda which, hardware, trusted: opening(which, hardware))
     assert place_hard(HARDWARE).engine.info is HARDWARE
     assert place_hard(None).engine.info is HARDWARE
     gone = EngineInfo("gpu", "Sold 1000")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.train.conftest import complete, engine, epoch_by_epoch
+from tests.train.conftest import complete, engine, epoch_by_epoch, whole
 
-__all__ = ["complete", "engine", "epoch_by_epoch"]
+__all__ = ["complete", "engine", "epoch_by_epoch", "whole"]

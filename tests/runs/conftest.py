@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.train.conftest import complete, config, engine, epoch_by_epoch, finished
+from tests.train.conftest import complete, config, engine, epoch_by_epoch, finished, whole
 
-__all__ = ["complete", "config", "engine", "epoch_by_epoch", "finished"]
+__all__ = ["complete", "config", "engine", "epoch_by_epoch", "finished", "whole"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,12 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return open_engine(request.param)
 
 
+@pytest.fixture(scope="session")
+def one() -> Engine:
+    """Where losses are scripted, or the trainer refuses, any engine is as good as all of them."""
+    return open_engine("reference")
+
+
 @pytest.fixture(autouse=True)
 def epoch_by_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines take one epoch at a time, so that a test can step in after each; `complete` takes several."""
@@ -33,8 +41,20 @@ def config() -> Config:
 
 
 @pytest.fixture(scope="session")
-def complete(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Trainer(tiny_config(), engine).run(out=tmp_path_factory.mktemp("complete") / "run")
+def whole(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Run]:
+    """A run of 12 epochs of so many models, never stopped; its folder is only read."""
+
+    @functools.cache
+    def train(population: int) -> Run:
+        return Trainer(tiny_config(), engine).run(out=tmp_path_factory.mktemp("whole") / "run", population=population)
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def complete(whole: Callable[[int], Run]) -> Run:
+    """One model; its folder is only read."""
+    return whole(1)
 
 
 @pytest.fixture

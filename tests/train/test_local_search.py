@@ -15,14 +15,13 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job, search
 from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, ConfigError
-from difflogic.runs import checkpoint
 from difflogic.train import stalled, start
 from difflogic.train.local_search import LocalSearchModel
 from difflogic.train.stages import Training
 from difflogic.train.trainer import Trainer
 from tests.devices.test_race import LONG, Rivals
 from tests.tasks import task_config
-from tests.train.tiny import assert_same_run, tiny_config
+from tests.train.tiny import tiny_config
 
 
 @pytest.fixture
@@ -63,25 +62,6 @@ def test_it_is_judged_as_every_circuit_is(config: Config, engine: Engine) -> Non
     assert (judged.hard_loss, judged.wrong_probes) == (other.evaluate()[0].hard_loss, other.evaluate()[0].wrong_probes)
     assert (judged.train_hard_loss, judged.values) == (judged.hard_loss, other.evaluate()[0].values)
     assert [row.epoch for row in training.drain()[0]] == list(range(1, 8))
-
-
-@pytest.mark.parametrize("population", [1, 2])
-def test_a_run_resumed_within_the_search_is_the_run_that_never_stopped(
-    config: Config, engine: Engine, population: int, tmp_path: Path
-) -> None:
-    whole, parts = (tmp_path / name for name in ("whole", "parts"))
-    one = Trainer(config, engine).run(out=whole, population=population)
-    Trainer(config, engine).run(epochs=3, out=parts, population=population)
-    for epochs in (4, 7, 12):
-        other = Trainer(config, engine).run(epochs=epochs, resume=parts)
-    for ours, theirs in zip(one.members, other.members, strict=True):
-        assert ours.state.logits.tobytes() == theirs.state.logits.tobytes()
-        assert ours.state.costs is not None
-        assert theirs.state.costs is not None
-        assert ours.state.costs.tobytes() == theirs.state.costs.tobytes()
-    if population == 1:
-        assert_same_run(whole, parts)
-    assert checkpoint.load(parts).state.costs is not None
 
 
 def test_it_solves_what_gradients_left() -> None:

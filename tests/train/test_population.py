@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-import os
-import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,51 +20,19 @@ from difflogic.model import netlist_json
 from difflogic.runs import checkpoint
 from difflogic.runs.journal import Row, read_rows
 from difflogic.train.observer import Beginning, Observer, Standing
-from difflogic.train.replica import Replica
 from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Run, Trainer
-from tests.train import processes
 from tests.train.scripted import Scripted
-from tests.train.tiny import EPOCHS, tiny_config
+from tests.train.tiny import EPOCHS, assert_same_run, state_of, tiny_config, untimed
 
 M = 3
 SEEDS = [23, 24, 25]
 
 
-@pytest.fixture(scope="session")
-def whole(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Run:
+@pytest.fixture
+def three(whole: Callable[[int], Run]) -> Run:
     """Three models, never stopped."""
-    return Trainer(tiny_config(), engine).run(out=tmp_path_factory.mktemp("population") / "run", population=M)
-
-
-def numbers(rows: list[Row]) -> list[Row]:
-    return [dataclasses.replace(row, elapsed_s=0) for row in rows]
-
-
-def arrays(member: Replica | checkpoint.ModelState) -> dict[str, object]:
-    state = member.state
-    wires = [layer.tobytes() for layers in member.circuit.wires.values() for layer in layers]
-    logits, mu, nu = (array.tobytes() for array in (state.logits, state.optimizer.mu, state.optimizer.nu))
-    keys = state.data_key.tolist(), state.train_key.tolist()
-    counters = state.epoch, state.skipped, state.optimizer.step, member.best
-    return {"logits": logits, "mu": mu, "nu": nu, "wires": wires, "keys": keys, "counters": counters}
-
-
-def assert_same_population(left: Path, right: Path) -> None:
-    """Equal bit for bit in every array and every metrics column except `elapsed_s`."""
-    snapshots = [checkpoint.read(path) for path in (left, right)]
-    assert snapshots[0].leader == snapshots[1].leader
-    assert [member.config for member in snapshots[0].members] == [member.config for member in snapshots[1].members]
-    assert [arrays(member) for member in snapshots[0].members] == [arrays(member) for member in snapshots[1].members]
-    rows = [[numbers(each) for each in read_rows(path, SEEDS)] for path in (left, right)]
-    assert [len(each) for each in rows[0]] == [EPOCHS] * M
-    assert repr(rows[0]) == repr(rows[1])
-    columns = [
-        [line.rsplit(",", 1)[0] for line in (path / "metrics.csv").read_text().splitlines()] for path in (left, right)
-    ]
-    assert columns[0] == columns[1]
-    assert len(columns[0]) == 1 + M * EPOCHS
-    assert (left / "circuit.json").read_text() == (right / "circuit.json").read_text()
+    return whole(M)
 
 
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
@@ -76,8 +42,8 @@ def test_each_member_is_the_same_seed_alone(fire_rate: float, engine: Engine) ->
     assert [member.seed for member in together.members] == SEEDS
     for member in together.members:
         alone = Trainer(config.with_(seed=member.seed), engine).run()
-        assert arrays(alone.best) == arrays(member)
-        assert numbers(alone.metrics) == numbers(member.metrics)
+        assert state_of(alone.best) == state_of(member)
+        assert untimed(alone.metrics) == untimed(member.metrics)
     assert len({member.state.logits.tobytes() for member in together.members}) == M
 
 
@@ -85,101 +51,50 @@ def test_a_population_of_one_is_a_single_run(finished: Run, config: Config, engi
     run = Trainer(config, engine).run(out=tmp_path / "one", population=1)
     names = [{child.name for child in path.iterdir()} for path in (run.path, finished.path)]
     assert names[0] == names[1]
-    assert arrays(checkpoint.load(run.path)) == arrays(checkpoint.load(finished.path))
+    assert_same_run(run.path, finished.path)
     assert "seeds" not in json.loads((run.path / "manifest.json").read_text())
 
 
-def test_what_a_population_leaves(whole: Run, engine: Engine) -> None:
-    manifest = json.loads((whole.path / "manifest.json").read_text())
+def test_what_a_population_leaves(three: Run, engine: Engine) -> None:
+    manifest = json.loads((three.path / "manifest.json").read_text())
     assert (manifest["status"], manifest["seed"], manifest["seeds"]) == ("complete", 23, SEEDS)
-    assert manifest["result"] == whole.summary.splitlines()[0]
-    assert (whole.path / "summary.txt").read_text() == whole.summary
-    assert Config.load(whole.path / "config.toml") == tiny_config()
-    with Image.open(whole.path / "loss.png") as picture:
+    assert manifest["result"] == three.summary.splitlines()[0]
+    assert (three.path / "summary.txt").read_text() == three.summary
+    assert Config.load(three.path / "config.toml") == tiny_config()
+    with Image.open(three.path / "loss.png") as picture:
         assert picture.format == "PNG"
-    x = whole.best.job.probes
-    netlist = netlist_json.load(whole.path / "circuit.json")
-    assert np.array_equal(netlist.rollout(x, 3), engine.rollout(whole.circuit, x, 3, "hard"))
-    assert arrays(checkpoint.load(whole.path)) == arrays(whole.best)
-    saved = checkpoint.read(whole.path)
-    assert (saved.seeds, saved.leader, saved.epoch) == (SEEDS, whole.leader, EPOCHS)
+    x = three.best.job.probes
+    netlist = netlist_json.load(three.path / "circuit.json")
+    assert np.array_equal(netlist.rollout(x, 3), engine.rollout(three.circuit, x, 3, "hard"))
+    assert state_of(checkpoint.load(three.path)) == state_of(three.best)
+    saved = checkpoint.read(three.path)
+    assert (saved.seeds, saved.leader, saved.epoch) == (SEEDS, three.leader, EPOCHS)
 
 
-def test_metrics_are_tidy(whole: Run) -> None:
-    lines = (whole.path / "metrics.csv").read_text().splitlines()
+def test_metrics_are_tidy(three: Run) -> None:
+    lines = (three.path / "metrics.csv").read_text().splitlines()
     assert lines[0] == "seed,epoch,soft_loss,train_hard_loss,hard_loss,accuracy,best,gap,undecided,elapsed_s"
     expected = [[str(seed), str(epoch)] for epoch in range(1, EPOCHS + 1) for seed in SEEDS]
     assert [line.split(",")[:2] for line in lines[1:]] == expected
-    rows = [json.loads(line) for line in (whole.path / "metrics.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (three.path / "metrics.jsonl").read_text().splitlines()]
     for row, line in zip(rows, lines[1:], strict=True):
         assert line == ",".join("" if row[name] is None else repr(row[name]) for name in lines[0].split(","))
-    assert [numbers(each) for each in read_rows(whole.path, SEEDS)] == [numbers(each.metrics) for each in whole.members]
+    assert [untimed(each) for each in read_rows(three.path, SEEDS)] == [untimed(each.metrics) for each in three.members]
 
 
-# resume -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("first", [1, 5, 7])
-def test_two_halves_equal_the_whole(first: int, whole: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    trainer = Trainer(config, engine)
-    trainer.run(epochs=first, out=tmp_path / "halves", population=M)
-    again = trainer.run(resume=tmp_path / "halves")
-    assert len(again.members) == M
-    assert_same_population(whole.path, again.path)
-
-
-@pytest.mark.parametrize(("log_interval", "number"), [(1, signal.SIGINT), (10, signal.SIGTERM)])
-def test_a_signal_saves_and_resume_goes_on(
-    log_interval: int, number: signal.Signals, whole: Run, config: Config, engine: Engine, tmp_path: Path
-) -> None:
-    class Stops(Observer):
-        def advanced(self, epoch: int) -> None:
-            if epoch == 7:
-                os.kill(os.getpid(), number)
-
-    run = Trainer(config, engine).run(out=tmp_path / "run", population=M, observer=Stops(), log_interval=log_interval)
-    assert run.interrupted is number
-    assert [member.state.epoch for member in run.members] == [len(member.metrics) for member in run.members] == [7] * M
-    Trainer(config, engine).run(resume=run.path)
-    assert_same_population(whole.path, run.path)
-
-
-@pytest.mark.parametrize(
-    ("engine", "operation"),
-    [*(("reference", operation) for operation in (4, 8, 9, 15)), ("cpu", 8), ("gpu", 8)],
-    indirect=["engine"],
-)
-def test_kill_during_a_save(operation: int, whole: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    options = ["--population", M, "--engine", engine.info.engine, "--kill-at", operation]
-    killed = processes.run("tests.train.child", tmp_path / "killed", *options)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    Trainer(config, engine).run(resume=tmp_path / "killed")
-    assert_same_population(whole.path, tmp_path / "killed")
-
-
-def test_rows_of_an_unfinished_epoch_are_cut(whole: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    path = Trainer(config, engine).run(epochs=5, out=tmp_path / "run", population=M).path
-    extra = (whole.path / "metrics.jsonl").read_text().splitlines(keepends=True)[5 * M : 6 * M - 1]
-    with (path / "metrics.jsonl").open("a") as file:
-        file.write("".join(extra) + '{"seed": 25, "epo')
-    assert [len(rows) for rows in read_rows(path, SEEDS)] == [6, 6, 5]
-    Trainer(config, engine).run(resume=path)
-    assert_same_population(whole.path, path)
-
-
-def test_rows_of_another_seed_are_not_taken(config: Config, engine: Engine, tmp_path: Path) -> None:
-    path = Trainer(config, engine).run(epochs=5, out=tmp_path / "run", population=2).path
+def test_rows_of_another_seed_are_not_taken(config: Config, one: Engine, tmp_path: Path) -> None:
+    path = Trainer(config, one).run(epochs=5, out=tmp_path / "run", population=2).path
     journal = path / "metrics.jsonl"
     journal.write_text(journal.read_text().replace('"seed": 24, "epoch": 4', '"seed": 25, "epoch": 4'))
     with pytest.raises(CheckpointError, match="end at epoch 3, but its checkpoint is of epoch 5"):
-        Trainer(config, engine).run(resume=path)
+        Trainer(config, one).run(resume=path)
 
 
-def test_init_from_takes_the_best(whole: Run, engine: Engine) -> None:
-    run = Trainer(tiny_config().with_(seed=5), Troupe(engine, {})).run(init_from=whole.path, population=2)
+def test_init_from_takes_the_best(three: Run, one: Engine) -> None:
+    run = Trainer(tiny_config().with_(seed=5), Troupe(one, {})).run(init_from=three.path, population=2)
     for member in run.members:
-        assert np.array_equal(member.state.logits, whole.best.state.logits)
-        assert np.array_equal(member.circuit.update_wires[0], whole.best.circuit.update_wires[0])
+        assert np.array_equal(member.state.logits, three.best.state.logits)
+        assert np.array_equal(member.circuit.update_wires[0], three.best.circuit.update_wires[0])
     assert run.members[0].state.data_key.tolist() != run.members[1].state.data_key.tolist()
 
 
@@ -214,13 +129,13 @@ class Diary(Observer):
 
 
 @pytest.mark.parametrize(("stop", "epochs"), [(0, 12), (1, 5), (True, 5), (2, 12)])
-def test_stop_when_so_many_are_solved(stop: int, epochs: int, config: Config, engine: Engine) -> None:
-    run = Trainer(config, Troupe(engine, {})).run(population=M, stop_when_solved=stop)
+def test_stop_when_so_many_are_solved(stop: int, epochs: int, config: Config, one: Engine) -> None:
+    run = Trainer(config, Troupe(one, {})).run(population=M, stop_when_solved=stop)
     assert [member.state.epoch for member in run.members] == [epochs] * M
 
 
-def test_the_summary_of_a_population(config: Config, engine: Engine) -> None:
-    run = Trainer(config, Troupe(engine, {})).run(population=M)
+def test_the_summary_of_a_population(config: Config, one: Engine) -> None:
+    run = Trainer(config, Troupe(one, {})).run(population=M)
     lines = run.summary.splitlines()
     assert lines[0] == (
         "Solved: 1 of 3 hard circuits are exactly right on all 4 probe grids at epoch 12; "
@@ -235,10 +150,10 @@ def test_the_summary_of_a_population(config: Config, engine: Engine) -> None:
     assert [member.first_solved for member in run.members] == [5, 10, None]
 
 
-def test_the_summary_where_none_is_solved(config: Config, engine: Engine) -> None:
-    run = Trainer(config, Scripted(engine, {5: 3})).run(epochs=5)
+def test_the_summary_where_none_is_solved(config: Config, one: Engine) -> None:
+    run = Trainer(config, Scripted(one, {5: 3})).run(epochs=5)
     assert run.summary.startswith("Not solved: the best hard circuit, of epoch 5, has 3 wrong values")
-    run = Trainer(config, Troupe(engine, {})).run(epochs=4, population=M)
+    run = Trainer(config, Troupe(one, {})).run(epochs=4, population=M)
     assert run.summary.splitlines()[0] == (
         "Not solved: none of 3 hard circuits is exactly right on all 4 probe grids at epoch 4; "
         "the best is that of seed 23, with 9 wrong values."
@@ -246,9 +161,9 @@ def test_the_summary_where_none_is_solved(config: Config, engine: Engine) -> Non
     assert "Solved models:" not in run.summary
 
 
-def test_standings(config: Config, engine: Engine) -> None:
+def test_standings(config: Config, one: Engine) -> None:
     diary = Diary()
-    Trainer(config, Troupe(engine, {})).run(population=M, observer=diary, log_interval=6)
+    Trainer(config, Troupe(one, {})).run(population=M, observer=diary, log_interval=6)
     assert diary.began_with is not None
     assert diary.began_with.population == M
     assert [(each.epoch, each.solved) for each in diary.standings] == [(1, 0), (5, 1), (6, 1), (10, 1), (12, 1)]
@@ -264,7 +179,7 @@ def test_losses_that_are_not_finite_are_left_out() -> None:
     assert all(math.isnan(loss) for loss in Standing((1,), (rows[1],), (None,)).soft_losses)
 
 
-def test_skipped_epochs_name_their_seeds(config: Config, engine: Engine) -> None:
+def test_skipped_epochs_name_their_seeds(config: Config, one: Engine) -> None:
     class Skips(Troupe):
         def play(self, job: Job, state: TrainState) -> Scripted:
             actor = super().play(job, state)
@@ -272,7 +187,7 @@ def test_skipped_epochs_name_their_seeds(config: Config, engine: Engine) -> None
             return actor
 
     diary = Diary()
-    Trainer(config, Skips(engine, {})).run(population=M, observer=diary)
+    Trainer(config, Skips(one, {})).run(population=M, observer=diary)
     assert diary.notices == [
         "The gradient of seed 23, 25 was not finite in 2 epoch(s), from 7 to 9: their steps were skipped, "
         "logits and moments are unchanged."
@@ -290,10 +205,10 @@ def test_wilson_interval(successes: int, trials: int, low: float, high: float) -
 # one after another ------------------------------------------------------------------------------------
 
 
-def test_one_by_one(config: Config, engine: Engine) -> None:
-    troupe = Troupe(engine, {})
+def test_one_by_one(config: Config, one: Engine) -> None:
+    troupe = Troupe(one, {})
     run = Trainer(config, troupe).run(population=2)
-    actors = [Scripted(engine, {}) for _ in range(2)]
+    actors = [Scripted(one, {}) for _ in range(2)]
     models = SequentialModels(
         [actor.play(member.job, member.state) for actor, member in zip(actors, run.members, strict=True)]
     )
@@ -305,7 +220,7 @@ def test_one_by_one(config: Config, engine: Engine) -> None:
     assert all(actor.closed for actor in actors)
 
 
-def test_a_model_that_cannot_be_opened_closes_the_others(config: Config, engine: Engine) -> None:
+def test_a_model_that_cannot_be_opened_closes_the_others(config: Config, one: Engine) -> None:
     actors: list[Scripted] = []
 
     class Small(Scripted):
@@ -316,7 +231,7 @@ def test_a_model_that_cannot_be_opened_closes_the_others(config: Config, engine:
             return actors[-1].play(job, state)
 
     with pytest.raises(LimitError, match="room for two"):
-        Trainer(config, Small(engine, {})).run(population=M)
+        Trainer(config, Small(one, {})).run(population=M)
     assert [actor.closed for actor in actors] == [True, True]
 
 
@@ -324,9 +239,9 @@ def test_a_model_that_cannot_be_opened_closes_the_others(config: Config, engine:
 
 
 @pytest.mark.parametrize("population", [0, -2, 1.5])
-def test_a_population_is_a_positive_number(population: int, config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_a_population_is_a_positive_number(population: int, config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"population must be a whole number of at least 1, got {population}"):
-        Trainer(config, engine).run(population=population, out=tmp_path / "run")
+        Trainer(config, one).run(population=population, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -347,21 +262,21 @@ def test_a_batch_beyond_memory(config: Config, engine: Engine, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_seeds_end(config: Config, engine: Engine) -> None:
+def test_seeds_end(config: Config, one: Engine) -> None:
     with pytest.raises(ConfigError, match="seed must be a whole number between 0 and 4294967295, got 4294967296"):
-        Trainer(config.with_(seed=2**32 - 1), engine).run(population=2)
+        Trainer(config.with_(seed=2**32 - 1), one).run(population=2)
 
 
-def test_more_solutions_than_models(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_more_solutions_than_models(config: Config, one: Engine, tmp_path: Path) -> None:
     text = r"counts solved models: expected at most 2, the population, got 3"
     with pytest.raises(UsageError, match=text):
-        Trainer(config, engine).run(population=2, stop_when_solved=3, out=tmp_path / "run")
+        Trainer(config, one).run(population=2, stop_when_solved=3, out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
-    Trainer(config, engine).run(epochs=1, population=2, out=tmp_path / "run")
+    Trainer(config, one).run(epochs=1, population=2, out=tmp_path / "run")
     with pytest.raises(UsageError, match=text):
-        Trainer(config, engine).run(resume=tmp_path / "run", stop_when_solved=3)
+        Trainer(config, one).run(resume=tmp_path / "run", stop_when_solved=3)
 
 
-def test_resume_keeps_the_population(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_resume_keeps_the_population(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not with out, init_from or population"):
-        Trainer(config, engine).run(resume=tmp_path, population=2)
+        Trainer(config, one).run(resume=tmp_path, population=2)

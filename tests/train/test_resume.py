@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,11 +24,14 @@ from tests.train import processes
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
 
 CHILD = "tests.train.child"
+Whole = Callable[[int], Run]
 KILLS = [
-    *(("reference", operation) for operation in (1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22)),
-    *((engine, operation) for engine in ("cpu", "gpu") for operation in (5, 17)),
+    *(("reference", 1, operation) for operation in (1, 3, 4, 5, 6, 7, 8, 9, 10, 14, 15, 17, 19, 22)),
+    *(("reference", 3, operation) for operation in (4, 8, 9, 15)),
+    *((engine, *which) for engine in ("cpu", "gpu") for which in ((1, 5), (1, 17), (3, 8))),
 ]
-"""Which operation on files kills the process. What is written does not depend on the engine; what is read does."""
+"""Which operation on files kills a process that trains so many models. What is written does not depend on the engine;
+what is read does."""
 
 
 class SignalAt(Observer):
@@ -49,12 +53,14 @@ class Notes(Observer):
         self.notices.append(text)
 
 
-@pytest.mark.parametrize("first", [1, 3, 5, 10, 11])
-def test_two_halves_equal_the_whole(first: int, finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("population", "first"), [(1, 1), (1, 3), (1, 5), (1, 10), (1, 11), (3, 1), (3, 5), (3, 7)])
+def test_two_halves_equal_the_whole(
+    population: int, first: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
+) -> None:
     trainer = Trainer(config, engine)
-    trainer.run(epochs=first, out=tmp_path / "halves")
-    trainer.run(resume=tmp_path / "halves")
-    assert_same_run(finished.path, tmp_path / "halves")
+    trainer.run(epochs=first, out=tmp_path / "halves", population=population)
+    assert len(trainer.run(resume=tmp_path / "halves").members) == population
+    assert_same_run(whole(population).path, tmp_path / "halves")
 
 
 @pytest.mark.parametrize("name", ["a pool of boards", "everything"])
@@ -93,18 +99,20 @@ def test_a_signal_at_any_moment_is_saved(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("epoch", [1, 4, 5, 7])
+@pytest.mark.parametrize(("population", "epoch"), [(1, 1), (1, 4), (1, 5), (1, 7), (3, 7)])
 def test_a_signal_saves_and_resume_goes_on(
-    number: signal.Signals, epoch: int, finished: Run, config: Config, engine: Engine, tmp_path: Path
+    number: signal.Signals, population: int, epoch: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
 ) -> None:
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
-    run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=SignalAt(epoch, number))
+    observer = SignalAt(epoch, number)
+    run = Trainer(config, engine).run(out=tmp_path / "stopped", observer=observer, population=population)
     assert run.interrupted is number
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
     assert checkpoint.load(run.path).state.epoch == len(run.metrics) == epoch
+    assert [member.state.epoch for member in run.members] == [epoch] * population
     assert json.loads((run.path / "manifest.json").read_text())["status"] == "interrupted"
     again = Trainer(config, engine).run(resume=run.path)
-    assert_same_run(finished.path, again.path)
+    assert_same_run(whole(population).path, again.path)
     manifest = json.loads((run.path / "manifest.json").read_text())
     assert manifest["status"] == "complete"
     assert [entry["after_epoch"] for entry in manifest["resumes"]] == [epoch]
@@ -182,14 +190,18 @@ def test_resuming_a_complete_run_writes_its_results_again(finished: Run, config:
     assert {"loss.png", "rollout.gif", "circuit.json", "summary.txt"} <= {child.name for child in run.path.iterdir()}
 
 
-def test_newer_rows_are_cut(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    run = Trainer(config, engine).run(out=tmp_path / "cut", observer=SignalAt(7, signal.SIGTERM))
-    with (run.path / "metrics.jsonl").open("a") as file:
-        file.write(run.metrics[-1].json_line().replace('"epoch": 7', '"epoch": 8') + '{"epoch": 9, "soft')
-    with (run.path / "metrics.csv").open("a") as file:
+@pytest.mark.parametrize("population", [1, 3])
+def test_newer_rows_are_cut(population: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path) -> None:
+    """Also those of an epoch of which some models have none yet, and a line that is torn."""
+    path = Trainer(config, engine).run(epochs=5, out=tmp_path / "cut", population=population).path
+    lines = (whole(population).path / "metrics.jsonl").read_text().splitlines(keepends=True)
+    *newer, torn = lines[5 * population : 7 * population]
+    with (path / "metrics.jsonl").open("a") as file:
+        file.write("".join(newer) + torn[:17])
+    with (path / "metrics.csv").open("a") as file:
         file.write("8,1.0")
-    Trainer(config, engine).run(resume=run.path)
-    assert_same_run(finished.path, run.path)
+    Trainer(config, engine).run(resume=path)
+    assert_same_run(whole(population).path, path)
 
 
 def test_missing_rows_are_an_error(config: Config, engine: Engine, finished: Run) -> None:
@@ -209,15 +221,15 @@ def test_resume_refuses_to_go_back(config: Config, engine: Engine, finished: Run
         Trainer(config, engine).run(epochs=6, resume=finished.path)
 
 
-def test_resume_needs_a_run(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_resume_needs_a_run(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="There is no run folder or checkpoint at"):
-        Trainer(config, engine).run(resume=tmp_path / "nowhere")
+        Trainer(config, one).run(resume=tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"holds no checkpoint\.safetensors"):
-        Trainer(config, engine).run(resume=tmp_path)
+        Trainer(config, one).run(resume=tmp_path)
     lone = tmp_path / "lone.safetensors"
     lone.write_bytes(b"")
     with pytest.raises(CheckpointError, match="is not in a run folder: start a new run from it with --init-from"):
-        Trainer(config, engine).run(resume=lone)
+        Trainer(config, one).run(resume=lone)
 
 
 def test_previous_checkpoint_can_be_resumed(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
@@ -251,12 +263,15 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
     assert "not with bit for bit the same numbers" in notes.notices[0]
 
 
-@pytest.mark.parametrize(("engine", "operation"), KILLS, indirect=["engine"])
-def test_kill_during_a_save(operation: int, finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
-    killed = processes.run(CHILD, tmp_path / "killed", "--engine", engine.info.engine, "--kill-at", operation)
+@pytest.mark.parametrize(("engine", "population", "operation"), KILLS, indirect=["engine"])
+def test_kill_during_a_save(
+    population: int, operation: int, whole: Whole, config: Config, engine: Engine, tmp_path: Path
+) -> None:
+    options = ["--population", population, "--engine", engine.info.engine, "--kill-at", operation]
+    killed = processes.run(CHILD, tmp_path / "killed", *options)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     run = Trainer(config, engine).run(resume=tmp_path / "killed")
-    assert_same_run(finished.path, run.path)
+    assert_same_run(whole(population).path, run.path)
     assert not list(run.path.glob("*.tmp"))
 
 

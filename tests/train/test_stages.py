@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from difflogic.config import schedule
+from difflogic.config.fields import MOST
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine import job as tasks
@@ -20,7 +20,9 @@ from difflogic.errors import LimitError
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import Plan
 from difflogic.gpu.workspace import Workspace
+from difflogic.runs import checkpoint
 from difflogic.train import stages, start
+from difflogic.train.stages import Stage
 from difflogic.train.trainer import Trainer
 from tests.devices.test_race import LONG, Rivals
 from tests.train.tiny import assert_same_run, tiny_config
@@ -129,21 +131,38 @@ def test_a_grid_that_would_not_fit_is_refused_before_it_is_trained(
 
 
 @pytest.mark.parametrize("population", [1, 2])
-def test_a_run_resumed_within_a_stage_is_the_run_that_never_stopped(
+def test_a_run_resumed_in_any_stage_is_the_run_that_never_stopped(
     config: Config, engine: Engine, population: int, tmp_path: Path
 ) -> None:
-    whole, parts = (tmp_path / name for name in ("whole", "parts"))
-    one = Trainer(config, engine).run(out=whole, population=population)
-    Trainer(config, engine).run(epochs=2, out=parts, population=population)
-    for epochs in (5, 7, 12):
-        other = Trainer(config, engine).run(epochs=epochs, resume=parts)
-    for ours, theirs in zip(one.members, other.members, strict=True):
-        assert ours.state.logits.tobytes() == theirs.state.logits.tobytes()
-        assert [replace(row, elapsed_s=0) for row in ours.metrics] == [
-            replace(row, elapsed_s=0) for row in theirs.metrics
-        ]
-    if population == 1:
-        assert_same_run(whole, parts)
+    config = config.with_(search={"begin": 9}, train={"batch": 1})
+    Trainer(config, engine).run(out=tmp_path / "whole", population=population)
+    Trainer(config, engine).run(epochs=2, out=tmp_path / "parts", population=population)
+    for epochs in (4, 5, 7, 8, 9, 11, 12):
+        Trainer(config, engine).run(epochs=epochs, resume=tmp_path / "parts")
+    assert_same_run(tmp_path / "whole", tmp_path / "parts")
+    assert checkpoint.load(tmp_path / "parts").state.costs is not None
+
+
+@pytest.mark.parametrize(
+    ("begin", "epoch", "found"),
+    [
+        (0, 0, [(4, 9), (7, 16), (MOST, 30)]),
+        (0, 4, [(7, 16), (MOST, 30)]),
+        (0, 99, [(MOST, 30)]),
+        (9, 6, [(7, 16), (9, 30), (MOST, "search")]),
+        (5, 0, [(4, 9), (5, 16), (MOST, "search")]),
+        (4, 4, [(MOST, "search")]),
+    ],
+)
+def test_what_is_left_of_a_run(begin: int, epoch: int, found: list[object], config: Config) -> None:
+    """The end of each stage, and the cells of its grid; a search cuts short what would still grow."""
+    config = config.with_(search={"begin": begin})
+    jobs = [tasks.make_job(config, start.fresh(config, None).members[0].circuit)]
+
+    def trained(stage: Stage) -> object:
+        return "search" if stage.searches else (stage.smaller or stage.jobs)[0].probes[0, ..., 0].size
+
+    assert [(stage.until, trained(stage)) for stage in stages.stages(jobs, epoch)] == found
 
 
 def test_engines_compete_for_the_whole_grid(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,10 @@ class Diary(Observer):
         self.saves.append(epoch)
 
 
-def test_in_memory(config: Config, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_memory(
+    config: Config, engine: Engine, complete: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder changes no number."""
     monkeypatch.chdir(tmp_path)
     run = Trainer(config, engine).run()
     assert run.path is None
@@ -62,11 +65,7 @@ def test_in_memory(config: Config, engine: Engine, tmp_path: Path, monkeypatch: 
     assert len(run.metrics) == run.state.epoch == 12
     assert np.array_equal(run.circuit.flat_logits(), run.state.logits)
     assert run.interrupted is None
-
-
-def test_a_folder_changes_no_number(finished: Run, config: Config, engine: Engine) -> None:
-    again = Trainer(config, engine).run()
-    assert np.array_equal(again.state.logits, finished.state.logits)
+    assert np.array_equal(run.state.logits, complete.state.logits)
 
 
 class Looks(Observer):
@@ -114,8 +113,8 @@ def test_who_looks_sees_every_state_and_changes_no_number(
     assert looks.seen[6].tobytes() == half.state.logits.tobytes()
 
 
-def test_chunks_drains_and_logs(config: Config, engine: Engine) -> None:
-    scripted, diary = Scripted(engine, {1: 60, 5: 30}), Diary()
+def test_chunks_drains_and_logs(config: Config, one: Engine) -> None:
+    scripted, diary = Scripted(one, {1: 60, 5: 30}), Diary()
     Trainer(config, scripted).run(log_interval=4, observer=diary)
     assert diary.advances == [1, 4, 5, 8, 10, 12]
     assert scripted.calls == [1, 3, 1, 3, 2, 2]
@@ -123,17 +122,17 @@ def test_chunks_drains_and_logs(config: Config, engine: Engine) -> None:
     assert scripted.closed
 
 
-def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, engine: Engine) -> None:
+def test_every_epoch_can_be_logged_without_stopping_at_it(config: Config, one: Engine) -> None:
     """Each with the accuracy that was known by then."""
-    scripted, diary = Scripted(engine, {1: 60, 5: 30}), Diary()
+    scripted, diary = Scripted(one, {1: 60, 5: 30}), Diary()
     Trainer(config, scripted).run(log_interval=1, observer=diary)
     assert scripted.calls == [1, 3, 1, 3, 2, 2]
     accuracies = [0.5] * 4 + [0.75] * 5 + [1 - 9 / 120] * 3
     assert diary.logs == list(enumerate(accuracies, 1))
 
 
-def test_long_stretches_are_cut_to_what_the_engine_takes(engine: Engine) -> None:
-    scripted = Scripted(engine, {})
+def test_long_stretches_are_cut_to_what_the_engine_takes(one: Engine) -> None:
+    scripted = Scripted(one, {})
     Trainer(tiny_config(eval_interval=100), scripted).run(log_interval=100)
     assert scripted.calls == [1, 3, 3, 3, 2]
 
@@ -146,32 +145,32 @@ def test_checkpoints_at_evaluations(config: Config, engine: Engine, tmp_path: Pa
     assert (diary.began_with.path, diary.began_with.epoch) == (run.path, 0)
 
 
-def test_best_is_the_lowest_so_far(config: Config, engine: Engine) -> None:
-    run = Trainer(config, Scripted(engine, {1: 50, 5: 20, 10: 40, 12: 30})).run()
+def test_best_is_the_lowest_so_far(config: Config, one: Engine) -> None:
+    run = Trainer(config, Scripted(one, {1: 50, 5: 20, 10: 40, 12: 30})).run()
     assert [row.best for row in run.metrics if row.best is not None] == [50, 20, 20, 20]
 
 
 @pytest.mark.parametrize(("stop", "epochs"), [(True, 5), (False, 12)])
-def test_stop_when_solved(stop: bool, epochs: int, config: Config, engine: Engine) -> None:
-    run = Trainer(config, Scripted(engine, {5: 0, 12: 0})).run(stop_when_solved=stop)
+def test_stop_when_solved(stop: bool, epochs: int, config: Config, one: Engine) -> None:
+    run = Trainer(config, Scripted(one, {5: 0, 12: 0})).run(stop_when_solved=stop)
     assert run.state.epoch == len(run.metrics) == epochs
     assert run.solved
     assert run.summary.startswith(f"Solved: the hard circuit is exactly right on all 4 probe grids at epoch {epochs}")
 
 
-def test_not_solved(config: Config, engine: Engine) -> None:
-    run = Trainer(config, Scripted(engine, {5: 3, 10: 3})).run()
+def test_not_solved(config: Config, one: Engine) -> None:
+    run = Trainer(config, Scripted(one, {5: 3, 10: 3})).run()
     assert not run.solved
     assert run.summary.startswith(
         "Not solved: the best hard circuit, of epoch 10, has 3 wrong values on all 4 probe grids; "
         "the last, of epoch 12, has 9."
     )
-    run = Trainer(config, Scripted(engine, {})).run()
+    run = Trainer(config, Scripted(one, {})).run()
     assert run.summary.startswith("Not solved: the best hard circuit, of epoch 12, has 9 wrong values on all 4 probe")
 
 
-def test_what_was_solved_stays_solved(config: Config, engine: Engine) -> None:
-    run = Trainer(config, Scripted(engine, {5: 0})).run()
+def test_what_was_solved_stays_solved(config: Config, one: Engine) -> None:
+    run = Trainer(config, Scripted(one, {5: 0})).run()
     assert run.solved
     assert run.kept is not None
     assert (run.kept.state.epoch, run.state.epoch) == (5, 12)
@@ -181,9 +180,9 @@ def test_what_was_solved_stays_solved(config: Config, engine: Engine) -> None:
     )
 
 
-def test_skipped_epochs_are_reported(config: Config, engine: Engine) -> None:
+def test_skipped_epochs_are_reported(config: Config, one: Engine) -> None:
     diary = Diary()
-    run = Trainer(config, Scripted(engine, {}, skipped=(7, 9))).run(observer=diary)
+    run = Trainer(config, Scripted(one, {}, skipped=(7, 9))).run(observer=diary)
     assert diary.notices == [
         "The gradient was not finite in 2 epoch(s), from 7 to 9: their steps were skipped, "
         "logits and moments are unchanged."
@@ -212,13 +211,13 @@ def test_init_from_needs_the_same_shape(finished: Run, config: Config, engine: E
     assert not (tmp_path / "out").exists()
 
 
-def test_a_device_that_refuses_leaves_no_folder(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_a_device_that_refuses_leaves_no_folder(config: Config, one: Engine, tmp_path: Path) -> None:
     class Small(Scripted):
         def play(self, job: Job, state: TrainState) -> Scripted:
             raise LimitError("The device is too small.")
 
     with pytest.raises(LimitError):
-        Trainer(config, Small(engine, {})).run(out=tmp_path / "run")
+        Trainer(config, Small(one, {})).run(out=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -238,16 +237,16 @@ def test_a_failure_frees_model_and_folder(config: Config, engine: Engine, tmp_pa
 
 
 @pytest.mark.parametrize("epochs", [0, -3])
-def test_epochs_must_be_positive(epochs: int, config: Config, engine: Engine) -> None:
+def test_epochs_must_be_positive(epochs: int, config: Config, one: Engine) -> None:
     with pytest.raises(ConfigError, match=f"epochs must be a whole number between 1 and 2147483648, got {epochs}"):
-        Trainer(config, engine).run(epochs=epochs)
+        Trainer(config, one).run(epochs=epochs)
 
 
-def test_contradictions(config: Config, engine: Engine, tmp_path: Path) -> None:
+def test_contradictions(config: Config, one: Engine, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="give resume alone"):
-        Trainer(config, engine).run(resume=tmp_path, out=tmp_path)
+        Trainer(config, one).run(resume=tmp_path, out=tmp_path)
     with pytest.raises(ConfigError, match="log_interval must be a whole number of at least 1, got 0"):
-        Trainer(config, engine).run(log_interval=0)
+        Trainer(config, one).run(log_interval=0)
 
 
 def test_it_runs_in_any_thread(config: Config, engine: Engine) -> None:
@@ -292,18 +291,12 @@ def test_an_asynchronous_run_ends_too(engine: Engine, tmp_path: Path) -> None:
     assert (run.path / "rollout.gif").exists()
 
 
-def test_every_field_of_an_observer_has_a_default() -> None:
-    observer: Any = Observer()
-    for name in ("began", "advanced", "logged", "compared", "noticed", "saved"):
-        assert getattr(observer, name).__doc__
-
-
-def test_what_is_right_is_decided_for_good(config: Config, engine: Engine) -> None:
-    soft = Trainer(config, Scripted(engine, {5: 0})).run(stop_when_solved=1)
-    hard = Trainer(config, Scripted(engine, {5: 0})).run(stop_when_solved=1, decide=True)
+def test_what_is_right_is_decided_for_good(config: Config, one: Engine) -> None:
+    soft = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1)
+    hard = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1, decide=True)
     assert undecided_gates(soft.state.logits) > 0
     assert undecided_gates(hard.state.logits) == hard.metrics[-1].undecided == 0
     assert np.array_equal(hard.state.logits.argmax(axis=1), soft.state.logits.argmax(axis=1))
     assert np.array_equal(hard.circuit.flat_logits(), hard.state.logits)
-    unsolved = Trainer(config, Scripted(engine, {})).run(stop_when_solved=1, decide=True)
+    unsolved = Trainer(config, Scripted(one, {})).run(stop_when_solved=1, decide=True)
     assert unsolved.metrics[-1].undecided == undecided_gates(soft.state.logits)

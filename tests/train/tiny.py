@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from difflogic.config import presets
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.runs import checkpoint
 from difflogic.runs.checkpoint import ModelState
-from difflogic.runs.journal import read_rows
+from difflogic.runs.journal import Row, read_rows
+from difflogic.train.replica import Replica
 from tests.sections import sections
 
 EPOCHS = 12
@@ -36,15 +36,20 @@ def tiny_config(**fields: Any) -> Config:
     )
 
 
-def arrays_of(path: Path) -> dict[str, Any]:
-    """Everything in a run folder's checkpoint but the elapsed time, as comparable values."""
-    found: ModelState = checkpoint.load(path)
-    state = found.state
-    wires = {f"{name}.{i}": layer for name, layers in found.circuit.wires.items() for i, layer in enumerate(layers)}
+def arrays_of(path: Path) -> dict[int | str, Any]:
+    """Everything in a run folder's checkpoint but the elapsed time, by seed, as comparable values."""
+    found = checkpoint.read(path)
+    return {each.config.seed: state_of(each) for each in found.members} | {"leader": found.leader}
+
+
+def state_of(model: ModelState | Replica) -> dict[str, Any]:
+    """Wiring, state and lowest hard loss, as comparable values."""
+    state = model.state
+    wires = {f"{name}.{i}": layer for name, layers in model.circuit.wires.items() for i, layer in enumerate(layers)}
     arrays = {"logits": state.logits, "mu": state.optimizer.mu, "nu": state.optimizer.nu, **wires}
     arrays |= {"data_key": state.data_key, "train_key": state.train_key}
-    arrays |= {} if state.pool is None else {"pool": state.pool}
-    numbers = {"step": state.optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": found.best}
+    arrays |= {name: array for name in ("pool", "costs") if (array := getattr(state, name)) is not None}
+    numbers = {"step": state.optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": model.best}
     return {name: (array.dtype.str, array.tobytes()) for name, array in arrays.items()} | numbers
 
 
@@ -53,11 +58,18 @@ def columns_of(path: Path) -> list[list[str]]:
     return [line.split(",")[:-1] for line in (path / "metrics.csv").read_text().splitlines()]
 
 
+def rows_of(path: Path) -> list[list[Row]]:
+    """Each model's rows, without the time."""
+    return [untimed(rows) for rows in read_rows(path, checkpoint.read(path).seeds)]
+
+
+def untimed(rows: Sequence[Row]) -> list[Row]:
+    return [replace(row, elapsed_s=0.0) for row in rows]
+
+
 def assert_same_run(left: Path, right: Path) -> None:
-    """Equal bit for bit in every array and every metrics column except `elapsed_s`."""
+    """Equal bit for bit in every array of every model, and in every metrics column except `elapsed_s`."""
     assert arrays_of(left) == arrays_of(right)
     assert columns_of(left) == columns_of(right)
-    rows = [[repr(replace(row, elapsed_s=0.0)) for row in read_rows(path)[0]] for path in (left, right)]
-    assert rows[0] == rows[1]
+    assert repr(rows_of(left)) == repr(rows_of(right))
     assert (left / "circuit.json").read_text() == (right / "circuit.json").read_text()
-    assert np.array_equal(checkpoint.load(left).state.logits, checkpoint.load(right).state.logits)
