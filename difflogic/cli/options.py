@@ -16,6 +16,7 @@ from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
+    from difflogic.config.request import Within
     from difflogic.engine.api import Engine
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -217,7 +218,7 @@ def field_options(function: Function) -> Function:
             click.option(
                 "--recipe",
                 type=click.Choice(RECIPES),
-                help="The paper's training, or one whose seeds succeed more often; --restarts come on top [paper].",
+                help="The paper's training, or one whose seeds succeed more often [paper].",
             ),
             click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
             click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
@@ -230,6 +231,13 @@ def field_options(function: Function) -> Function:
     ):
         function = option(function)
     return function
+
+
+def within(text: str) -> Within:
+    """The value of `--within`. Raises UsageError."""
+    from difflogic.config.request import Within
+
+    return Within.parse(text)
 
 
 def model_options(function: Function) -> Function:
@@ -250,7 +258,8 @@ def model_options(function: Function) -> Function:
                 type=int,
                 metavar="N",
                 help="Begin again with other wiring where a run stalls, N times at most. --epochs counts for all "
-                "attempts together; with --population each trains M models, and the epochs of all count.",
+                "attempts together; with --population each trains M models, and the epochs of all count. One on a "
+                "smaller grid counts as its share.",
             ),
         )
     ):
@@ -267,6 +276,17 @@ def train_options(function: Function) -> Function:
             field_options,
             click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
             model_options,
+            click.option(
+                "--until-solved",
+                is_flag=True,
+                help="Begin again, however often, until a circuit is right on fresh starts, later, and larger.",
+            ),
+            click.option(
+                "--within",
+                type=within,
+                metavar="LIMIT",
+                help="Where that ends, solved or not: 60s, 5m, 2h, or 2000 epochs of all attempts together.",
+            ),
             click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
             click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
             click.option(

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from difflogic.config.schema import Config
     from difflogic.devices.open import Placement
 
+FAILED = 1
 SIGNAL_BASE = 128
 """A process ended by signal N returns 128 + N, by the shell's custom."""
-WITH_RESUME = ("resume", "engine", "gpu", "epochs", "stop_when_solved")
+WITH_RESUME = ("resume", "engine", "gpu", "epochs", "stop_when_solved", "within")
 """Options that a resumed run takes too, beside those of a `Launch` but `out`."""
 WRITTEN = {"preset": "PRESET", "config_file": "--config", "assignments": "--set"}
 """Options and arguments as users write them, where that is not their own name."""
@@ -61,6 +62,7 @@ def run(options: Mapping[str, Any], config: Config | None = None) -> int:
         config=_resumed_config(resume, options["epochs"]),
         engine=selector,
         stop_when_solved=options["stop_when_solved"],
+        within=options.get("within"),
     )
     return start(request, launch, resume)
 
@@ -77,8 +79,7 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     from difflogic.runs.folder import default_path
     from difflogic.train.run_request import run_request
 
-    if request.restarts is not None and request.init_from is not None:
-        raise UsageError("--restarts begins again with other wiring, --init-from keeps that of a run: drop one.")
+    _check_attempts(request, resume)
     if request.stop_when_solved is not None and request.stop_when_solved < 1:
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {request.stop_when_solved}.")
     made = configure(request)
@@ -92,7 +93,25 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
         reporter.ended(trained)
     keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
     interrupted = trained.last.interrupted
-    return SIGNAL_BASE + interrupted if isinstance(interrupted, int) else 0
+    if isinstance(interrupted, int):
+        return SIGNAL_BASE + interrupted
+    return FAILED if trained.attempts is not None and trained.attempts.is_unsolved else 0
+
+
+def _check_attempts(request: TrainRequest, resume: Path | None) -> None:
+    """Raises UsageError where options of attempts contradict each other, or the run that is resumed."""
+    from difflogic.runs import attempts
+
+    again = "--until-solved" if request.until_solved else None if request.restarts is None else "--restarts"
+    if again is not None and request.init_from is not None:
+        raise UsageError(f"{again} begins again with other wiring, --init-from keeps that of a run: drop one.")
+    if request.until_solved and request.restarts is not None:
+        raise UsageError("--until-solved begins again however often, --restarts says how often: drop one.")
+    if request.within is not None and not request.until_solved:
+        if resume is None:
+            raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or --epochs.")
+        if not attempts.is_in(resume) or attempts.read(resume).restarts is not None:
+            raise UsageError(f"--within limits what goes on until it is solved, which {resume} does not: drop it.")
 
 
 def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:

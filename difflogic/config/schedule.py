@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 
+from difflogic.config.fields import MOST
 from difflogic.config.schema import Config
 from difflogic.config.train import GrowthConfig
 
@@ -52,3 +54,30 @@ def cells(config: Config, epoch: int) -> int:
     """Cells of the grid of an epoch, counted from 1."""
     task = at_stage(config, stage_of(config.growth, epoch - 1)).task
     return task.height * task.width
+
+
+def effort(config: Config, epochs: int) -> float:
+    """What so many epochs cost, in epochs of the whole task: one on a smaller grid counts as its share.
+
+    Example: an epoch on 8x8 cells with 9 steps counts as 576 / 5120 = 0.1125 of one on 16x16 with 20.
+    """
+    return sum(share * max(0, min(last, epochs) - first) for first, last, share in _shares(config))
+
+
+def epochs_within(config: Config, limit: float) -> int:
+    """The most epochs that cost no more than `limit` epochs of the whole task; at most the configuration's own."""
+    done = 0
+    for first, last, share in _shares(config):
+        done += min(last - first, int(limit / share + 1e-9))  # a sum of shares may miss a whole number by a rounding
+        limit -= share * (last - first)
+        if limit <= 0:
+            break
+    return min(done, config.train.epochs)
+
+
+def _shares(config: Config) -> list[tuple[int, int, float]]:
+    """The stages: the epochs after which each begins and ends, and what share of the whole task an epoch of it is."""
+    tasks = [at_stage(config, stage).task for stage in range(len(config.growth.until) + 1)]
+    sizes = [task.height * task.width * task.steps for task in tasks]
+    ends = (0, *config.growth.until, max(MOST, config.train.epochs))
+    return [(first, last, size / sizes[-1]) for (first, last), size in zip(pairwise(ends), sizes, strict=True)]

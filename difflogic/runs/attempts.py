@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from difflogic.config import schedule
 from difflogic.config.schema import Config
 from difflogic.errors import ConfigError, RunFolderError
 from difflogic.system import files
@@ -67,27 +68,27 @@ class Record:
     """What restarts.json holds."""
 
     config: Config
-    """The run's own: its epochs are those of all attempts and models together."""
+    """The run's own: its epochs, of the whole task, are those of all attempts and models together."""
     restarts: int | None
     """None: until one is solved. Then the configuration's epochs are those of each attempt."""
     population: int
     stop_when_solved: int
     attempts: tuple[Attempt, ...] = ()
     most_epochs: int | None = None
-    """Where it goes on until it is solved, so many epochs of all attempts and models at most; None: no limit."""
+    """Where it goes on until it is solved, so many epochs of the whole task at most; None: no limit."""
 
     @property
     def left(self) -> int:
         """Epochs that the next attempt has, for each of its models."""
-        each = self.config.train.epochs
-        if self.restarts is not None:
-            return (each - self.epochs) // self.population
-        return each if self.most_epochs is None else min(each, (self.most_epochs - self.epochs) // self.population)
+        budget = self.config.train.epochs if self.restarts is not None else self.most_epochs
+        if budget is None:
+            return self.config.train.epochs
+        return schedule.epochs_within(self.config, max(0.0, budget - self.effort) / self.population)
 
     @property
-    def epochs(self) -> int:
-        """The epochs that were used, summed over attempts and their models."""
-        return self.population * sum(attempt.epoch for attempt in self.attempts)
+    def effort(self) -> float:
+        """What was used, over all attempts and models, in epochs of the whole task: see `schedule.effort`."""
+        return self.population * sum(schedule.effort(self.config, attempt.epoch) for attempt in self.attempts)
 
     @property
     def best(self) -> int:
@@ -151,9 +152,10 @@ def _of_first_format(folder: Path, epochs: int, told: Sequence[dict[str, Any]]) 
     population = len(json.loads((first / "manifest.json").read_text(encoding="utf-8")).get("seeds", [0]))
     record = Record(Config.load(first / "config.toml").with_(train={"epochs": epochs}), len(told) - 1, population, 1)
     for number, each in enumerate(told, start=1):
+        left = epochs // population - sum(attempt.epoch for attempt in record.attempts)
         status: Status = "given up" if number < len(told) else "interrupted"
-        if each["solved"] or each["epochs"] == record.left:
+        if each["solved"] or each["epochs"] == left:
             status = "solved" if each["solved"] else "complete"
-        attempt = Attempt(number, len(told), each["seed"], record.left, "it was begun", status, each["epochs"])
+        attempt = Attempt(number, len(told), each["seed"], left, "it was begun", status, each["epochs"])
         record = record.with_attempt(attempt)
     return record

@@ -105,15 +105,15 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
     record, taken = attempts.read(path), read(chosen.run_folder(path))
     if isinstance(taken, Broken):
         return taken
-    last = record.attempts[-1]
+    last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
     done = record.with_attempt(replace(last, epoch=_epochs_of(path / last.folder) or last.epoch))
     return replace(
         taken,
         path=path,
         status="running" if folders.is_held(path) else status,
-        epoch=done.epochs // record.population,
-        epochs=record.config.train.epochs // record.population,
+        epoch=round(done.effort / record.population) if has_budget else done.attempts[-1].epoch,
+        epochs=record.config.train.epochs // (record.population if has_budget else 1),
         seed=record.config.seed,
         size=size_of(path),
         attempts=len(record.attempts),

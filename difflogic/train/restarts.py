@@ -21,6 +21,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from difflogic.config import schedule
 from difflogic.config.fields import MOST
 from difflogic.config.request import Within
 from difflogic.config.schema import Config
@@ -86,7 +87,7 @@ def check(config: Config, restarts: int | None, population: int, within: Within 
     if restarts < 0:
         raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
     epochs = config.train.epochs
-    useful = stalled.first_look(config, epochs)
+    useful = math.ceil(schedule.effort(config, stalled.first_look(config, epochs)))
     most = stalled.most_restarts(config, epochs)
     if restarts > most:
         raise UsageError(
@@ -101,11 +102,11 @@ def check(config: Config, restarts: int | None, population: int, within: Within 
 
 
 def _check_until_solved(config: Config, population: int, within: Within | None) -> None:
-    useful = stalled.first_look(config, config.train.epochs)
+    useful = math.ceil(schedule.effort(config, stalled.first_look(config, config.train.epochs)))
     if within is not None and within.epochs is not None and within.epochs // population < useful:
         raise UsageError(
-            f"Within {within.epochs} epochs no attempt can be judged: one takes {useful} epochs of each of its "
-            f"{population} models. Give a larger --within, or a smaller population."
+            f"Within {within.epochs} epochs no attempt can be judged: one takes {useful * population}. Give a larger "
+            "--within, or a smaller population."
         )
 
 
@@ -130,6 +131,12 @@ class Attempts:
         return self.record.attempts[-1].status == "solved"
 
     @property
+    def is_unsolved(self) -> bool:
+        """Whether they were to go on until one is solved, and the limit ended them."""
+        over = self.out_of_time or self.record.is_over
+        return self.record.restarts is None and over and not self.solved
+
+    @property
     def out_of_time(self) -> bool:
         """Whether the limit of time ended them."""
         return str(self.interrupted).startswith(OVER)
@@ -144,7 +151,16 @@ class Attempts:
         """The best attempt's result, and in a line for each what became of all."""
         number = self.runs.index(self.best) + 1
         told = [f"Attempts:        {number} of {len(self.runs)} is the best", *map(_line, self.record.attempts)]
-        return self.best.summary + "\n".join(told) + "\n"
+        return self._headline() + self.best.summary + "\n".join(told) + "\n"
+
+    def _headline(self) -> str:
+        """What came of going on until it is solved, before all else; empty where so many attempts were given."""
+        if self.record.restarts is not None or not (self.solved or self.is_unsolved):
+            return ""
+        if self.solved:
+            return "A solution: the circuit passes the test of success, on fresh starts and beyond its training.\n\n"
+        limit = str(self.interrupted)[len(OVER) :] if self.out_of_time else f" {self.record.most_epochs} epochs"
+        return f"NOT solved within{limit}: the best circuit so far is kept.\n\n"
 
 
 def _line(attempt: Attempt) -> str:
@@ -166,6 +182,7 @@ def train(
 ) -> Attempts:
     """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over models, are used up.
 
+    Epochs are those of the whole task: one on a smaller grid counts as its share (`schedule.effort`).
     `restarts` None: until one passes the success test, each with all epochs, or the limit `within` is reached.
     `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
     of each attempt when it begins and when it has ended. `stop` is that of `Trainer.run`.

@@ -60,8 +60,8 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 
 
 def most_restarts(config: Config, epochs: int) -> int:
-    """So many restarts can be of use within so many epochs."""
-    return max(0, epochs // first_look(config, epochs) - 1)
+    """So many restarts can be of use within so many epochs of the whole task."""
+    return max(0, int(epochs / schedule.effort(config, first_look(config, epochs))) - 1)
 
 
 def _why_grown(rows: Sequence[Row], epochs: int, look: int, config: Config) -> str | None:

@@ -70,7 +70,8 @@ class TrainingReporter(Observer):
 
     def attempted(self, attempt: Attempt) -> None:
         if attempt.status == "running":
-            text = f"Attempt {attempt.number} of at most {attempt.of}, {attempt.epochs} epochs are left to it."
+            of = "" if attempt.of is None else f" of at most {attempt.of}"
+            text = f"Attempt {attempt.number}{of}, {attempt.epochs} epochs are left to it."
         else:
             text = f"{str(attempt).capitalize()}{'' if attempt.given_up is None else f': {attempt.given_up}'}"
         self._sink.show(Event("attempt", {**asdict(attempt), "folder": attempt.folder}, [text]))
@@ -112,9 +113,12 @@ class TrainingReporter(Observer):
     def ended(self, trained: Trained) -> None:
         """Training is over and its folder complete."""
         run, last, attempts = trained.run, trained.last, trained.attempts
-        advice = next_steps(run, attempts is not None)
+        is_unsolved = attempts is not None and attempts.is_unsolved
+        advice = [] if is_unsolved else next_steps(run, attempts is not None)
         text = [f"\n{trained.summary.rstrip()}", *advice, f"Run folder:      {trained.path}"]
-        if last.interrupted is not None and trained.path is not None:
+        if is_unsolved and trained.path is not None:
+            text.append(f"Go on with: difflogic train --resume {quoted(trained.path)} --within LIMIT")
+        elif last.interrupted is not None and trained.path is not None:
             text.append(interruption(last, trained.path))
         fields = {
             "path": str(run.path),
