@@ -1,0 +1,155 @@
+"""Attempts without number, until one passes the success test or a limit is reached."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from difflogic.config import recipes, schedule
+from difflogic.config.presets import checkerboard
+from difflogic.config.request import Within
+from difflogic.devices.open import Placement, open_engine
+from difflogic.engine.api import Evaluation
+from difflogic.errors import UsageError
+from difflogic.runs import attempts, chosen
+from difflogic.train import restarts
+from difflogic.train.member import Member
+from difflogic.train.restarts import Attempts
+from difflogic.train.signals import Deadline, Stop
+from difflogic.train.success import SuccessTest
+from tests.train.tiny import assert_same_run, tiny_config
+
+FLAT = tiny_config(epochs=40).with_(optimizer={"lr": 0.0}, train={"eval_interval": 20})
+"""Nothing is learned, so that each attempt is given up at epoch 20."""
+
+
+@pytest.fixture
+def placement() -> Placement:
+    return Placement(open_engine("reference"), "it was given")
+
+
+def passes_at(monkeypatch: pytest.MonkeyPatch, seed: int, epoch: int) -> None:
+    """The success test passes one model alone, at one evaluation."""
+
+    def passed(test: SuccessTest, member: Member, evaluation: Evaluation) -> bool:
+        return (member.seed, member.state.epoch) == (seed, epoch)
+
+    monkeypatch.setattr(SuccessTest, "passed", passed)
+
+
+def never(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes_at(monkeypatch, -1, -1)
+
+
+def solve(placement: Placement, out: Path | None = None, limit: str | None = None, population: int = 1) -> Attempts:
+    within = None if limit is None else Within.parse(limit)
+    return restarts.train(FLAT, placement, None, out, population, within=within)
+
+
+def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    third = restarts.seed_of(FLAT.seed, 2)
+    passes_at(monkeypatch, third, 10)
+    done = solve(placement, tmp_path / "run")
+    assert done.solved
+    assert not done.is_unsolved
+    assert [(each.status, each.epoch, each.of) for each in done.record.attempts] == [
+        ("given up", 20, None),
+        ("given up", 20, None),
+        ("solved", 10, None),
+    ]
+    assert done.best.config.seed == third
+    assert done.summary.startswith("A solution: the circuit passes the test of success")
+    assert chosen.load(tmp_path / "run").config.seed == third
+    with pytest.raises(UsageError, match="is over, no attempt is left"):
+        restarts.resume(tmp_path / "run", placement)
+
+
+def test_a_limit_of_epochs(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    never(monkeypatch)
+    done = solve(placement, tmp_path / "run", "45 epochs")
+    assert [each.epoch for each in done.record.attempts] == [20, 20, 5]
+    assert done.is_unsolved
+    assert done.summary.startswith("NOT solved within 45 epochs: the best circuit so far is kept.")
+    passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 3), 10)
+    more = restarts.resume(tmp_path / "run", placement, within=Within.parse("90 epochs"))
+    assert more.solved
+    assert [each.epoch for each in more.record.attempts] == [20, 20, 5, 10]
+
+
+def test_a_limit_of_time_leaves_what_goes_on_bit_for_bit(
+    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 1), 10)
+    whole = solve(placement, tmp_path / "whole")
+    cut = solve(placement, tmp_path / "cut", "0.000001s")
+    assert cut.out_of_time
+    assert cut.is_unsolved
+    assert cut.summary.startswith("NOT solved within 1e-06 s")
+    assert [each.status for each in cut.record.attempts] == ["interrupted"]
+    on = restarts.resume(tmp_path / "cut", placement)
+    assert [each.status for each in on.record.attempts] == [each.status for each in whole.record.attempts]
+    for number in (1, 2):
+        assert_same_run(tmp_path / f"whole/attempt-{number}", tmp_path / f"cut/attempt-{number}")
+    assert json.loads((tmp_path / "cut" / attempts.NAME).read_text())["restarts"] is None
+
+
+def test_of_a_population_the_accepted_model_is_kept(placement: Placement, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes_at(monkeypatch, FLAT.seed + 2, 10)
+    done = solve(placement, population=3)
+    assert done.solved
+    assert done.best.kept is not None
+    assert done.best.kept.config.seed == FLAT.seed + 2
+
+
+def test_a_deadline_asks_by_itself() -> None:
+    other = Stop()
+    assert Deadline(other, 1000).reason is None
+    assert Deadline(other, 0).reason == "the limit of 0 s"
+    late = Deadline(other, 1000)
+    other.ask("enough")
+    assert late.reason == "enough"
+    end = time.monotonic() + 5
+    soon = Deadline(Stop(), 0.01)
+    while soon.reason is None:
+        assert time.monotonic() < end
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("60s", Within(seconds=60)),
+        ("90", Within(seconds=90)),
+        ("1.5 m", Within(seconds=90)),
+        ("2h", Within(seconds=7200)),
+        ("2000 epochs", Within(epochs=2000)),
+        ("1epoch", Within(epochs=1)),
+    ],
+)
+def test_limits(text: str, limit: Within) -> None:
+    assert Within.parse(text) == limit
+
+
+@pytest.mark.parametrize("text", ["", "now", "-3s", "0s", "0 epochs", "1.5 epochs", "1e9s", "5 days"])
+def test_limits_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError, match="A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs"):
+        Within.parse(text)
+
+
+def test_what_an_epoch_on_a_smaller_grid_costs() -> None:
+    """8x8 cells with 9 steps are 0.1125 of 16x16 with 20, 12x12 with 14 are 0.39375."""
+    growing = checkerboard().with_(growth={"until": [60, 100], "sides": [8, 12], "steps": [9, 14]})
+    assert schedule.effort(growing, 60) == pytest.approx(60 * 0.1125)
+    assert schedule.effort(growing, 110) == pytest.approx(60 * 0.1125 + 40 * 0.39375 + 10)
+    assert schedule.effort(checkerboard(), 110) == 110
+    for epochs in (0, 1, 59, 60, 61, 100, 101, 250, 500):
+        assert schedule.epochs_within(growing, schedule.effort(growing, epochs)) == epochs
+    assert schedule.epochs_within(growing, 10**6) == 500
+
+
+def test_a_limit_that_no_attempt_fits_into() -> None:
+    config = recipes.applied("robust", checkerboard())
+    with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be judged: one takes \d+\. Give a larger"):
+        restarts.check(config, None, 1, Within(epochs=2))
