@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -127,34 +128,25 @@ def _generations(table: Bits, board: Bits, periodic: bool, steps: int) -> Iterat
         board = rules.apply(table, board[..., 0], periodic)[..., None]
 
 
-def persistence(factor: int) -> Test:
+def persistence(factor: int, context: EvaluationContext) -> Measure | None:
     """The target is there after T steps; is it still there later?"""
-
-    def test(context: EvaluationContext) -> Measure | None:
-        if not context.fixed_target:
-            return None
-        steps = factor * context.own.task.steps
-        return Measure.of(
-            f"persistence-{factor}t", f"still there after {factor}T = {steps} steps", context.draws(steps, 100)
-        )
-
-    return test
+    if not context.fixed_target:
+        return None
+    steps = factor * context.own.task.steps
+    title = f"still there after {factor}T = {steps} steps"
+    return Measure.of(f"persistence-{factor}t", title, context.draws(steps, 100))
 
 
-def larger_grid(factor: int) -> Test:
+def larger_grid(factor: int, context: EvaluationContext) -> Measure | None:
     """A board on a larger grid for as many times as many steps; a picture grows in the middle of it, in T."""
-
-    def test(context: EvaluationContext) -> Measure | None:
-        task = context.config.task
-        if not rehearsal.knows_larger_grids(task):
-            return None
-        board, config = task.target == "checkerboard", context.larger(factor)
-        steps = factor * task.steps if board else task.steps
-        record = context.watch(config, steps, test=400 + factor)
-        title = f"{_grid(config.task)} (sides {factor} times as long), after {steps} steps"
-        return Measure.of(f"larger-grid-{factor}x", title, [record], board and factor == 4 and context.paper.exact)
-
-    return test
+    task = context.config.task
+    if not rehearsal.knows_larger_grids(task):
+        return None
+    board, config = task.target == "checkerboard", context.larger(factor)
+    steps = factor * task.steps if board else task.steps
+    record = context.watch(config, steps, test=400 + factor)
+    title = f"{_grid(config.task)} (sides {factor} times as long), after {steps} steps"
+    return Measure.of(f"larger-grid-{factor}x", title, [record], board and factor == 4 and context.paper.exact)
 
 
 def other_timing(context: EvaluationContext) -> Measure | None:
@@ -251,10 +243,10 @@ TESTS: tuple[Test, ...] = (
     damaged_as_trained,
     neighbourhoods,
     generations,
-    persistence(2),
-    persistence(4),
-    larger_grid(2),
-    larger_grid(4),
+    partial(persistence, 2),
+    partial(persistence, 4),
+    partial(larger_grid, 2),
+    partial(larger_grid, 4),
     other_timing,
     fault_tolerance,
     self_healing,

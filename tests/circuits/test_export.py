@@ -176,4 +176,4 @@ def test_a_template_is_filled_with_its_own_marks(
 ) -> None:
     monkeypatch.setattr(text, "template", lambda file: "one @CIRCUIT@")
     with pytest.raises(ExportError, match=f"differ in {names}"):
-        text.fill("a.c", **values)
+        text.fill("a.c", life(), "life", **values)

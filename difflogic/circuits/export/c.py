@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from difflogic.circuits.export.proving import after, check_cells, check_grid, folder_of, random_grid, vectors_for
-from difflogic.circuits.export.text import Files, about, fill, statements
+from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
-from difflogic.core import bits, text_picture, wiring
+from difflogic.core import bits, text_picture
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import ExportError
 from difflogic.model.netlist import Netlist
@@ -21,18 +21,8 @@ from difflogic.model.straight_line import lines
 
 def export(netlist: Netlist, name: str) -> Files:
     """`NAME.h` and `NAME_demo.c`."""
-    header = fill(
-        "cell.h",
-        name=name,
-        upper=name.upper(),
-        about=about(netlist),
-        channels=netlist.channels,
-        visible=netlist.visible,
-        inputs=wiring.PATCH * netlist.channels,
-        periodic=int(netlist.periodic),
-        body=statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)"),
-    )
-    return {f"{name}.h": header, f"{name}_demo.c": fill("demo.c", name=name, upper=name.upper())}
+    body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
+    return {f"{name}.h": fill("cell.h", netlist, name, body=body), f"{name}_demo.c": fill("demo.c", netlist, name)}
 
 
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
@@ -47,7 +37,7 @@ _SLOW = 20_000
 def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     optimise = "-O2" if len(lines(netlist)) < _SLOW else "-O0"
-    with folder_of({**files, "proof.c": fill("proof.c", name=name, upper=name.upper())}) as folder:
+    with folder_of({**files, "proof.c": fill("proof.c", netlist, name)}) as folder:
         for program in ("proof", f"{name}_demo"):
             tools.run_in(folder, "gcc", *FLAGS, optimise, "-o", program, f"{program}.c")
         vectors = vectors_for(netlist)

@@ -23,7 +23,7 @@ from difflogic.circuits.export.drawing import MAX_GATES
 from difflogic.circuits.export.proving import after_firing, check_grid, random_grid
 from difflogic.circuits.export.svg import drawing
 from difflogic.circuits.export.testbench import random_bits
-from difflogic.circuits.export.text import Files, about, fill, statements, template, text_of
+from difflogic.circuits.export.text import Files, fill, statements, template, text_of
 from difflogic.circuits.export.wgsl import grid_of, shader, words_of
 from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import Bits
@@ -57,8 +57,8 @@ def export(netlist: Netlist, name: str) -> Files:
     cell = statements(netlist, "const {name} = {value};", "result[{name}] = {value};", "0", "-1")
     page = fill(
         "page.html",
-        name=name,
-        about=about(netlist),
+        netlist,
+        name,
         style=template("page.css"),
         drawing=drawn,
         data=json.dumps(data),

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from difflogic.circuits.export.proving import after, check_cells, check_grid, folder_of, random_grid, vectors_for
-from difflogic.circuits.export.text import Files, about, fill, statements
+from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.model.netlist import Netlist
@@ -16,16 +16,8 @@ from difflogic.model.netlist import Netlist
 def export(netlist: Netlist, name: str) -> Files:
     """`NAME_numpy.py`."""
     zeros = "patch[0] ^ patch[0]"  # of the type at hand
-    text = fill(
-        "cell.py.txt",
-        name=name,
-        about=about(netlist),
-        channels=netlist.channels,
-        visible=netlist.visible,
-        periodic=netlist.periodic,
-        body=statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})"),
-    )
-    return {f"{name}_numpy.py": text}
+    body = statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})")
+    return {f"{name}_numpy.py": fill("cell.py.txt", netlist, name, periodic=netlist.periodic, body=body)}
 
 
 _SIDES, _STEPS = (6, 9), 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib.resources import files
 
 import difflogic
@@ -44,14 +45,19 @@ def template(file: str) -> str:
     return (_TEMPLATES / file).read_text(encoding="utf-8")
 
 
-def fill(file: str, **values: object) -> str:
-    """A template with `@NAME@` replaced by `values["name"]`; the two must name the same."""
+def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
+    """A template with `@MARK@` replaced by `values["mark"]`, or by what `_COMMON` says of the circuit.
+
+    Raises ExportError for a mark without a value, or a value without a mark.
+    """
     text = template(file)
     marks = {mark.lower() for mark in _MARK.findall(text)}
     # A mark without a value would be shipped as it stands, and a value without a mark is an error of ours.
-    if marks != set(values):
-        raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(marks ^ set(values)))}.")
-    return _MARK.sub(lambda mark: str(values[mark[1].lower()]), text)
+    if wrong := (marks - _COMMON.keys() - {"name", "upper"} - values.keys()) | (values.keys() - marks):
+        raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(wrong))}.")
+    known = {"name": name, "upper": name.upper()} | values
+    known |= {mark: _COMMON[mark](netlist) for mark in marks - known.keys()}
+    return _MARK.sub(lambda mark: str(known[mark[1].lower()]), text)
 
 
 def about(netlist: Netlist) -> str:
@@ -66,6 +72,18 @@ def about(netlist: Netlist) -> str:
         f"difflogic {difflogic.__version__}: {counted(count, 'gate')}, {counted(netlist.channels, 'channel')}{names}, "
         f"{netlist.visible} visible; the grid {boundary}."
     )
+
+
+_COMMON: dict[str, Callable[[Netlist], object]] = {
+    "about": about,
+    "channels": lambda netlist: netlist.channels,
+    "inputs": lambda netlist: netlist.inputs,
+    "last_channel": lambda netlist: netlist.channels - 1,
+    "last_input": lambda netlist: netlist.inputs - 1,
+    "visible": lambda netlist: netlist.visible,
+    "periodic": lambda netlist: int(netlist.periodic),
+}
+"""What templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
 
 
 def channel_names(origin: tuple[int, ...]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from difflogic.circuits.export.proving import equivalent, folder_of, vectors_for, write_circuit
 from difflogic.circuits.export.testbench import Vectors, bench_files, cell_text, grid_sides
-from difflogic.circuits.export.text import Files, about, fill, statements
+from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.errors import ExportError
 from difflogic.model.netlist import Netlist
@@ -20,22 +20,10 @@ from difflogic.model.straight_line import lines
 
 def export(netlist: Netlist, name: str) -> Files:
     """`NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
-    channels, inputs = netlist.channels, netlist.inputs
-    design = fill(
-        "cell.v",
-        name=name,
-        about=about(netlist),
-        channels=channels,
-        last_channel=channels - 1,
-        last_input=inputs - 1,
-        periodic=int(netlist.periodic),
-        body=statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1"),
-    )
+    body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
     height, width = grid_sides(netlist)
-    bench = fill(
-        "bench.v", name=name, channels=channels, inputs=inputs, height=height, width=width, cells=height * width
-    )
-    return {f"{name}.v": design, f"{name}_tb.v": bench, **bench_files(netlist, name)}
+    bench = fill("bench.v", netlist, name, height=height, width=width, cells=height * width)
+    return {f"{name}.v": fill("cell.v", netlist, name, body=body), f"{name}_tb.v": bench, **bench_files(netlist, name)}
 
 
 _WORK = 2e8

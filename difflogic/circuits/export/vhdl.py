@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from difflogic.circuits.export.proving import folder_of, vectors_for
 from difflogic.circuits.export.testbench import bench_files, cell_text, grid_sides
-from difflogic.circuits.export.text import Files, about, bit_names, fill
+from difflogic.circuits.export.text import Files, bit_names, fill
 from difflogic.circuits.export.verilog import passed
 from difflogic.circuits.synthesis import tools
 from difflogic.model.netlist import Netlist
@@ -22,16 +22,12 @@ _EXPRESSIONS = (
 
 def export(netlist: Netlist, name: str) -> Files:
     """`NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
-    channels, inputs = netlist.channels, netlist.inputs
     names = bit_names(netlist, "patch({})")
     gates = lines(netlist)
     design = fill(
         "cell.vhd",
-        name=name,
-        about=about(netlist),
-        channels=channels,
-        last_channel=channels - 1,
-        last_input=inputs - 1,
+        netlist,
+        name,
         periodic=str(netlist.periodic).lower(),
         variables="\n        ".join(f"variable {names[line.bit]} : std_logic;" for line in gates),
         body="\n        ".join(
@@ -40,10 +36,9 @@ def export(netlist: Netlist, name: str) -> Files:
         ),
     )
     height, width = grid_sides(netlist)
-    bench = fill(
-        "bench.vhd", name=name, last_channel=channels - 1, last_input=inputs - 1,
-        height=height, width=width, last_cell=height * width - 1, last_bit=channels * height * width - 1,
-    )  # fmt: skip
+    cells = height * width
+    last_bit = netlist.channels * cells - 1
+    bench = fill("bench.vhd", netlist, name, height=height, width=width, last_cell=cells - 1, last_bit=last_bit)
     return {f"{name}.vhd": design, f"{name}_tb.vhd": bench, **bench_files(netlist, name)}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits.export.proving import after_firing, check_grid, random_grid
-from difflogic.circuits.export.text import Files, about, fill, statements, text_of
+from difflogic.circuits.export.text import Files, fill, statements, text_of
 from difflogic.core import bits
 from difflogic.core.bits import Bits
 from difflogic.errors import ToolError
@@ -27,15 +27,8 @@ def export(netlist: Netlist, name: str) -> Files:
 
 def shader(netlist: Netlist, name: str) -> str:
     """The text of the file."""
-    return fill(
-        "step.wgsl.txt",
-        name=name,
-        about=about(netlist),
-        channels=netlist.channels,
-        inputs=netlist.inputs,
-        periodic=str(netlist.periodic).lower(),
-        body=statements(netlist, "let {name} = {value};", "result[{name}] = {value};", "0u", "0xffffffffu", "near[{}]"),
-    )
+    body = statements(netlist, "let {name} = {value};", "result[{name}] = {value};", "0u", "0xffffffffu", "near[{}]")
+    return fill("step.wgsl.txt", netlist, name, periodic=str(netlist.periodic).lower(), body=body)
 
 
 _GRIDS = ((3, 5), (4, 32), (9, 33), (5, 130))
