@@ -65,7 +65,7 @@ def test_every_shader_is_in_the_wheel(wheel):
 
 def test_the_report_template_is_in_the_wheel(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        assert "difflogic/evaluation/report.html" in archive.namelist()
+        assert "difflogic/evaluation/templates/report.html" in archive.namelist()
 
 
 def test_the_page_of_the_server_is_in_the_wheel(wheel):

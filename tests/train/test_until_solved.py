@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from difflogic.train.member import Member
 
 from difflogic.config import recipes, schedule
 from difflogic.config.presets import checkerboard
@@ -16,7 +17,6 @@ from difflogic.engine.api import Evaluation
 from difflogic.errors import UsageError
 from difflogic.runs import attempts, chosen
 from difflogic.train import restarts
-from difflogic.train.member import Member
 from difflogic.train.restarts import Attempts
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
