@@ -67,6 +67,7 @@ def self_test(adapter: str) -> list[Check]:
         child = subprocess.run(_command(adapter), capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return [Check("self-test", False, f"no answer within {TIMEOUT_SECONDS} seconds: the driver hangs; update it")]
+    # What the child had said before it ended still counts, and tells which question ended it.
     checks = [Check(**json.loads(line)) for line in child.stdout.splitlines() if line.startswith("{")]
     if child.returncode != 0:
         last = child.stderr.strip().splitlines()[-1:] or ["no message"]
@@ -231,6 +232,7 @@ def require(adapter: Adapter) -> None:
 def kept(adapter: Adapter) -> Verdict | None:
     """The verdict of an earlier test with this driver and these shaders."""
     entry = VERDICTS.read().get(_key(adapter))
+    # An entry that was edited, or is of another version, is no verdict: the adapter is tested again.
     failures = None if entry is None else entry.get("failures")
     if not isinstance(failures, list) or not all(isinstance(each, str) for each in failures):
         return None

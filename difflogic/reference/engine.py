@@ -48,6 +48,8 @@ class ReferenceEngine:
         logits = circuit.flat_logits().astype(self.dtype)
         if mode == "hard":
             return unpack_grids(hard_rollout(course, logits, pack_grids(grid))[0], grid.shape)
+        # The twins' layout is cells last, so that one NumPy operation takes a node of all cells of the batch; callers
+        # have channels last.
         states = soft_rollout(course, logits, _cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 

@@ -18,4 +18,5 @@ def loss(shape: Shape, state: Array, targets: Array, d_rows: Array, loss_partial
     d_rows[:] = 0
     d_rows[1 : 3 * shape.loss_channels : 3] = 2 * difference
     loss_partials[:] = np.sum(difference**2, axis=0)
+    # The first kernel of the backward pass: from here on whatever is not finite raises the flag again.
     control[c.NONFINITE] = 0
