@@ -51,7 +51,7 @@ class BatchSource:
     pool: int = 0
     """Grids of the sample pool; 0 where there is none."""
     resets: int = 0
-    """As TrainConfig's `pool_reset`."""
+    """As PoolConfig's `reset`."""
 
 
 # What decides the memory, by the paper's checkerboard: 20 steps, 32 chunks, 3,144 nodes that are written down. A chunk

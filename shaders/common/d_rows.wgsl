@@ -4,8 +4,8 @@
 // left and right neighbours send to the cell dy - 1 rows on; a neighbour counts if it lies in the chunk
 // and in the same row. What leaves the chunk, or its row's end, stands behind the 16: for each of the
 // chunk's pieces of rows what its first cell sends to the left and its last cell to the right.
-// Why rows: a patch has nine cells, but what its left, middle and right column send goes to three cells of one row.
-// Added along the row at once, three numbers to a cell and channel have to be passed on to the next dispatch, not nine.
+// Why rows: of the nine adjoints of a patch, three go to the row above, three to its own and three to the row below.
+// Added along each row at once, three numbers to a cell and channel are passed on to the next dispatch, not nine.
 //
 // A grid 7 wide, chunk 1, cells 16 to 31: its pieces are columns 2-6 of row 2, all of row 3, columns 0-3 of row 4. In
 // row `3 * channel + 1`, the 16 numbers are what goes to cells 16 to 31 themselves. Behind them stand three pairs: what

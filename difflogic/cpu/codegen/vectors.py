@@ -181,7 +181,6 @@ def add(_: Any, x: Any, y: Any) -> Any:
 def where(_: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where `condition` is not 0, else `y`."""
 
-    # Unordered: NaN counts as not 0, so that what is spoiled stays spoiled and the step is skipped.
     def choose(builder: Any, condition: Any, x: Any, y: Any) -> Any:
         return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(condition.type, [0.0] * TILE)), x, y)
 

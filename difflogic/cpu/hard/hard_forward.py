@@ -95,7 +95,7 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nod
         c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
         cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
         # A gate as the soft one, with AND for the product and XOR for the sum: modulo 2 its coefficients are 0 or 1,
-        # and the compiler makes of it two or three instructions of AVX-512, each any function of three inputs.
+        # and the compiler makes of it three instructions of AVX-512, each any function of three inputs.
         store(nodes, (patches + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
     for channel in range(program.channels):
         values = _output(program, channel, buffers, nodes)
