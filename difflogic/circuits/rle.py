@@ -74,8 +74,7 @@ def rule_of(netlist: Netlist, height: int, width: int) -> tuple[str, str]:
     where something comes of nothing, which Golly shows inverted, none is exact without a file: named is one of its own
     with states enough.
     """
-    # All 512 neighbourhoods of channel 0, repeated for the other channels, which a rule of one channel does not
-    # have.
+    # All 512 neighbourhoods of channel 0, repeated for the other channels, which a rule of one channel does not have.
     patches = np.resize(rules.patches().T, (netlist.inputs, rules.ENTRIES))
     entries = unpack_bits(netlist.evaluate(pack_bits(patches)), rules.ENTRIES)[0]
     if netlist.channels > 1 or entries[0]:

@@ -56,8 +56,7 @@ def watch(
             continue
         visible = state[..., : target.shape[-1]]
         differs = visible != target
-        # Each sample is counted by itself: that one in 64 starts fails is another result than one wrong value
-        # in each.
+        # Each sample is counted by itself: that one in 64 starts fails is another result than one wrong value in each.
         wrong.append(np.count_nonzero(differs, axis=(1, 2, 3)))
         if step in kept:
             frames[step] = visible[0].copy()

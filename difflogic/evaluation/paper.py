@@ -48,7 +48,6 @@ def is_own_task(config: Config) -> bool:
 
 def _asked(config: Config) -> tuple[object, ...]:
     task, rule = config.task, config.task.rule
-    # B3/S23 and its table of 512 bits are the same task, so tables are compared; the text is made the same for
-    # both.
+    # B3/S23 and its table of 512 bits are the same task, so tables are compared; the text is made the same for both.
     entries = rules.table(rule).tobytes() if rule else b""  # one rule is written in several ways
     return replace(task, rule=rule and "B/S"), entries, config.model.periodic, config.train.fire_rate

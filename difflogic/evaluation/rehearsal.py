@@ -163,8 +163,8 @@ class EvaluationContext:
     def draws(self, steps: int, test: int, fire_rate: float | None = None) -> list[RolloutRecord]:
         """Rollouts on the run's own grid, of all fresh starts; where cells fire at random, under several masks."""
         rate = self.fire_rate if fire_rate is None else fire_rate
-        # Where starts are drawn, a mask is one more source of chance and three will do. From a start that is
-        # always the same, the masks are the only one.
+        # Where starts are drawn, a mask is one more source of chance and three will do. From a start that is always the
+        # same, the masks are the only one.
         samples, several = (self.starts, MASK_DRAWS) if self.draws_starts else (1, FIXED_DRAWS)
         count = several if rate < 1 else 1
         return [self.watch(self.own, steps, test + draw, rate, samples=samples) for draw in range(count)]

@@ -83,8 +83,8 @@ def play(
     state, done = _hit(damage, damage_key, grid, 0), 0
     yield state
     while done < steps:
-        # A stretch ends at the next damage, which is done between two calls of the engine; with damage at
-        # steps 3 and 5, ten steps are asked for as 3, 2 and 5.
+        # A stretch ends at the next damage, which is done between two calls of the engine; with damage at steps 3 and
+        # 5, ten steps are asked for as 3, 2 and 5.
         upcoming = bisect_right(hits, done)
         until = hits[upcoming] if upcoming < len(hits) else steps
         count = min(longest, until - done, steps - done)

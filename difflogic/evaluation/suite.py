@@ -226,8 +226,8 @@ def robustness(context: EvaluationContext) -> Measure | None:
     paper = None if context.quick else context.paper.robustness
     if paper is None:
         return replace(found, text=text)
-    # The paper reports one trial, ours are several. A mean above it, but within two standard deviations of our
-    # trials, shows neither that we are worse nor that we are as good: then nothing is said.
+    # The paper reports one trial, ours are several. A mean above it, but within two standard deviations of our trials,
+    # shows neither that we are worse nor that we are as good: then nothing is said.
     met = True if mean <= paper else False if mean > paper + 2 * spread else None
     return replace(found, text=text, paper=f"mean error {paper}, 1 trial", met=met)
 

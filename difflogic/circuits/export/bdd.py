@@ -51,9 +51,8 @@ class Forest:
         return function
 
     def _node(self, level: int, low: int, high: int) -> int:
-        # The two rules that make the diagram canonical: no node whose branches are the same, no node twice.
-        # So two outputs that are the same function are the same number, and Golly's tree shares their
-        # branches.
+        # The two rules that make the diagram canonical: no node whose branches are the same, no node twice. So two
+        # outputs that are the same function are the same number, and Golly's tree shares their branches.
         if low == high:
             return low
         key = (level, low, high)
@@ -71,8 +70,8 @@ class Forest:
         key = (gate, a, b)
         if key not in self._done:
             (level_a, *of_a), (level_b, *of_b) = self._nodes[a], self._nodes[b]
-            # Split both functions at the variable that comes first in either; one that does not look at
-            # it is itself on both sides. Results are kept, so each pair is combined once.
+            # Split both functions at the variable that comes first in either; one that does not look at it is itself on
+            # both sides. Results are kept, so each pair is combined once.
             level = min(level_a, level_b)
             low, high = (
                 self._gate(gate, of_a[value] if level_a == level else a, of_b[value] if level_b == level else b)

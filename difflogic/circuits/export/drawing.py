@@ -114,9 +114,8 @@ def _part(line: Line, wires: dict[int, Wire]) -> DrawnGate | Wire:
 
 def on_inverted(gate: int, a: bool, b: bool) -> int:
     """The gate that does on inverted inputs what `gate` does on plain ones: its truth table with rows exchanged."""
-    # An id is the table for 00, 01, 10, 11 from its highest bit. To invert a exchanges the halves, the rows 0x
-    # and 1x; to invert b exchanges the rows within each half: of 0010 (2, a AND NOT b) with b inverted is 0001
-    # (1, a AND b).
+    # An id is the table for 00, 01, 10, 11 from its highest bit. To invert a exchanges the halves, the rows 0x and 1x;
+    # to invert b exchanges the rows within each half: of 0010 (2, a AND NOT b) with b inverted is 0001 (1, a AND b).
     if a:
         gate = (gate & 3) << 2 | gate >> 2
     if b:
@@ -249,8 +248,8 @@ def _apart(spots: list[_Spot], column: Sequence[int], wanted: Sequence[float]) -
     """
     steps = [(spots[one].height + spots[other].height) / 2 for one, other in pairwise(column)]
     offsets = list(accumulate(steps, initial=0.0))[: len(column)]
-    # Three parts of height 1 that all want to stand at 5 have the wishes less their offsets 5, 4 and 3: falling,
-    # so they overlap. They become one block with the mean 4, and stand at 4, 5 and 6.
+    # Three parts of height 1 that all want to stand at 5 have the wishes less their offsets 5, 4 and 3: falling, so
+    # they overlap. They become one block with the mean 4, and stand at 4, 5 and 6.
     blocks: list[list[float]] = []  # sum of wishes, count
     for y, offset in zip(wanted, offsets, strict=True):
         blocks.append([y - offset, 1])

@@ -143,8 +143,7 @@ def _seconds_per_step(simulation: Simulation, start: Planes) -> float:
         began = time.perf_counter()
         simulation.run(steps)
         best = min(best, (time.perf_counter() - began) / steps)
-        # The best of ever longer slices: short ones measure the call, and other processes only ever make it
-        # slower.
+        # The best of ever longer slices: short ones measure the call, and other processes only ever make it slower.
         steps = min(2 * steps, 1000)
     return best
 

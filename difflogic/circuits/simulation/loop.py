@@ -55,8 +55,8 @@ def advance(simulation: Simulation, steps: int, watcher: Watcher, stopped: Calla
         simulation.run(count)
         took = time.perf_counter() - began
         progress = SimulationProgress(progress.step + count, steps, progress.seconds + took, cells)
-        # As many steps as took SLICE_S at the speed of the last slice, but never more than four times as
-        # many: the first one, which may compile, says little about the next.
+        # As many steps as took SLICE_S at the speed of the last slice, but never more than four times as many: the
+        # first one, which may compile, says little about the next.
         at_once = max(1, min(int(count * SLICE_S / max(took, 1e-9)), 4 * at_once))
         watcher.advanced(progress)
         if watcher.every and progress.step % watcher.every == 0:

@@ -11,8 +11,8 @@ from difflogic.model.netlist import Netlist
 def to_blif(netlist: Netlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:
     """One model with the inputs named, `in[channel][patch]`, and an output `out[channel]` for each of `channels`."""
     outputs = [f"out[{channel}]" for channel in channels]
-    # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what
-    # `straight_line` makes of it; were the two one, ABC would compare our folding with itself.
+    # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what `straight_line`
+    # makes of it; were the two one, ABC would compare our folding with itself.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")

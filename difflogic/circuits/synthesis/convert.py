@@ -32,8 +32,7 @@ def gates_once(netlist: Netlist) -> int:
     found: set[int] = set()
     several = 0
     for node in graph.nodes:
-        # The lowest bit of the set, isolated by `x & -x`, is the first input; nothing may lie beyond its
-        # channel.
+        # The lowest bit of the set, isolated by `x & -x`, is the first input; nothing may lie beyond its channel.
         support = graph.supports[node]
         channel = ((support & -support).bit_length() - 1) // wiring.PATCH
         if support >> wiring.PATCH * (channel + 1):
@@ -45,8 +44,8 @@ def gates_once(netlist: Netlist) -> int:
 
 def to_xag(netlist: Netlist, share: bool = False) -> XAG:
     """The netlist with constants, pass-throughs and inverters folded away; gates that nothing reads stay."""
-    # Bit `i` of the netlist is `literals[i]` of the graph. A pass-through or a NOT makes no node: its literal is
-    # that of what it reads, perhaps inverted, and so a chain of them costs nothing whoever reads it.
+    # Bit `i` of the netlist is `literals[i]` of the graph. A pass-through or a NOT makes no node: its literal is that
+    # of what it reads, perhaps inverted, and so a chain of them costs nothing whoever reads it.
     builder = Builder(netlist.inputs, share)
     literals = [input_literal(bit) for bit in range(netlist.inputs)]
     for gate, (a, b) in zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True):
@@ -65,11 +64,10 @@ def to_netlist(graph: XAG, like: Netlist, origin: tuple[int, ...] | None = None)
     A node is built in the polarity that an output wants, so that an inverter is left only where an output is
     an inverted input, or where two outputs are opposite.
     """
-    # A netlist has no inverted edges. An edge that inverts is taken into the type of the gate that reads it; an
-    # output that inverts into the gate itself, which then is built as its opposite: for AND(2, 4) and the output
-    # 7 that is NAND. Readers of a node that is built inverted see the opposite, so that `^ flipped` stands at
-    # every edge.
-    # A node that is wanted plain and inverted is built plain: one NOT is needed either way.
+    # A netlist has no inverted edges. An edge that inverts is taken into the type of the gate that reads it; an output
+    # that inverts into the gate itself, which then is built as its opposite: for AND(2, 4) and the output 7 that is
+    # NAND. Readers of a node that is built inverted see the opposite, so that `^ flipped` stands at every edge. A node
+    # that is wanted plain and inverted is built plain: one NOT is needed either way.
     wanted = set(graph.outputs)
     flipped = [
         int(node in graph.nodes and 2 * node + 1 in wanted and 2 * node not in wanted) for node in range(graph.size)

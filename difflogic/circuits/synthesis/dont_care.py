@@ -72,8 +72,7 @@ class DontCares:
 
 def _patterns(codes: Iterable[int], nodes: int) -> SampleTables:
     """The patterns with these numbers, in their order."""
-    # Patterns {1, 2, 3} of two nodes are three samples: node 0 is 1, 0, 1 in them, so its table is 0b101, and
-    # node 1 is 0, 1, 1, so 0b110. For the window that reads the two nodes these three are all there is to get
-    # right.
+    # Patterns {1, 2, 3} of two nodes are three samples: node 0 is 1, 0, 1 in them, so its table is 0b101, and node 1 is
+    # 0, 1, 1, so 0b110. For the window that reads the two nodes these three are all there is to get right.
     ordered = np.array(sorted(codes), dtype=np.int64)
     return samples_of((ordered >> np.arange(nodes)[:, None] & 1).astype(np.uint8))

@@ -50,9 +50,9 @@ class Invariant:
 
         The constants are -2 (0) and -1 (1); of channels that are all the same the first stands for all.
         """
-        # Two clauses (a or NOT b) and (NOT a or b) say that a and b are equal, (a or b) and (NOT a or NOT b)
-        # that they are opposite. A clause (a or a) says that a is 1. Of channels 1 and 2 equal, literals 2
-        # and 4: (2, 5) and (3, 4), and 2 is replaced by 1: {2: 2}.
+        # Two clauses (a or NOT b) and (NOT a or b) say that a and b are equal, (a or b) and (NOT a or NOT b) that they
+        # are opposite. A clause (a or a) says that a is 1. Of channels 1 and 2 equal, literals 2 and 4: (2, 5) and (3,
+        # 4), and 2 is replaced by 1: {2: 2}.
         known, found = set(self.clauses), dict[int, int]()
         for channel in sorted({literal >> 1 for clause in self.clauses for literal in clause}):
             plain, inverted = 2 * channel, 2 * channel + 1
@@ -129,8 +129,8 @@ def _seen(netlist: Netlist, start: Bits) -> tuple[Bits, Words]:
 
 def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
     """Clauses `[n, 2]` that no cell breaks, but not those that always hold."""
-    # A clause is broken by a cell in which both literals are false. The product of the matrix of false literals
-    # with itself counts these cells for all pairs at once; where the count is 0, the clause may hold.
+    # A clause is broken by a cell in which both literals are false. The product of the matrix of false literals with
+    # itself counts these cells for all pairs at once; where the count is 0, the clause may hold.
     false = np.stack([1 - cells, cells], axis=-1).reshape(len(cells), -1).astype(np.float32)
     pairs = np.argwhere(np.triu(false.T @ false == 0))
     found: npt.NDArray[np.int64] = pairs[pairs[:, 0] ^ 1 != pairs[:, 1]]
@@ -143,10 +143,10 @@ def _inductive(netlist: Netlist, clauses: npt.NDArray[np.int64]) -> Iterator[tup
     with Solver(graph) as solver:
         outputs = [solver.variable(output) for output in graph.outputs]
         after = np.array([sign * output for output in outputs for sign in (1, -1)])
-        # Two variables for each clause: `assumed` makes it hold in all nine cells of the neighbourhood, and
-        # `broken` means that it fails in the cell's next state. The solver is asked for a neighbourhood on
-        # which all that are assumed hold and one is broken. Clauses that it breaks are dropped, and no longer
-        # assumed, which may break others.
+        # Two variables for each clause: `assumed` makes it hold in all nine cells of the neighbourhood, and `broken`
+        # means that it fails in the cell's next state. The solver is asked for a neighbourhood on which all that are
+        # assumed hold and one is broken. Clauses that it breaks are dropped, and no longer assumed, which may break
+        # others.
         assumed = []
         broken = []
         for a, b in clauses.tolist():

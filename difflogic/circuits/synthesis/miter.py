@@ -53,9 +53,9 @@ def make_miter(one: Netlist, other: Netlist) -> Miter:
     channels = [name for name in one.origin if name in set(other.origin)]
     every = sorted(set(one.origin) | set(other.origin))
     names = tuple(f"in[{name}][{patch}]" for name in every for patch in range(wiring.PATCH))
-    # One builder for both, which shares equal gates: what passes left alone becomes one node, and needs no proof.
-    # Of circuits with the channels 0, 1, 2 and 0, 2 the inputs are those of 0, 1 and 2; if the smaller one is
-    # right whatever channel 1 is, channel 1 did not matter.
+    # One builder for both, which shares equal gates: what passes left alone becomes one node, and needs no proof. Of
+    # circuits with the channels 0, 1, 2 and 0, 2 the inputs are those of 0, 1 and 2; if the smaller one is right
+    # whatever channel 1 is, channel 1 did not matter.
     builder = Builder(len(names))
     outputs: list[int] = []
     for netlist in (one, other):

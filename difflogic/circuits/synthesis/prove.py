@@ -82,8 +82,8 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
     """All combinations of the inputs that a channel depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
     ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
     widest = 0
-    # The cheapest way that decides: two outputs that became one node of the miter are equal by structure, twenty
-    # inputs are tried one by one, and only what is left goes to the solver.
+    # The cheapest way that decides: two outputs that became one node of the miter are equal by structure, twenty inputs
+    # are tried one by one, and only what is left goes to the solver.
     with Solver(miter.joint, CONFLICTS) as solver:
         for channel, a, b in miter.pairs():
             support = len(miter.joint.support((a, b)))

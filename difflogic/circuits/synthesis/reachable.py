@@ -42,8 +42,8 @@ def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> Simplifie
 
 def _replaced(graph: XAG, found: Invariant) -> XAG:
     """Inputs of a channel read from the one that it always is; all channels stay."""
-    # If channel 2 is always the opposite of channel 1, its nine inputs are the inverted ones of channel 1. No
-    # gate reads channel 2 then; its own output stays until channels that nobody sees are dropped.
+    # If channel 2 is always the opposite of channel 1, its nine inputs are the inverted ones of channel 1. No gate
+    # reads channel 2 then; its own output stays until channels that nobody sees are dropped.
     inputs = [input_literal(index) for index in range(graph.inputs)]
     for channel, same in found.replacements().items():
         for patch in range(wiring.PATCH):

@@ -34,9 +34,8 @@ def improved(graph: XAG, walks: int, moves: int, samples: SampleTables | None = 
     smaller one: the result is improved no further. With `samples` the functions stay the same on these alone, and
     there may be any number of inputs.
     """
-    # Every random choice comes from seeds that are always the same, so the same graph always gives the same
-    # result. A walk is thrown away unless it led to a smaller graph; then the descent and the count of idle walks
-    # begin anew.
+    # Every random choice comes from seeds that are always the same, so the same graph always gives the same result. A
+    # walk is thrown away unless it led to a smaller graph; then the descent and the count of idle walks begin anew.
     best = _descended(rebuilt(graph), random.Random(0), samples)
     walk = idle = 0
     while idle < walks:
@@ -94,14 +93,12 @@ def _best_function(
     divisors = _divisors(tables, dependents, rng)
     own = tables.graph.gates[node - tables.graph.first]
     best: tuple[int, float, SmallFunction] | None = None
-    # Few new gates first, since that search is by far the shorter one; the first number that gains anything ends
-    # it.
+    # Few new gates first, since that search is by far the shorter one; the first number that gains anything ends it.
     for gates in range(most + 1):
         for function in islice(find(tables.values[node], care, tables.ones, gates, divisors), CANDIDATES):
             if _is_same(function, own):
                 continue
-            # What the new function reads is not freed with the old cone, although nothing else may read
-            # it.
+            # What the new function reads is not freed with the old cone, although nothing else may read it.
             gain = _freed(tables.graph, node, nodes(function)) - cost(function)
             # Among equals a random one, so that a walk of moves that gain nothing does not go in circles.
             if gain >= least and (best is None or (gain, rng.random()) > best[:2]):
@@ -132,9 +129,9 @@ def _divisors(tables: Tables, dependents: list[int], rng: random.Random) -> Divi
 
 def _freed(graph: XAG, node: int, kept: list[int] | tuple[int, ...]) -> int:
     """How many gates go when `node` is no longer read, while `kept` are."""
-    # As a garbage collector that counts references: a gate goes when its last reader is gone.
-    # In f = (x AND y) XOR (x AND z), read by one output, removing the XOR takes the last reader from both ANDs: 3
-    # are freed. With the AND of x and y in `kept`, which the new function reads, it is 2.
+    # As a garbage collector that counts references: a gate goes when its last reader is gone. In f = (x AND y) XOR (x
+    # AND z), read by one output, removing the XOR takes the last reader from both ANDs: 3 are freed. With the AND of x
+    # and y in `kept`, which the new function reads, it is 2.
     readers = dict.fromkeys(kept, 0)
     for each in kept:
         readers[each] += 1

@@ -34,8 +34,7 @@ def resynthesised(graph: XAG) -> XAG:
     if len(graph.gates) > MOST_GATES:
         return graph
     used = graph.support(graph.outputs)
-    # Up to 12 inputs the whole graph is one window, without leaves that hide relations, and the search sees
-    # everything.
+    # Up to 12 inputs the whole graph is one window, without leaves that hide relations, and the search sees everything.
     if len(used) <= MOST_INPUTS and (best := _whole(_on_inputs(graph, used))):
         builder = Builder(graph.inputs)
         return builder.finish(builder.embed(_walked(best), [input_literal(place) for place in used]))
@@ -57,8 +56,7 @@ def resynthesised_where(graph: XAG, words: Words, clauses: Sequence[Clause] = ()
 def by_channel(graph: XAG) -> XAG:
     """Outputs of few inputs, in a graph of many, each as a whole function where that saves gates."""
     graph = rebuilt(graph)
-    # Each output in turn, until all were tried since the last gain: one that shares gates with another may pay
-    # later.
+    # Each output in turn, until all were tried since the last gain: one that shares gates with another may pay later.
     index = idle = 0
     while idle < len(graph.outputs):
         found = _with_whole(graph, index)
@@ -74,8 +72,8 @@ def _with_whole(graph: XAG, index: int) -> XAG:
     used = alone.support(alone.outputs)
     if not alone.gates or len(used) > MOST_INPUTS or not (best := _whole(_on_inputs(alone, used))):
         return graph
-    # The builder shares equal gates, so the new function costs only what is not there yet, and `rebuilt` drops
-    # what only the old one needed.
+    # The builder shares equal gates, so the new function costs only what is not there yet, and `rebuilt` drops what
+    # only the old one needed.
     builder = Builder(graph.inputs)
     outputs = builder.embed(graph, range(2, 2 * graph.first, 2))
     (outputs[index],) = builder.embed(best, [input_literal(place) for place in used])

@@ -64,9 +64,9 @@ class Solver(AbstractContextManager["Solver"]):
 
         False where it gave up, or found more than `most`.
         """
-        # Each pattern that is known is forbidden, and the solver asked for another, until there is none.
-        # These clauses must not bind later questions: each begins with NOT `asking`, which is assumed here
-        # alone, and at the end is set to false, so that all of them are satisfied for ever.
+        # Each pattern that is known is forbidden, and the solver asked for another, until there is none. These clauses
+        # must not bind later questions: each begins with NOT `asking`, which is assumed here alone, and at the end is
+        # set to false, so that all of them are satisfied for ever.
         asking, variables = self.new(), [self.variable(2 * node) for node in nodes]
 
         def refuse(code: int) -> None:
@@ -131,8 +131,8 @@ class Solver(AbstractContextManager["Solver"]):
             self._encoded[node] = 1
             xor, a, b = self._graph.gates[node - first]
             stack += [a >> 1, b >> 1]
-            # Tseitin: a few clauses say that a variable is the gate on two others. Only gates behind a
-            # question are told.
+            # Tseitin: a few clauses say that a variable is the gate on two others. Only gates behind a question are
+            # told.
             x, y = self._of(a), self._of(b)
             clauses = [[-node, x, y], [-node, -x, -y], [node, -x, y], [node, x, -y]]
             for clause in clauses if xor else [[-node, x], [-node, y], [node, -x, -y]]:

@@ -96,8 +96,8 @@ class Search:
         """Go on with what `change` makes of the cell, or had made of it when Ctrl-C stopped it."""
         if self.stopped:
             return
-        # Ctrl-C in a search of hours loses nothing: a pass over windows hands over the graph that it had
-        # reached, any other the one that it began with.
+        # Ctrl-C in a search of hours loses nothing: a pass over windows hands over the graph that it had reached, any
+        # other the one that it began with.
         before, start, stopped = self.cell, time.perf_counter(), True
         try:
             self.cell, stopped = change(before), False

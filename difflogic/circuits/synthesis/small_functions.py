@@ -76,9 +76,9 @@ def find(table: int, care: int, ones: int, gates: int, divisors: Divisors) -> It
 def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Iterator[SmallFunction]:
     """AND, and OR as the complement of an AND."""
     for inverted, wanted, unwanted in ((False, on, off), (True, off, on)):
-        # An OR that is 1 on `on` is NOT the AND of two opposites that is 1 on `off`, so one search with the
-        # sides exchanged finds it. Whatever is 1 on all that is wanted is half of an AND; two of them are a
-        # whole one where nothing unwanted gets through both.
+        # An OR that is 1 on `on` is NOT the AND of two opposites that is 1 on `off`, so one search with the sides
+        # exchanged finds it. Whatever is 1 on all that is wanted is half of an AND; two of them are a whole one where
+        # nothing unwanted gets through both.
         covers = _covers(wanted, unwanted, divisors)
         for index, (literal, through) in enumerate(covers):
             for other, also in covers[index + 1 :]:
@@ -86,9 +86,8 @@ def _ands(on: int, off: int, ones: int, gates: int, divisors: Divisors) -> Itera
                     yield NewGate(False, literal, other, inverted)
         for literal, through in covers if gates > 1 else ():
             if through != unwanted:
-                # The other half may be a new gate. It must be 1 on what is wanted and 0 on what this
-                # literal lets through; the rest of the unwanted is stopped already, and is a
-                # don't-care now.
+                # The other half may be a new gate. It must be 1 on what is wanted and 0 on what this literal lets
+                # through; the rest of the unwanted is stopped already, and is a don't-care now.
                 for function in find(wanted, wanted | through, ones, gates - 1, divisors):
                     if isinstance(function, NewGate):
                         yield NewGate(False, literal, function, inverted)
@@ -110,8 +109,7 @@ def _xors(
 ) -> Iterator[SmallFunction]:
     for literal, value in divisors:
         for inverted, wanted in ((False, on), (True, off)):
-            # If f = d XOR e then e = d XOR f: so the partner of each divisor is looked up, instead of
-            # trying all pairs.
+            # If f = d XOR e then e = d XOR f: so the partner of each divisor is looked up, instead of trying all pairs.
             other = there.get((value ^ wanted) & care)
             if other is not None and other != literal:
                 yield NewGate(True, literal, other, inverted)

@@ -44,8 +44,7 @@ def swept(graph: XAG) -> XAG:
         words = np.zeros((graph.inputs, truth_tables.all_patterns(len(used)).shape[1]), dtype=np.uint64)
         words[used] = truth_tables.all_patterns(len(used))
         return swept_on(graph, words)
-    # A merge makes gates equal that were not before, and other samples of the smaller graph may find what is
-    # left.
+    # A merge makes gates equal that were not before, and other samples of the smaller graph may find what is left.
     while len((found := swept_by_proof(graph, random_words(graph.inputs))).gates) < len(graph.gates):
         graph = found
     return graph
@@ -63,9 +62,8 @@ def swept_by_proof(graph: XAG, words: Words, given: Sequence[Clause] = ()) -> XA
     with Solver(graph, CONFLICTS, given) as solver:
         prover = _Prover(graph, solver, by_exhaustion=not given)
         for _ in range(ROUNDS):
-            # A counter-example tells two nodes apart that no sample did, and others of the class with
-            # them. So all that were found in a round join the samples, and the classes are made anew,
-            # smaller ones.
+            # A counter-example tells two nodes apart that no sample did, and others of the class with them. So all that
+            # were found in a round join the samples, and the classes are made anew, smaller ones.
             refuted = prover.go_through(_classes(graph.evaluate(words)))
             if not refuted:
                 break
@@ -83,11 +81,11 @@ Classes = list[list[int]]
 
 def _classes(values: Words) -> Classes:
     """Literals of nodes with equal values, in order: classes of two and more."""
-    # Opposite nodes belong together: each is inverted so that its first sample is 0.
-    # With four samples and the values node 3 = 0110, node 4 = 1001, node 5 = 0110, FALSE = 0000: bits are read
-    # from the right, and of node 4 the first is 1, so it stands inverted, as 0110. The class is [6, 9, 10]: node
-    # 3, NOT node 4 and node 5 look the same. Nodes come in order, so that the first of a class is the one to
-    # keep; a class that begins with literal 0 holds what looks constant.
+    # Opposite nodes belong together: each is inverted so that its first sample is 0. With four samples and the values
+    # node 3 = 0110, node 4 = 1001, node 5 = 0110, FALSE = 0000: bits are read from the right, and of node 4 the first
+    # is 1, so it stands inverted, as 0110. The class is [6, 9, 10]: node 3, NOT node 4 and node 5 look the same. Nodes
+    # come in order, so that the first of a class is the one to keep; a class that begins with literal 0 holds what
+    # looks constant.
     inverted = (values[:, 0] & np.uint64(1)).astype(bool)
     canonical = np.where(inverted[:, None], ~values, values)
     classes = defaultdict(list)
@@ -126,9 +124,8 @@ class _Prover:
             if literal >> 1 >= self._graph.first
         )
         for node, earlier, literal in pairs:
-            # A node is compared with at most TRIES others, for a class of hundreds that only look alike
-            # would take for ever. One that is replaced already is asked no more, nor is it a stand-in for
-            # others.
+            # A node is compared with at most TRIES others, for a class of hundreds that only look alike would take for
+            # ever. One that is replaced already is asked no more, nor is it a stand-in for others.
             if node in self.replaced or earlier >> 1 in self.replaced or (earlier, literal) in self._asked:
                 continue
             self._asked.add((earlier, literal))
@@ -154,8 +151,8 @@ class _Prover:
 def differ_anywhere(graph: XAG, one: int, other: int) -> tuple[int, ...] | bool:
     """Inputs on which two literals differ, False where there are none, by all combinations of their support."""
     used = graph.support((one, other))
-    # The tables of the two cones alone, on the inputs that they depend on: of 20 inputs a table is 128 KB, and
-    # the whole graph's would not fit into memory.
+    # The tables of the two cones alone, on the inputs that they depend on: of 20 inputs a table is 128 KB, and the
+    # whole graph's would not fit into memory.
     values = dict(zip([1 + index for index in used], truth_tables.all_patterns(len(used)), strict=True))
     values[0] = np.zeros(1, dtype=np.uint64)
     for node in graph.fanin_cone((one >> 1, other >> 1)):

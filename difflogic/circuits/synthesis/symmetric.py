@@ -38,9 +38,9 @@ class _Group(NamedTuple):
 
 def _output(builder: Builder, table: int, inputs: int) -> int:
     # x3 XOR (x0 AND x1 AND x2) has the groups {3} and {0, 1, 2}, small ones first. Of the second only its count
-    # matters, 0 to 3 in the bits c1 c0. So the function is a table of eight entries, `c1 c0 x3`, each looked up
-    # in the old table at one of the samples that lead there: entry 110, a count of 3, at x0 = x1 = x2 = 1 and x3
-    # = 0, where f is 1.
+    # matters, 0 to 3 in the bits c1 c0. So the function is a table of eight entries, `c1 c0 x3`, each looked up in the
+    # old table at one of the samples that lead there: entry 110, a count of 3, at x0 = x1 = x2 = 1 and x3 = 0, where f
+    # is 1.
     groups = [group for members in _exchangeable(table, inputs) for group in _groups(builder, members)]
     bits = [bit for group in groups for bit in group.bits]
     entries: list[Entry] = [None] * (1 << len(bits))
@@ -58,8 +58,7 @@ def _exchangeable(table: int, inputs: int) -> list[list[int]]:
     """The inputs that the table depends on, those that may be exchanged together, small groups first."""
     groups: list[list[int]] = []
     for index in range(inputs):
-        # An input that changes nothing is left out. Two may be exchanged where 01 and 10 on them lead to the
-        # same rest.
+        # An input that changes nothing is left out. Two may be exchanged where 01 and 10 on them lead to the same rest.
         if cofactor(table, index, 0, inputs) == cofactor(table, index, 1, inputs):
             continue
         for group in groups:
@@ -82,8 +81,8 @@ def _groups(builder: Builder, members: list[int]) -> list[_Group]:
 def _counted(builder: Builder, column: list[int]) -> list[int]:
     """The sum of the literals in binary, lowest bit first."""
     # As addition by hand, a column of equal weight after the other. A full adder takes three bits of a column and
-    # leaves one there and one in the next, which is carry = ((a XOR b) AND (b XOR c)) XOR b, the majority: five
-    # gates in all. Seven inputs take four full adders, 20 gates, to become three bits.
+    # leaves one there and one in the next, which is carry = ((a XOR b) AND (b XOR c)) XOR b, the majority: five gates
+    # in all. Seven inputs take four full adders, 20 gates, to become three bits.
     bits = []
     while column:
         carries = []
@@ -122,8 +121,8 @@ def _by_bit(
     bits: Sequence[int],
     known: dict[tuple[Entry, ...], int],
 ) -> int:
-    # Shannon's expansion, f = bit ? high : low, as low XOR (bit AND (low XOR high)), three gates. Fewer do where
-    # the two halves agree, or are opposite, in all entries that matter: none, or one XOR.
+    # Shannon's expansion, f = bit ? high : low, as low XOR (bit AND (low XOR high)), three gates. Fewer do where the
+    # two halves agree, or are opposite, in all entries that matter: none, or one XOR.
     bit = bits[len(low).bit_length() - 1]
     if (both := _joined(low, high)) is not None:
         return _decided(builder, both, bits, known)

@@ -43,8 +43,7 @@ def missing(tool: str) -> str | None:
 
 def run(tool: str, arguments: Sequence[str], files: dict[str, str]) -> str:
     """What `tool` prints, whatever its exit code, run in a folder that holds `files`. Raises ToolError."""
-    # Exit codes are no verdict: yosys ends with 1 both where a proof fails and where a file is broken. The text
-    # tells.
+    # Exit codes are no verdict: yosys ends with 1 both where a proof fails and where a file is broken. The text tells.
     with TemporaryDirectory(prefix="difflogic-") as folder:
         for name, text in files.items():
             (Path(folder) / name).write_text(text)

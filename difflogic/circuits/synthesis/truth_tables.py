@@ -28,9 +28,8 @@ MOST_EXHAUSTIVE = 20
 @cache
 def input_tables(inputs: int) -> tuple[int, ...]:
     """The table of each input alone."""
-    # Input `i` is 0 for 2^i samples, then 1 for as many, and so on: of three inputs 10101010, 11001100 and
-    # 11110000 from the highest sample to the lowest. One such block is made, then doubled until it fills the
-    # table.
+    # Input `i` is 0 for 2^i samples, then 1 for as many, and so on: of three inputs 10101010, 11001100 and 11110000
+    # from the highest sample to the lowest. One such block is made, then doubled until it fills the table.
     tables = []
     for index in range(inputs):
         table, width = ((1 << (1 << index)) - 1) << (1 << index), 2 << index
@@ -43,9 +42,8 @@ def input_tables(inputs: int) -> tuple[int, ...]:
 
 def cofactor(table: int, index: int, value: int, inputs: int) -> int:
     """The table where input `index` is held at `value`."""
-    # XOR of two inputs is 0110. Held at 1, input 1 is 1 on the samples 1100, where the table is 01; shifted by
-    # 2^1 these values stand on the other two samples as well: 0101, NOT input 0. The result no longer depends on
-    # input 1.
+    # XOR of two inputs is 0110. Held at 1, input 1 is 1 on the samples 1100, where the table is 01; shifted by 2^1
+    # these values stand on the other two samples as well: 0101, NOT input 0. The result no longer depends on input 1.
     column, shift = input_tables(inputs)[index], 1 << index
     if value:
         half = table & column
@@ -96,10 +94,9 @@ class Tables:
 
     def care_set(self, dependents: Sequence[int]) -> int:
         """The samples on which some output changes when the first of `dependents` does."""
-        # Flip the node, compute again what depends on it, and see on which samples an output flips too. In f
-        # = (x AND y) OR x, with x as input 0, the AND matters only where x is 0, since elsewhere the OR is 1
-        # without it. So its care set is 0101, the samples 00 and 10. It is 0 on both, so FALSE may stand for
-        # it, and f is x.
+        # Flip the node, compute again what depends on it, and see on which samples an output flips too. In f = (x AND
+        # y) OR x, with x as input 0, the AND matters only where x is 0, since elsewhere the OR is 1 without it. So its
+        # care set is 0101, the samples 00 and 10. It is 0 on both, so FALSE may stand for it, and f is x.
         values = self.values.copy()
         values[dependents[0]] ^= self.ones
         for reader in dependents[1:]:
@@ -110,8 +107,7 @@ class Tables:
         return care
 
     def _apply(self, gate: Node, values: Sequence[int]) -> int:
-        # Tables are plain integers, without a sign: NOT is an XOR with `ones`, for `~` of Python would be
-        # negative.
+        # Tables are plain integers, without a sign: NOT is an XOR with `ones`, for `~` of Python would be negative.
         xor, a, b = gate
         x, y = values[a >> 1], values[b >> 1]
         if xor:
@@ -125,8 +121,7 @@ def all_patterns(inputs: int) -> Words:
 
     Below 6 inputs the combinations repeat within the one word.
     """
-    # A word holds the samples of six inputs. `differ_anywhere` asks for these again and again: they are made
-    # once.
+    # A word holds the samples of six inputs. `differ_anywhere` asks for these again and again: they are made once.
     wide = max(inputs, 6)
     tables = b"".join(table.to_bytes((1 << wide) // 8, "little") for table in input_tables(wide)[:inputs])
     patterns = np.frombuffer(tables, dtype="<u8").reshape(inputs, (1 << wide) // 64)

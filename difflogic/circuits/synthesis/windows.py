@@ -87,8 +87,8 @@ def by_windows(
                 covered = {literals[node] >> 1 for node in covered}
                 waiting = sorted({literals[node] >> 1 for node in waiting} - set(range(graph.first)))
     except KeyboardInterrupt as error:
-        # Each window was proved as it was put back, so the graph is right at every moment, and what was
-        # reached is kept.
+        # Each window was proved as it was put back, so the graph is right at every moment, and what was reached is
+        # kept.
         raise Interrupted(rebuilt(graph)) from error
     graph = rebuilt(graph)
     return graph if len(graph.gates) <= len(before.gates) else before
@@ -110,8 +110,8 @@ def _reads(graph: XAG, node: int) -> tuple[int, int]:
 
 def _window(graph: XAG, readers: list[list[int]], pivot: int, size: Size) -> Window | None:
     """A window around `pivot`: backward while the leaves stay few, then whatever reads nothing else."""
-    # A cut of the graph below the pivot. Taking in a leaf makes its two inputs leaves in its place: one leaf
-    # more, none, or one less where both are leaves already. The cheapest leaf is always next.
+    # A cut of the graph below the pivot. Taking in a leaf makes its two inputs leaves in its place: one leaf more,
+    # none, or one less where both are leaves already. The cheapest leaf is always next.
     inside, leaves = {pivot}, set(_reads(graph, pivot))
     while len(inside) < size.gates and (leaf := _cheapest(graph, leaves, size.leaves)) is not None:
         leaves.remove(leaf)

@@ -44,10 +44,9 @@ class Node(NamedTuple):
     @property
     def gate(self) -> int:
         """The id of the gate on the two nodes, inverted edges included."""
-        # The id of a gate is its truth table: bit 3 is the value for the inputs 00, bit 0 that for 11. An AND
-        # is 1 in one row alone, where each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND
-        # y, so it is 1 for 01, which is bit 2, and its id is 4. Two inversions in an XOR cancel, one makes it
-        # XNOR.
+        # The id of a gate is its truth table: bit 3 is the value for the inputs 00, bit 0 that for 11. An AND is 1 in
+        # one row alone, where each plain input is 1 and each inverted one 0. AND(3, 4) is NOT x AND y, so it is 1 for
+        # 01, which is bit 2, and its id is 4. Two inversions in an XOR cancel, one makes it XNOR.
         a, b = self.a & 1, self.b & 1
         return (9 if a ^ b else 6) if self.xor else 1 << (2 * a + b)
 
@@ -82,8 +81,7 @@ class XAG:
     @cached_property
     def fanouts(self) -> list[int]:
         """How often each node is read, by gates and outputs."""
-        # An output counts as a reader like a gate, so that a gate with a count of 1 goes when its one reader
-        # does.
+        # An output counts as a reader like a gate, so that a gate with a count of 1 goes when its one reader does.
         counts = [0] * self.size
         for _, a, b in self.gates:
             counts[a >> 1] += 1
@@ -95,8 +93,8 @@ class XAG:
     @cached_property
     def supports(self) -> list[int]:
         """The inputs that each node depends on, as a set of bits: bit `i` for input `i`."""
-        # Python's integers are sets of any size here, and a union of 1152 inputs is one operation. This is
-        # what the wires say: x XOR x would have x in its set, had the builder not folded it.
+        # Python's integers are sets of any size here, and a union of 1152 inputs is one operation. This is what the
+        # wires say: x XOR x would have x in its set, had the builder not folded it.
         sets = [0] + [1 << index for index in range(self.inputs)]
         for _, a, b in self.gates:
             sets.append(sets[a >> 1] | sets[b >> 1])
@@ -105,8 +103,7 @@ class XAG:
     def evaluate(self, words: Words) -> Words:
         """Every node's value, uint64 `[size, N]`, for inputs uint64 `[inputs, N]`."""
         values = np.zeros((self.size, words.shape[1]), dtype=np.uint64)
-        # Row 0 stays 0, for node 0 is FALSE. A netlist counts its bits from the first input, a graph one
-        # later.
+        # Row 0 stays 0, for node 0 is FALSE. A netlist counts its bits from the first input, a graph one later.
         values[1:] = self._program.all_bits(words)
         return values
 
@@ -123,9 +120,8 @@ class XAG:
 
     def fanin_cone(self, nodes: Iterable[int]) -> list[int]:
         """The gates that the given nodes depend on, themselves included, in order."""
-        # By depth, with a stack of its own: a circuit may be deeper than Python's calls may nest. Every gate
-        # comes after those it reads, so sorting the numbers puts them into an order in which they can be
-        # built.
+        # By depth, with a stack of its own: a circuit may be deeper than Python's calls may nest. Every gate comes
+        # after those it reads, so sorting the numbers puts them into an order in which they can be built.
         seen = set()
         stack = [node for node in nodes if node >= self.first]
         while stack:
@@ -168,8 +164,7 @@ class Builder:
 
     def and_(self, a: int, b: int) -> int:
         """The literal of `a AND b`."""
-        # Five cases are no gate: 0 AND b, a AND NOT a, 1 AND b, a AND a, and, where it is shared, one that is
-        # there.
+        # Five cases are no gate: 0 AND b, a AND NOT a, 1 AND b, a AND a, and, where it is shared, one that is there.
         if a > b:  # one order, so that equal gates are equal nodes
             a, b = b, a
         if a == FALSE or a ^ 1 == b:
@@ -198,9 +193,9 @@ class Builder:
 
         What the gates read must be in `literals`, and they themselves are entered there.
         """
-        # The heart of every pass: wherever a new graph is made of an old one, `literals` says where each old
-        # node is now. If old node 5 became literal 13, NOT node 6, then an edge 11, NOT node 5, becomes 13 ^
-        # 1 = 12, plain node 6.
+        # The heart of every pass: wherever a new graph is made of an old one, `literals` says where each old node is
+        # now. If old node 5 became literal 13, NOT node 6, then an edge 11, NOT node 5, becomes 13 ^ 1 = 12, plain node
+        # 6.
         for node in nodes:
             xor, a, b = graph.gates[node - graph.first]
             a, b = mapped(a, literals), mapped(b, literals)
@@ -218,9 +213,9 @@ class Builder:
 
     def gate(self, gate: int, a: int, b: int) -> int:
         """The literal of one of the sixteen gates, by id."""
-        # Of the sixteen tables eight have one 1 or one 0: an AND with some of its edges inverted, or such an
-        # AND inverted. OR, for one, is 0 for 00 alone: NOT (NOT a AND NOT b). The others have none, two or
-        # four ones: the constants, the inputs and their opposites, XOR and XNOR.
+        # Of the sixteen tables eight have one 1 or one 0: an AND with some of its edges inverted, or such an AND
+        # inverted. OR, for one, is 0 for 00 alone: NOT (NOT a AND NOT b). The others have none, two or four ones: the
+        # constants, the inputs and their opposites, XOR and XNOR.
         f00, f01, f10, f11 = (gate >> shift & 1 for shift in (3, 2, 1, 0))
         ones = f00 + f01 + f10 + f11
         if ones % 2:  # a single 1, or a single 0, at (a, b) = divmod(row, 2)
@@ -253,9 +248,9 @@ def rebuilt(graph: XAG, share: bool = True, replaced: dict[int, int] | None = No
     `replaced[node]`, a literal of an earlier node, stands in for the node.
     """
     replaced = replaced or {}
-    # Take node 3 = AND(2, 4), node 4 = XOR(2, 4), node 5 = AND(6, 9), the output 10, and replaced = {4: 7}, node
-    # 4 by NOT node 3. Node 4 is not built, literals[4] = 7, and node 5 becomes AND(6, 6): the builder folds it,
-    # and the output is 6, node 3. One replacement frees two gates.
+    # Take node 3 = AND(2, 4), node 4 = XOR(2, 4), node 5 = AND(6, 9), the output 10, and replaced = {4: 7}, node 4 by
+    # NOT node 3. Node 4 is not built, literals[4] = 7, and node 5 becomes AND(6, 6): the builder folds it, and the
+    # output is 6, node 3. One replacement frees two gates.
     needed = _needed(graph, replaced)
     builder = Builder(graph.inputs, share)
     literals = graph.on_same_inputs()
