@@ -49,6 +49,7 @@ def watch(
 
     A step without a target is not judged. `damaged` are the rows and columns that the last damage zeroed.
     """
+    # States pass by once: kept are the counts of all steps, and of at most FRAMES the picture of the first sample.
     kept, frames, wrong = set(evenly(steps, FRAMES)), {}, []
     differs = np.zeros((0, 0, 0, 0), dtype=np.bool_)
     for step, (state, target) in enumerate(zip(states, targets, strict=False)):
@@ -95,6 +96,7 @@ class Measure:
         """Wrong values at the end of rollouts of as many steps."""
         wrong = np.concatenate([record.wrong for record in records], axis=1)
         samples = wrong.shape[1]
+        # What is judged is the end of the rollout; the curve, a mean over samples, tells how it came there.
         total, values = int(wrong[-1].sum()), samples * records[0].values
         return cls(
             key=key,

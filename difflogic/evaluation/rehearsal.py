@@ -138,6 +138,7 @@ class EvaluationContext:
 
     def keys(self, test: int) -> tuple[prng.Key, prng.Key]:
         """The key of a test's starts, and that of its masks and damage."""
+        # Each test has a number of its own, so that a test that is added or left out changes the starts of no other.
         start, play_ = prng.split(prng.fold_in(evaluation_key(self.config), test))
         return start, play_
 
@@ -157,6 +158,7 @@ class EvaluationContext:
         start = fresh_starts(config, samples, start_key) if start is None else start
         rate = self.fire_rate if fire_rate is None else fire_rate
         states = play(self.engine, self.trained.circuit, start, steps, play_key, rate, damage)
+        # Only damage that is done at the very last step still lies there when the end is judged.
         damaged = damage.square(*start.shape[1:3]) if damage and steps in damage.steps else ()
         return watch(states, repeat(job.fixed_target(config.task)) if targets is None else targets, steps, damaged)
 

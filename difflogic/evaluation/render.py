@@ -60,6 +60,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[I
     start = _start(config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     circuit = trained.circuit
+    # The same gates on a grid with another boundary, which nobody trained them for.
     if spec.periodic is not None:
         circuit = replace(circuit, periodic=spec.periodic)
     played = play(engine, circuit, start[None], steps, play_key, fire_rate, spec.damage)

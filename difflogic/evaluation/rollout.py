@@ -77,6 +77,8 @@ def play(
     same cells in every sample; masks and places of damage come from `key`. Raises DataError, and what engines raise.
     """
     grid = check_grids(circuit, start, steps, mode="hard")[0].astype(np.uint8)
+    # Masks and places of damage have streams of their own, so that damage does not change which cells fire, and a
+    # rollout with it can be compared with one without.
     fire_key, damage_key = prng.fold_in(key, FIRE_STREAM), prng.fold_in(key, DAMAGE_STREAM)
     hits = damage.steps if damage is not None else ()
     longest = max(1, STRETCH_BYTES // (4 * grid.size))
@@ -117,5 +119,6 @@ def _masks(key: prng.Key, steps: int, grid: tuple[int, ...], fire_rate: float) -
 
 def evenly(steps: int, most: int) -> list[int]:
     """At most `most` of the steps 0 to `steps`, evenly spread, first and last among them."""
+    # At most 8 of the steps 0 to 20: a stride of ceil(20 / 7) = 3 gives 0, 3, ..., 18, and the last step is added.
     stride = max(1, math.ceil(steps / (most - 1)))
     return sorted({*range(0, steps, stride), steps})

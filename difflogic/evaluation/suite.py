@@ -56,6 +56,7 @@ def accuracy(context: EvaluationContext) -> Measure | None:
     steps = context.own.task.steps
     title = f"{_starts(context)}, after T = {steps} steps"
     found = Measure.of("accuracy", title, context.draws(steps, test=100))
+    # Of a decided circuit the two are the same; a gap means that some gates are still between two functions.
     hard, soft = found.values["wrong"] / found.values["samples"], context.soft_loss(test=100)
     values = {"hard_loss_per_sample": hard, "soft_loss_per_sample": soft, "gap_per_sample": hard - soft}
     return replace(
@@ -168,6 +169,7 @@ def fault_tolerance(context: EvaluationContext) -> Measure | None:
     if context.config.task.target != "checkerboard":
         return None
     config, steps = context.larger(4), 4 * context.config.task.steps
+    # The square is wrong by construction, so what is told is the rest of the grid, `wrong_outside`.
     damage = DamagePlan(_fault_side(config.task), range(1, steps + 1))
     record = context.watch(config, steps, test=600, damage=damage)
     outside = int(record.outside.sum())
@@ -182,6 +184,7 @@ def self_healing(context: EvaluationContext) -> Measure | None:
     task = context.config.task
     if not context.fixed_target:
         return None
+    # A board is known on a larger grid, and is damaged while it grows; a picture must be whole before it can heal.
     board, steps = task.target == "checkerboard", 4 * task.steps
     config = context.larger(4) if board else context.own
     times = range(1, steps // 2 + 1) if board else [task.steps]

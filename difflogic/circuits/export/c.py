@@ -41,6 +41,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
         for program in ("proof", f"{name}_demo"):
             tools.run_in(folder, "gcc", *FLAGS, optimise, "-o", program, f"{program}.c")
         vectors = vectors_for(netlist)
+        # The program reads 64 vectors at a time: one word of each input, then those of the next 64.
         words = np.ascontiguousarray(pack_bits(vectors.inputs).T)
         given = tools.run_in(folder, "./proof", stdin=words.tobytes())
         answers = unpack_bits(np.frombuffer(given, np.uint64).reshape(-1, netlist.channels).T, vectors.count)

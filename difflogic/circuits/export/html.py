@@ -71,6 +71,7 @@ def export(netlist: Netlist, name: str) -> Files:
 
 def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
     """Where the page begins: `ones` are the cells of a start picture, `[row, column, channel]`."""
+    # A start that is a picture is sent as its ones, for most of it is 0; all others the page makes by itself.
     own = scenario.grid(origin) if scenario.start == "picture" else None
     ones: list[list[int]] = [] if own is None else np.argwhere(own).tolist()
     return {
@@ -180,6 +181,8 @@ def drive(page: str, runs: list[_Run], netlist: Netlist, window: tuple[int, int]
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     home = None if own is None else words_of(own).tolist()
     proof = json.dumps({"runs": [run.data() for run in runs], "outputs": netlist.outputs.tolist(), "home": home})
+    # The page itself stays what is shipped, but for two scripts: the first one, before all others, collects errors, and
+    # the last one drives the page and posts what it found.
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace(
         "</body>", f"<script>const proof = {proof};\n{template('proof.js')}</script>\n</body>"
     )

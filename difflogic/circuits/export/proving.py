@@ -41,6 +41,7 @@ def folder_of(files: Files) -> Iterator[Path]:
 def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
     """All neighbourhoods where they are at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
     most = int(work // max(1, len(lines(netlist))))
+    # Of the gates that matter every value is computed for every vector, so that their product is the work.
     if (vectors := draw_vectors(netlist, min(MOST_VECTORS, most))).exhaustive:
         return vectors
     return draw_vectors(netlist, min(RANDOM_VECTORS, most))
@@ -148,6 +149,8 @@ def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
 def _netlist(like: Netlist, drawn: Drawn) -> Netlist:
     place = dict(drawn.inputs)
     names: list[str] = []
+    # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its
+    # own, a pass-through or, where its wire ends in a circle, a NOT.
     for name in [*drawn.gates, *(f"not {index}" for index in range(len(drawn.outputs)))]:
         place[name] = like.inputs + len(names)
         names.append(name)

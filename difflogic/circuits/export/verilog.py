@@ -55,6 +55,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
 def _read_without_a_warning(folder: Path, name: str) -> str:
     """By iverilog in both languages, and by verilator, where that is installed. Raises ExportError and ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
+    # Verilog of 2005 and SystemVerilog of 2012: the newer language has more reserved words, which a name might be.
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
     if not tools.missing("verilator"):
         readers["verilator"] = [*_LINT, "--top-module", f"{name}_grid", f"{name}.v"]

@@ -56,6 +56,7 @@ def from_data(data: Mapping[str, Any]) -> Netlist:
             if not isinstance(device.get(key, ""), str):
                 raise CircuitError(f"The {key} of the device {name!r} must be text, got {device[key]!r:.40}.")
     names = {name: _bit_name(name, device) for name, device in devices.items()}
+    # Everything is read into the names of circuit.json, whose reader then sorts the gates and finds cycles.
     twice, times = Counter(names.values()).most_common(1)[0] if names else ("", 0)
     if times > 1:
         raise CircuitError(f"Two devices are both {twice!r}: each input and output may be there once.")

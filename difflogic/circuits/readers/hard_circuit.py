@@ -79,6 +79,7 @@ def _network(layers: list[dict[str, Any]]) -> list[tuple[Array, Array]]:
         ops, *wires = np.array(rows, dtype=np.int64).T
         for op in ops[(ops < 0) | (ops >= gates.GATE_COUNT)][:1]:
             raise CircuitError(f"A gate is of unknown type {op}: expected 0 to {gates.GATE_COUNT - 1}.")
+        # A decided gate is a circuit with one logit far above the others, so that the paper's count applies to it too.
         logits = np.zeros((len(ops), gates.GATE_COUNT), dtype=np.float32)
         logits[np.arange(len(ops)), ops] = _DECIDED
         found.append((logits, np.stack(wires)))

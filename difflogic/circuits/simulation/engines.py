@@ -66,6 +66,7 @@ def _numba(spec: SimulationSpec) -> Simulation:
     from difflogic.cpu.codegen.row_code import compile_row
     from difflogic.cpu.hard.simulation import CpuSimulation
 
+    # No row where the circuit has too many gates to compile in reasonable time: then a table of gates is interpreted.
     row = compile_row(spec.netlist)
     if row is not None:
         _try("numba", spec, lambda small: CpuSimulation(small, row, threads=1))

@@ -61,6 +61,7 @@ class Recording:
         self.out.write(self._bytes(planes))
 
     def _bytes(self, planes: Planes) -> bytes:
+        # Moving formats hold what `add` kept on the way, the others the last state alone.
         width, visible = self.spec.width, self.spec.netlist.visible
         if self.kind == ".png":
             return pictures.png(planes, width, visible)
