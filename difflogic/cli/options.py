@@ -24,35 +24,43 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = click.Path(path_type=Path)
 
 
-def engine_options(function: Function) -> Function:
-    """`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
-    for option in (
-        click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
-        click.option(
-            "--engine",
-            metavar="auto|gpu[:INDEX|:NAME]|cpu|reference",
-            help="What computes. auto (the default): a hardware GPU, else the CPU engine.",
-        ),
-        click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
-    ):
-        function = option(function)
-    return function
+def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """One decorator for several options, which the help lists in this order."""
+
+    def decorate(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+engine_options = together(
+    click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
+    click.option(
+        "--engine",
+        metavar="auto|gpu[:INDEX|:NAME]|cpu|reference",
+        help="What computes. auto (the default): a hardware GPU, else the CPU engine.",
+    ),
+    click.option("--require-hardware", is_flag=True, help="Refuse everything but hardware GPUs."),
+)
+"""`--gpu`, `--engine`, `--require-hardware`; read them with `engine_selector`."""
 
 
 FORCE = "difflogic.force"
 """Under this name a click context remembers `--force`."""
 
 
-def force_option(function: Function) -> Function:
-    """`--force`, for every `output`."""
+def _remember_force(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    ctx.meta[FORCE] = value
+    return value
 
-    def remember(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-        ctx.meta[FORCE] = value
-        return value
 
-    return click.option(
-        "--force", is_flag=True, is_eager=True, expose_value=False, callback=remember, help="Replace what is there."
-    )(function)
+# It is eager: the callbacks of the files that a command writes ask for it, whatever the order on the command line.
+force_option = click.option(
+    "--force", is_flag=True, is_eager=True, expose_value=False, callback=_remember_force, help="Replace what is there."
+)
+"""`--force`, for every `output`."""
 
 
 def forced() -> bool:
@@ -71,45 +79,34 @@ def output_option(*names: str, required: bool = False, help: str) -> Callable[[F
     return click.option(*names, type=PATH, callback=output, required=required, metavar="FILE", help=help)
 
 
-def circuit_options(function: Function) -> Function:
-    """`--periodic/--zero` and `--visible`, None where they are not given: what a file may leave unsaid."""
-    for option in (
-        click.option("--visible", type=int, metavar="V", help="So many channels are the picture [as the file says]."),
-        click.option("--periodic/--zero", default=None, help="The boundary of the grid [as the file says, else zero]."),
-    ):
-        function = option(function)
-    return function
+circuit_options = together(
+    click.option("--periodic/--zero", default=None, help="The boundary of the grid [as the file says, else zero]."),
+    click.option("--visible", type=int, metavar="V", help="So many channels are the picture [as the file says]."),
+)
+"""`--periodic/--zero` and `--visible`, None where they are not given: what a file may leave unsaid."""
 
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")
+"""`--json`, which reaches the command as `as_json`."""
 
-def json_option(function: Function) -> Function:
-    """`--json`, which reaches the command as `as_json`."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON object per line, and nothing else.")(function)
+json_document_option = click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")
+"""`--json` of commands that print one document, over several lines."""
 
+policy_option = click.option(
+    "--policy",
+    type=click.Choice(POLICIES),
+    help="How --engine auto chooses. auto (the default): where there is a hardware GPU, by measuring the first "
+    "epochs on it and on the CPU engine, or as found before; gpu, cpu: that one, unmeasured; sticky: where the "
+    "last run of this shape was.",
+)
+"""`--policy`, None where it is not given; `checked_policy` reads it."""
 
-def json_document_option(function: Function) -> Function:
-    """`--json` of commands that print one document, over several lines."""
-    return click.option("--json", "as_json", is_flag=True, help="One JSON document, and nothing else.")(function)
-
-
-def policy_option(function: Function) -> Function:
-    """`--policy`, None where it is not given; `checked_policy` reads it."""
-    return click.option(
-        "--policy",
-        type=click.Choice(POLICIES),
-        help="How --engine auto chooses. auto (the default): where there is a hardware GPU, by measuring the first "
-        "epochs on it and on the CPU engine, or as found before; gpu, cpu: that one, unmeasured; sticky: where the "
-        "last run of this shape was.",
-    )(function)
-
-
-def precision_option(function: Function) -> Function:
-    """`--precision`, None where it is not given: a field of `train`."""
-    return click.option(
-        "--precision",
-        type=click.Choice(PRECISIONS),
-        help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in 9/16 of the "
-        "memory [float32].",
-    )(function)
+precision_option = click.option(
+    "--precision",
+    type=click.Choice(PRECISIONS),
+    help="How the GPU keeps gate values for the backward pass. f16-storage: rounded to 16 bits, in 9/16 of the "
+    "memory [float32].",
+)
+"""`--precision`, None where it is not given: a field of `train`."""
 
 
 def megabytes(text: str) -> int:
@@ -147,90 +144,71 @@ def _sides(text: str) -> tuple[int, int] | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
-def config_option(function: Function) -> Function:
-    """`--config`, which reaches the command as `config_file`."""
-    return click.option(
-        "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file, as `difflogic init` writes it."
-    )(function)
+config_option = click.option(
+    "--config", "config_file", type=PATH, metavar="FILE", help="A TOML file, as `difflogic init` writes it."
+)
+"""`--config`, which reaches the command as `config_file`."""
 
+set_option = click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="SECTION.FIELD=VALUE",
+    help="Any field of the configuration, the value as in TOML; may be given more than once.",
+)
+"""`--set`, which reaches the command as `assignments`."""
 
-def set_option(function: Function) -> Function:
-    """`--set`, which reaches the command as `assignments`."""
-    return click.option(
-        "--set",
-        "assignments",
-        multiple=True,
-        metavar="SECTION.FIELD=VALUE",
-        help="Any field of the configuration, the value as in TOML; may be given more than once.",
-    )(function)
+target_options = together(
+    click.option("--target", type=PATH, metavar="PICTURE", help="A picture to grow, of at most 128x128 cells."),
+    click.option("--rule", metavar="B3/S23", help="A life-like rule to learn in one step."),
+    click.option(
+        "--rule-table",
+        type=PATH,
+        metavar="FILE",
+        help="A rule to learn, as 512 digits 0 and 1, as 128 hexadecimal digits, or as .npy.",
+    ),
+    click.option(
+        "--start", metavar="random|boards|seed|zeros|PICTURE", help="What each sample starts from, or a picture."
+    ),
+    click.option(
+        "--colors",
+        type=click.Choice([str(count) for count in COLORS]),
+        help="Colours of a picture, in 1, 3 or 6 channels [as many as the preset's loss channels carry].",
+    ),
+    click.option(
+        "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Scale pictures down to fit into so many cells."
+    ),
+    click.option(
+        "--threshold",
+        type=click.FloatRange(0, 1, max_open=True),
+        help="A bit of a picture is 1 above this share of full light [0.26 in 2 colours, 0.5 in 8].",
+    ),
+    click.option("--padding", type=click.IntRange(0, 64), default=0, help="Empty cells on each side of a target."),
+)
+"""`--target` and all that goes with it; `cli.request` reads them."""
 
+work_options = together(
+    click.argument("preset", required=False),
+    config_option,
+    set_option,
+    click.option("--small", is_flag=True, help="The same as checkerboard-small: 1496 gates instead of 3040."),
+    click.option("--batch", type=int, help="So many samples per epoch [the preset's]."),
+)
+"""PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training: `cli.request.work`."""
 
-def target_options(function: Function) -> Function:
-    """`--target` and all that goes with it; `cli.request` reads them."""
-    for option in (
-        click.option("--padding", type=click.IntRange(0, 64), default=0, help="Empty cells on each side of a target."),
-        click.option(
-            "--threshold",
-            type=click.FloatRange(0, 1, max_open=True),
-            help="A bit of a picture is 1 above this share of full light [0.26 in 2 colours, 0.5 in 8].",
-        ),
-        click.option(
-            "--size", type=picture_size, metavar="WIDTHxHEIGHT", help="Scale pictures down to fit into so many cells."
-        ),
-        click.option(
-            "--colors",
-            type=click.Choice([str(count) for count in COLORS]),
-            help="Colours of a picture, in 1, 3 or 6 channels [as many as the preset's loss channels carry].",
-        ),
-        click.option(
-            "--start", metavar="random|boards|seed|zeros|PICTURE", help="What each sample starts from, or a picture."
-        ),
-        click.option(
-            "--rule-table",
-            type=PATH,
-            metavar="FILE",
-            help="A rule to learn, as 512 digits 0 and 1, as 128 hexadecimal digits, or as .npy.",
-        ),
-        click.option("--rule", metavar="B3/S23", help="A life-like rule to learn in one step."),
-        click.option("--target", type=PATH, metavar="PICTURE", help="A picture to grow, of at most 128x128 cells."),
-    ):
-        function = option(function)
-    return function
-
-
-def work_options(function: Function) -> Function:
-    """PRESET, `--config`, `--set`, `--small` and `--batch`, for commands that look at training: `cli.request.work`."""
-    for option in (
-        click.option("--batch", type=int, help="So many samples per epoch [the preset's]."),
-        click.option("--small", is_flag=True, help="The same as checkerboard-small: 1496 gates instead of 3040."),
-        set_option,
-        config_option,
-        click.argument("preset", required=False),
-    ):
-        function = option(function)
-    return function
-
-
-def field_options(function: Function) -> Function:
-    """`--recipe` and the commonest fields by options of their own; `cli.request` reads them."""
-    for option in reversed(
-        (
-            click.option(
-                "--recipe",
-                type=click.Choice(RECIPES),
-                help="The paper's training, or one whose seeds succeed more often [paper].",
-            ),
-            click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
-            click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
-            click.option("--batch", type=int, help="Samples per epoch."),
-            click.option(
-                "--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."
-            ),
-            precision_option,
-        )
-    ):
-        function = option(function)
-    return function
+field_options = together(
+    click.option(
+        "--recipe",
+        type=click.Choice(RECIPES),
+        help="The paper's training, or one whose seeds succeed more often [paper].",
+    ),
+    click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
+    click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
+    click.option("--batch", type=int, help="Samples per epoch."),
+    click.option("--eval-interval", type=int, help="Epochs between evaluations on the probes, each saved [50]."),
+    precision_option,
+)
+"""`--recipe` and the commonest fields by options of their own; `cli.request` reads them."""
 
 
 def within(text: str) -> Within:
@@ -240,66 +218,53 @@ def within(text: str) -> Within:
     return Within.parse(text)
 
 
-def model_options(function: Function) -> Function:
-    """How many models are trained, and until when."""
-    for option in reversed(
-        (
-            click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1]."),
-            click.option(
-                "--stop-when-solved",
-                type=int,
-                is_flag=False,
-                flag_value=1,
-                metavar="[N]",
-                help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
-            ),
-            click.option(
-                "--restarts",
-                type=int,
-                metavar="N",
-                help="Begin again with other wiring where a run stalls, N times at most. --epochs counts for all "
-                "attempts together; with --population each trains M models, and the epochs of all count. One on a "
-                "smaller grid counts as its share.",
-            ),
-        )
-    ):
-        function = option(function)
-    return function
+model_options = together(
+    click.option("--population", type=int, metavar="M", help="Train M seeds at once, from --seed on [1]."),
+    click.option(
+        "--stop-when-solved",
+        type=int,
+        is_flag=False,
+        flag_value=1,
+        metavar="[N]",
+        help="Stop at the first evaluation that finds a model, or N models, without a wrong value.",
+    ),
+    click.option(
+        "--restarts",
+        type=int,
+        metavar="N",
+        help="Begin again with other wiring where a run stalls, N times at most. --epochs counts for all "
+        "attempts together; with --population each trains M models, and the epochs of all count. One on a "
+        "smaller grid counts as its share.",
+    ),
+)
+"""How many models are trained, and until when."""
 
-
-def train_options(function: Function) -> Function:
-    """All options of a command that trains here; `cli.training.run` reads them."""
-    for option in reversed(
-        (
-            engine_options,
-            policy_option,
-            field_options,
-            click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
-            model_options,
-            click.option(
-                "--until-solved",
-                is_flag=True,
-                help="Begin again, however often, until a circuit is right on fresh starts, later, and larger.",
-            ),
-            click.option(
-                "--within",
-                type=within,
-                metavar="LIMIT",
-                help="Where that ends, solved or not: 60s, 5m, 2h, or 2000 epochs of all attempts together.",
-            ),
-            click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
-            click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
-            click.option(
-                "--init-from", type=PATH, metavar="RUN", help="Start from the logits and wiring of another run."
-            ),
-            click.option(
-                "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
-            ),
-            json_option,
-        )
-    ):
-        function = option(function)
-    return function
+train_options = together(
+    engine_options,
+    policy_option,
+    field_options,
+    click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
+    model_options,
+    click.option(
+        "--until-solved",
+        is_flag=True,
+        help="Begin again, however often, until a circuit is right on fresh starts, later, and larger.",
+    ),
+    click.option(
+        "--within",
+        type=within,
+        metavar="LIMIT",
+        help="Where that ends, solved or not: 60s, 5m, 2h, or 2000 epochs of all attempts together.",
+    ),
+    click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
+    click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
+    click.option("--init-from", type=PATH, metavar="RUN", help="Start from the logits and wiring of another run."),
+    click.option(
+        "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
+    ),
+    json_option,
+)
+"""All options of a command that trains here; `cli.training.run` reads them."""
 
 
 def checked_policy(policy: Policy | None, selector: str | None, resume: bool) -> Policy:

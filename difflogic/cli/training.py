@@ -11,6 +11,7 @@ import click
 
 from difflogic.cli.options import checked_policy, engine_selector
 from difflogic.cli.request import changes, train_request
+from difflogic.cli.screen import sinks
 from difflogic.config.request import TrainRequest
 from difflogic.errors import UsageError
 
@@ -72,7 +73,6 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
 
     Raises the errors of `Trainer.run`, UsageError where options contradict each other.
     """
-    from difflogic.cli.screen import sinks
     from difflogic.cli.screen.training import TrainingReporter
     from difflogic.config.customise import configure
     from difflogic.devices.choose import keep_last

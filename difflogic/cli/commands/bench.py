@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import force_option, json_document_option, output_option
+from difflogic.cli.screen import sinks, table
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,7 +83,6 @@ def compare_command(old: Path, new: Path, as_json: bool) -> int:
 
 def _list_cases() -> None:
     from difflogic.bench.cases import all_cases
-    from difflogic.cli.screen import table
 
     rows = [(case.name, case.unit, f"{case.evaluations / 1e6:.1f}") for case in all_cases()]
     table.show(("case", "what is timed", "million gate evaluations"), rows)
@@ -102,7 +102,6 @@ def _measure(
 
     from difflogic.bench import cases, runner, scaling
     from difflogic.bench.engines import open_benches
-    from difflogic.cli.screen import sinks
 
     selected = cases.select(patterns, quick)
     if picture is not None and picture.path.suffix.lower() not in PICTURES:
@@ -120,8 +119,6 @@ def _measure(
 
 
 def _show(results: Results) -> None:
-    from difflogic.cli.screen import table
-
     machine = results.data["machine"]
     click.echo(f"{machine['processor']}, {machine['cores']} cores, load {machine['load_1min']}")
     for name, engine in results.engines.items():
@@ -225,8 +222,6 @@ def _say_what_is_missing(line: Line) -> None:
 
 
 def _show_ratios(ratios: list[Ratio]) -> None:
-    from difflogic.cli.screen import table
-
     rows = [
         (
             each.case,

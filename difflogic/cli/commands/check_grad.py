@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import json_option, tell_choice
+from difflogic.cli.screen import table
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,8 +93,6 @@ def _describe(subject: Subject, run: Path | None) -> str:
 
 
 def _show(pairs: list[Pair], skipped: dict[str, str], passed: bool) -> None:
-    from difflogic.cli.screen import table
-
     headers = ("gradients of", "and of", "largest difference", "allowed", "in layer", "")
     rows = [
         (pair.one, pair.other, f"{pair.error:.1e}", f"{pair.allowed:.1e}", pair.layer, "ok" if pair.passed else "FAIL")

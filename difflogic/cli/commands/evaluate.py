@@ -15,6 +15,7 @@ from difflogic.cli.options import (
     output_option,
     tell_choice,
 )
+from difflogic.cli.screen import sinks, table
 from difflogic.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -53,7 +54,6 @@ def command(
 
     Example: difflogic evaluate runs/NAME --html report.html
     """
-    from difflogic.cli.screen import sinks
     from difflogic.evaluation.evaluate import evaluate
 
     tell = (lambda _: None) if as_json else sinks.working
@@ -87,8 +87,6 @@ VERDICTS = {None: "", True: "ok", False: "WORSE"}
 
 
 def _show(found: RunEvaluation) -> None:
-    from difflogic.cli.screen import table
-
     rows = [(each.title, each.text, each.paper, VERDICTS[each.met]) for each in found.measures]
     rows.append(("active gates: neither A nor B", f"{found.active_gates} of {found.gates}", _paper_active(found), ""))
     rows.append(("undecided gates: below 90 %", str(found.undecided_gates), "", ""))

@@ -6,16 +6,28 @@ import itertools
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from difflogic.cli import options as shared
 from difflogic.cli import request
 from difflogic.cli.options import json_option, service
+from difflogic.cli.screen import table
 from difflogic.serve.store.jobs import KINDS, PRIORITIES, STATUSES
 
+if TYPE_CHECKING:
+    from difflogic.serve.client import Client
+
 HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted")
+
+
+def _client(command: str) -> Client:
+    """A client of the server in the environment. Raises UsageError, MissingPackagesError."""
+    with service(command):
+        from difflogic.serve.client import Client
+
+    return Client.from_environment()
 
 
 @click.command("submit")
@@ -41,8 +53,6 @@ def submit(**options: Any) -> int:
 
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
-    with service("submit"):
-        from difflogic.serve.client import Client
     from difflogic.config.customise import configure
 
     request.check_source(options)
@@ -50,7 +60,7 @@ def submit(**options: Any) -> int:
     made = configure(asked)
     if (sentence := request.changes(made)) and not options["as_json"]:
         click.echo(sentence, err=True)
-    with Client.from_environment() as client:
+    with _client("submit") as client:
         job = client.submit(
             {
                 "name": options["name"],
@@ -82,10 +92,7 @@ def list_jobs(status: str | None, kind: str | None, search: str | None, limit: i
 
     Example: difflogic jobs --status running
     """
-    with service("jobs"):
-        from difflogic.serve.client import Client
-
-    with Client.from_environment() as client:
+    with _client("jobs") as client:
         found = client.jobs(status=status, kind=kind, q=search, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
     if as_json:
@@ -95,7 +102,6 @@ def list_jobs(status: str | None, kind: str | None, search: str | None, limit: i
     if not jobs:
         click.echo("There are no such jobs." if status or kind or search else "There are no jobs yet.")
         return
-    from difflogic.cli.screen import table
 
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
@@ -104,17 +110,13 @@ def list_jobs(status: str | None, kind: str | None, search: str | None, limit: i
 
 
 def _row(job: dict[str, Any]) -> tuple[str, ...]:
-    hard = job["hard_loss"]
-    solved = ("yes" if job["solved"] else "no") if job["population"] == 1 else f"{job['solved']} of {job['population']}"
     return (
         job["id"],
         job["name"],
         job["kind"],
         job["status"] + (f", {job['wanted']} asked" if job["wanted"] else ""),
         _epochs(job),
-        "" if job["soft_loss"] is None else f"{job['soft_loss']:.4g}",
-        "" if hard is None else str(hard),
-        "" if hard is None else solved,
+        *table.loss_cells(job["soft_loss"], job["hard_loss"], job["solved"], job["population"]),
         job["device"] or "",
         job["created"][:16].replace("T", " "),
     )
@@ -138,11 +140,9 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
 
     Example: difflogic watch abcdefghijklmnop
     """
-    with service("watch"):
+    with _client("watch") as client:
         from difflogic.cli.screen.following import follow
-        from difflogic.serve.client import Client
 
-    with Client.from_environment() as client:
         return follow(client, job, as_json, log_interval)
 
 
@@ -154,10 +154,7 @@ def logs(job: str, tail: int) -> None:
 
     Example: difflogic logs abcdefghijklmnop
     """
-    with service("logs"):
-        from difflogic.serve.client import Client
-
-    with Client.from_environment() as client:
+    with _client("logs") as client:
         click.echo(client.log(job, tail), nl=False)
 
 
@@ -168,10 +165,7 @@ def cancel(jobs: tuple[str, ...]) -> None:
 
     Example: difflogic cancel abcdefghijklmnop
     """
-    with service("cancel"):
-        from difflogic.serve.client import Client
-
-    with Client.from_environment() as client:
+    with _client("cancel") as client:
         for job in jobs:
             found = client.cancel(job)
             is_over = found["status"] == "cancelled"
@@ -188,11 +182,10 @@ def fetch(job: str, folder: Path) -> None:
 
     Example: difflogic fetch abcdefghijklmnop runs/mine
     """
-    with service("fetch"):
-        from difflogic.serve.client import Client, check_new, unpack
+    with _client("fetch") as client, tempfile.TemporaryFile() as file:
+        from difflogic.serve.client import check_new, unpack
 
-    check_new(folder)
-    with Client.from_environment() as client, tempfile.TemporaryFile() as file:
+        check_new(folder)
         client.archive(job, file)
         names = unpack(file, job, folder)
     click.echo(f"{len(names)} files are in {folder}" if names else f"The job has no files yet: {folder} is empty.")

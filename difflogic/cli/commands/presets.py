@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from difflogic.cli.options import json_option
+from difflogic.cli.screen import table
 
 
 @click.command("presets")
@@ -29,8 +30,6 @@ def command(name: str | None, as_json: bool) -> None:
     elif as_json:
         click.echo("\n".join(json.dumps(_row(each)) for each in presets.PRESETS))
     else:
-        from difflogic.cli.screen import table
-
         table.show(HEADERS, [_cells(_row(each)) for each in presets.PRESETS])
 
 

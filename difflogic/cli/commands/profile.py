@@ -9,6 +9,7 @@ import click
 
 from difflogic.cli.options import engine_options, engine_selector, json_document_option, work_options
 from difflogic.cli.request import work
+from difflogic.cli.screen import table
 
 if TYPE_CHECKING:
     from difflogic.bench.profile import Profile
@@ -57,7 +58,6 @@ def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, 
 
 def _show(found: Profile) -> None:
     from difflogic.bench.profile import ATTRIBUTED, bottleneck
-    from difflogic.cli.screen import table
 
     def timed(seconds: float) -> tuple[str, str]:
         return f"{1e3 * seconds:.3f}", f"{100 * seconds / found.wall:.1f} %"

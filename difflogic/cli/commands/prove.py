@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from difflogic.cli.options import circuit_options, force_option, grid_size, json_option, output_option, tell_choice
+from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
@@ -165,8 +166,6 @@ def _together(verdicts: list[Equivalence]) -> bool | None:
 
 
 def _show(verdicts: list[Equivalence], equal: bool | None, boundaries: list[bool]) -> None:
-    from difflogic.cli.screen import table
-
     table.show(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
     for each in verdicts:
         if each.counterexample is not None:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli.screen import table
+
 if TYPE_CHECKING:
     from difflogic.runs.run_list import Broken, Entry
 
@@ -69,8 +71,6 @@ def _wanted(entry: Entry, preset: str | None, engine: str | None, solved: bool |
 
 
 def _show(folder: Path, entries: list[Entry], known: int) -> None:
-    from difflogic.cli.screen import table
-
     if not entries:
         why = "none of its runs is such a one" if known else "there are no runs in it"
         click.echo(f"{folder}: {why}.")
@@ -81,15 +81,12 @@ def _show(folder: Path, entries: list[Entry], known: int) -> None:
 
 
 def _row(entry: Entry, folder: Path) -> tuple[str, ...]:
-    solved = ("yes" if entry.solved else "no") if entry.members == 1 else f"{entry.solved} of {entry.members}"
     return (
         str(entry.path.relative_to(folder)) if entry.path != folder else str(entry.path),
         entry.name,
         entry.engine,
         f"{entry.epoch}/{entry.epochs}",
-        "" if entry.soft_loss is None else f"{entry.soft_loss:.4g}",
-        "" if entry.hard_loss is None else str(entry.hard_loss),
-        "" if entry.hard_loss is None else solved,
+        *table.loss_cells(entry.soft_loss, entry.hard_loss, entry.solved, entry.members),
         entry.status,
         f"{entry.size / 1e6:.1f}",
         entry.started[:16].replace("T", " "),

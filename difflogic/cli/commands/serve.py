@@ -9,17 +9,27 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import force_option, json_option, megabytes, output, service
+from difflogic.cli.options import force_option, json_option, megabytes, output, service, together
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
     from difflogic.serve.api.auth import Tokens
     from difflogic.serve.api.settings import ServeSettings
+
+
+retention_options = together(
+    click.option(
+        "--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago."
+    ),
+    click.option(
+        "--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much."
+    ),
+)
 
 
 @click.command("serve")
@@ -37,15 +47,20 @@ if TYPE_CHECKING:
 )
 @click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Lines name:token, one an owner.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="A name that a proxy's clients ask for, as lab.org.")
-@click.option("--max-epochs", type=click.IntRange(1), help="That one job may ask for [1000000].")
-@click.option("--max-population", type=click.IntRange(1), help="Models that one job may train [1024].")
-@click.option("--max-hours", type=click.FloatRange(0, min_open=True), help="That one job may take, as predicted [48].")
+@click.option("--max-epochs", "epochs", type=click.IntRange(1), help="That one job may ask for [1000000].")
+@click.option("--max-population", "population", type=click.IntRange(1), help="Models that one job may train [1024].")
 @click.option(
-    "--max-memory", type=megabytes, metavar="MB", help="That one job may take [three quarters of the machine's]."
+    "--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="That one job may take, as predicted [48]."
 )
-@click.option("--max-upload", type=megabytes, metavar="MB", help="Of a picture's file [8].")
-@click.option("--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago.")
-@click.option("--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much.")
+@click.option(
+    "--max-memory",
+    "memory",
+    type=megabytes,
+    metavar="MB",
+    help="That one job may take [three quarters of the machine's].",
+)
+@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8].")
+@retention_options
 def serve(
     folder: Path,
     host: str,
@@ -53,13 +68,9 @@ def serve(
     workers: str,
     token_file: Path | None,
     allow_host: tuple[str, ...],
-    max_epochs: int | None,
-    max_population: int | None,
-    max_hours: float | None,
-    max_memory: int | None,
-    max_upload: int | None,
     keep_days: float | None,
     quota: int | None,
+    **caps: Any,
 ) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
@@ -79,10 +90,8 @@ def serve(
         from difflogic.serve.worker import devices as known
         from difflogic.serve.worker.supervisor import Supervisor
 
-    given = {"epochs": max_epochs, "population": max_population, "hours": max_hours, "memory": max_memory,
-             "upload": max_upload}  # fmt: skip
-    caps = Caps(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
-    settings = ServeSettings(host, port, caps, allow_host)
+    given = Caps(**{name: value for name, value in caps.items() if value is not None})
+    settings = ServeSettings(host, port, given, allow_host)
     devices = known.parse(workers)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store that is made here is nobody else's to read
     store = Store.open(folder)
@@ -91,7 +100,7 @@ def serve(
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     log.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
-    with socket, Supervisor(folder, devices, max_memory=max_memory), Housekeeper(folder, keep_days, quota):
+    with socket, Supervisor(folder, devices, max_memory=caps["memory"]), Housekeeper(folder, keep_days, quota):
         server.run(sockets=[socket])
 
 
@@ -152,8 +161,7 @@ def worker(folder: Path, workers: str, max_memory: int | None) -> None:
 
 @click.command("gc")
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago.")
-@click.option("--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much.")
+@retention_options
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @json_option
 def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.options import json_option
+from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError
 
 if TYPE_CHECKING:
@@ -92,7 +93,6 @@ def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
 
 
 def _show_models(saved: Checkpoint, rows: list[list[Row]]) -> None:
-    from difflogic.cli.screen import table
     from difflogic.model.statistics import active_gates, undecided_gates
 
     lines = []
@@ -122,8 +122,6 @@ def _files(run: Path) -> dict[str, int]:
 
 
 def _show_files(run: Path) -> None:
-    from difflogic.cli.screen import table
-
     click.echo()
     table.show(("file", "kB"), [(name, f"{size / 1000:.1f}") for name, size in _files(run).items()])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from difflogic.cli.options import circuit_options, force_option, json_option, output_option, tell_choice
-from difflogic.cli.screen import passes
+from difflogic.cli.screen import passes, table
 
 if TYPE_CHECKING:
     from difflogic.circuits.readers.source import LoadedCircuit
@@ -108,8 +108,6 @@ def _show(given: LoadedCircuit, result: PipelineResult, out: Output | None) -> N
 
 
 def _table(steps: list[PassReport]) -> None:
-    from difflogic.cli.screen import table
-
     rows = [
         (
             step.name,

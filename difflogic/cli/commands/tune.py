@@ -10,6 +10,7 @@ import click
 
 from difflogic.cli.options import json_option, work_options
 from difflogic.cli.request import work
+from difflogic.cli.screen import sinks
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
 
     Example: difflogic tune lizard
     """
-    from difflogic.cli.screen import sinks, tuning
+    from difflogic.cli.screen import tuning
     from difflogic.devices import selftest
     from difflogic.devices.tune import Tuner, TuningObserver, sizes_of
     from difflogic.gpu import tuning_cache

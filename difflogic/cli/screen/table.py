@@ -31,6 +31,12 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
         click.echo("\n".join(_plain(headers, rows, left, title)))
 
 
+def loss_cells(soft: float | None, hard: int | None, solved: int, models: int) -> tuple[str, str, str]:
+    """Soft loss, hard loss, and how many models are solved; before the first evaluation nobody knows the last two."""
+    exact = ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
+    return "" if soft is None else f"{soft:.4g}", *(("", "") if hard is None else (str(hard), exact))
+
+
 def _plain(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> list[str]:
     lines = [headers, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
