@@ -43,7 +43,7 @@ class Artefact:
 
 
 def media_type(name: str) -> str:
-    """By the end of the name; HTML is no page context: it would speak in our name."""
+    """The media type by the end of the name. HTML is none of them: a page from this address would act in our name."""
     return MEDIA.get(Path(name).suffix, "application/octet-stream")
 
 

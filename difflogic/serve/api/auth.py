@@ -222,7 +222,7 @@ class Authenticator:
         wait = self._failures.wait_s(address)
         if wait:
             raise ApiError(
-                429, "too_many_failures", f"Too many wrong tokens from context: try again in {wait} seconds.",
+                429, "too_many_failures", f"Too many wrong tokens from here: try again in {wait} seconds.",
                 {"Retry-After": str(wait)},
             )  # fmt: skip
         owner = self._tokens.owner(token)

@@ -36,6 +36,8 @@ def back_up(store: Store, out: Output) -> int:
     parent = None if out.is_stream else out.path.parent
     try:
         with tempfile.TemporaryDirectory(dir=parent) as folder, out.open(private=True) as file:
+            # The database comes first, and the files after it: a checkpoint that is newer than its row is simply where
+            # the job goes on, but a row must not speak of a checkpoint that is not in the archive.
             copied = Path(folder) / STORE
             jobs = _copy_store(store, copied)
             with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
@@ -52,6 +54,8 @@ def _copy_store(store: Store, path: Path) -> list[str]:
     with store.database.reading() as connection:
         database.copy(connection, path)
     with closing(sqlite3.connect(path)) as copied, copied:
+        # Only the copy is changed. Workers and sessions belong to this machine, and a job that ran has nobody there who
+        # trains it: it waits, and goes on from its checkpoint.
         copied.execute("DELETE FROM workers")
         copied.execute("DELETE FROM sessions")
         copied.execute(
@@ -71,6 +75,8 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
             status = os.fstat(file.fileno())
             entry = tarfile.TarInfo(f"{name}/{path.relative_to(folder)}")
             entry.mtime, entry.mode = int(status.st_mtime), 0o600
+            # A tar has the size before the content. An open file only grows at its end (one that is replaced stays as
+            # it was opened), so that all that it held when the size was taken can be read.
             entry.size = status.st_size  # what a file gains while it is read is left out
             source: io.IOBase = file
             if path.name in SHRINKS:
@@ -82,5 +88,6 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
 def _files(folder: Path) -> Iterator[Path]:
     """Checkpoints first: metrics that are read later are not behind them."""
     found = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    # Files under way, locks and frames are worth nothing to whoever unpacks the archive.
     copied = [path for path in found if path.suffix != TEMPORARY and path.name not in LEFT_OUT]
     yield from sorted(copied, key=lambda path: (path.suffix != ".safetensors", path))

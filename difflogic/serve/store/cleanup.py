@@ -56,11 +56,15 @@ def collect(store: Store, keep_days: float | None = None, quota: int | None = No
         sizes = {job.id: _size(store.job_folder(job.id).path) for job in jobs}
         left = sum(sizes.values())
         removed = []
+        # The list was read once, and deleting takes a while: `_deleted` asks the store again for each job, and what
+        # somebody has begun to use since stays. `left` counts down as jobs go, so that the quota stops the loop as soon
+        # as enough are gone.
         for job in _expendable(jobs):
             why = _why(store, job, keep_days, None if quota is None else left - quota)
             if why is not None and (dry or _deleted(store, job)):
                 removed.append(Removed(job.id, why, sizes[job.id]))
                 left -= sizes[job.id]
+        # Files of no job are what a crash left between the deletion of a row and that of its folder.
         removed += [_remove(path, dry) for path in _orphans(store, {job.id for job in jobs})]
     except OSError as error:
         raise StoreError(f"Cannot clean {store.folder}: {error}.") from error
@@ -74,6 +78,7 @@ def used(store: Store) -> int:
 
 def _expendable(jobs: list[JobRecord]) -> list[JobRecord]:
     """Jobs that are over and that no other one waits for, the longest over first."""
+    # A follow-up that waits still has to read the circuit of its source.
     needed = {job.source for job in jobs if not job.is_over}
     over = [job for job in jobs if job.status in ENDED and job.id not in needed]
     return sorted(over, key=lambda job: str(job.ended))
@@ -137,10 +142,12 @@ class Housekeeper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
+        # Without rules the thread was never started.
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
+        # A store of its own, since the connection to SQLite belongs to the thread that opened it.
         store = Store.existing(self._folder)
         try:
             self._collect(store)

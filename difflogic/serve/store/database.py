@@ -41,6 +41,8 @@ class Database:
         """A transaction: all of it is written at the end, or nothing where something is raised."""
         with sqlite_errors(self.path, "written"):
             connection = self._connection()
+            # IMMEDIATE takes the lock of writers at once. A transaction that began as a reader could find, in its first
+            # write, that another one wrote since, and would have to fail.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -59,6 +61,8 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
+            # One connection for each thread: SQLite's may be used by one thread at a time, and opening one for each
+            # request would cost more than most requests do.
             connection = self._local.connection = connect(self.path, self._durable)
         return connection
 
@@ -68,7 +72,11 @@ def connect(path: Path, durable: bool = True) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
+        # With a write-ahead log readers never wait for the writer, nor the writer for them: a page that lists jobs does
+        # not hold up a heartbeat.
         connection.execute("PRAGMA journal_mode = WAL")
+        # FULL waits for the disk at each commit. A server promises that a submitted job survives a power cut; a
+        # heartbeat that gets lost with the power costs nothing, so workers use NORMAL.
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
@@ -94,10 +102,13 @@ def migrate(path: Path) -> None:
             raise StoreError(
                 f"The store {path} is of version {version}, this difflogic knows {len(scripts)}: use a newer difflogic."
             )
+        # A way back: an older difflogic refuses the newer file, but can open the copy.
         if 0 < version < len(scripts):
             copy(connection, path.with_name(f"{path.name}.version-{version}"))
         for number, script in enumerate(scripts[version:], version + 1):
             try:
+                # Each script and the number that says it is done are one transaction, so that a process that is killed
+                # here leaves the store at a whole version.
                 connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
             except sqlite3.Error:
                 if connection.in_transaction:
@@ -109,6 +120,8 @@ def copy(connection: sqlite3.Connection, path: Path) -> None:
     """The database as it is now in a new file, while others go on writing. Raises sqlite3.Error."""
     path.unlink(missing_ok=True)
     with closing(sqlite3.connect(path)) as target:
+        # All pages are copied in one step, under one read transaction: the copy is of one moment, and writers need not
+        # wait.
         connection.backup(target)
 
 

@@ -58,12 +58,15 @@ class JobFolder:
 
     def remove(self) -> None:
         """Delete all of it, if there is anything. Raises OSError."""
+        # A job that never ran has no folder.
         if self.path.exists():
             shutil.rmtree(self.path)
 
 
 def job_folder(store: Path, job: str, attempt: int = 0) -> JobFolder:
     """Raises UnknownJobError where `job` is no id."""
+    # Ids come from outside, and become a part of a path: what is not 16 characters of the alphabet never gets to the
+    # disk.
     if not ID.fullmatch(job):
         raise UnknownJobError(f"There is no job {job!r}: expected an id of 16 characters, a to z and 2 to 7.")
     return JobFolder(store / JOBS / job, attempt)

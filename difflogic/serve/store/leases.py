@@ -38,6 +38,8 @@ BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
 """Seconds before the second try, the third, and so on; the last one counts for all that follow."""
 GRACE_S = 10.0
 """Seconds after the end of a lease in which the supervisor ends its worker: only then others may take the job."""
+# Workers without a job mark themselves as seen every 5 s, and those with one at every heartbeat, so that a minute of
+# silence is far more than a busy machine explains.
 ALIVE_S = 60.0
 """A worker that was not seen for so long does not keep the jobs of its device from others."""
 STATUS_AFTER: dict[Wanted | None, Status] = {
@@ -51,6 +53,8 @@ TRAINS = "kind = 'train'"
 QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind != 'train'"
 """In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
 among thousands that do."""
+# The columns that a heartbeat may set are listed, since their names are written into SQL; all else of a row is the
+# store's own business.
 PROGRESS = frozenset(
     (
         "phase",
@@ -144,6 +148,8 @@ class Leases(Records):
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
         goes on there, as long as that has a worker.
         """
+        # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
+        # taken.
         selection = _NextJob(worker, device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
@@ -153,9 +159,14 @@ class Leases(Records):
             # Leases that ended long ago are lost now: this worker may be the only one left to see that.
             while (late := selection.overdue(connection)) is not None:
                 self._requeue(connection, late, "its worker made no progress and its lease ended")
+            # The search is repeated inside the transaction: between the read above and BEGIN IMMEDIATE another worker
+            # may have taken the job that was found. Transactions that write come one after another, so that this answer
+            # holds.
             row = selection.next(connection)
             if row is None:
                 return None
+            # The number that the winner gets was never given out before, so that a late write by anybody else names a
+            # smaller one.
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
             job = change(
@@ -164,6 +175,7 @@ class Leases(Records):
                 status="running",
                 wanted=None,
                 waits_for=None,
+                # A job that goes on keeps the time of its first start.
                 started=row["started"] or self._now(),
                 ended=None,
                 device=device if engines else "cpu",
@@ -191,7 +203,11 @@ class Leases(Records):
         with self.database.writing() as connection:
             row = self._leased(connection, job, lease)
             now = self.clock()
+            # Only what is new makes a version: listeners are woken by versions, and five equal heartbeats a second
+            # would wake them for nothing.
             changed = {name: value for name, value in columns.items() if row[name] != value}
+            # The end of the lease counts from now, and is not added to the old one: a worker that was silent for nearly
+            # its whole lease has no more time than one that was not.
             # The end of the lease is nothing that anybody watches: it makes no new version of the job.
             connection.execute("UPDATE jobs SET lease_until = ? WHERE id = ?", (now + lease_s, job))
             if "attempt" in changed:  # its epochs are counted from 1 again: tried_epoch would never be passed
@@ -202,6 +218,8 @@ class Leases(Records):
                 "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), epochs_per_s = ? WHERE name = ?",
                 (now, memory, progress.get("epochs_per_s", row["epochs_per_s"]), row["worker"]),
             )
+            # What someone asked for travels back with the heartbeat: workers listen to nothing, so that they need no
+            # port and no thread.
             return HeartbeatReply(row["wanted"], row["watched_until"] > now)
 
     def finish(
@@ -217,6 +235,8 @@ class Leases(Records):
         with self.database.writing() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
+            # The check of the lease and the result are one transaction. A worker that was thought lost and comes back
+            # with a finished training fails here, and changes nothing of what its successor does.
             ended = {"ended": self._now()}
             return change(connection, job, **_UNLEASED, **ended, status=status, reason=reason, **columns)
 
@@ -229,6 +249,8 @@ class Leases(Records):
         with self.database.writing() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
+            # Whoever paused or cancelled the job meanwhile decides what becomes of it; a worker that is only told to
+            # end leaves it in the queue, without back-off and without counting a try.
             status = STATUS_AFTER[row["wanted"]]
             ended = self._now() if status == "cancelled" else None
             return change(connection, job, **_UNLEASED, status=status, reason=None, ended=ended, **columns)
@@ -246,6 +268,7 @@ class Leases(Records):
     def overdue_job(self, worker: str) -> JobRecord | None:
         """The job of a worker whose lease has ended without another heartbeat; None while all is well."""
         with self.database.reading() as connection:
+            # Without GRACE_S: the supervisor that asks can end its worker before anybody else gets the job.
             query = "SELECT * FROM jobs WHERE status = 'running' AND worker = ? AND lease_until < ?"
             row = connection.execute(query, (worker, self.clock())).fetchone()
         return None if row is None else job_of(row)
@@ -264,6 +287,8 @@ class Leases(Records):
         with self.database.reading() as connection:
             query = "SELECT name FROM workers UNION SELECT worker FROM jobs WHERE status = 'running'"
             names = [row["name"] for row in connection.execute(query)]
+        # The locks are tried outside of any transaction, since a file system may be slow. Every name that was read has
+        # its lock already: a worker locks its file before it registers.
         gone = [name for name in names if presence.is_gone(self.folder, name)]
         return [job for name in gone for job in self.expire_worker(name, "its worker was killed")]
 
@@ -282,6 +307,7 @@ class Leases(Records):
             f"AND (engine NOT IN ({marks}) OR waits_for IS NOT NULL)"
         )
         with self.database.reading() as connection:
+            # Nearly always nothing has changed, and a read holds up no writer.
             rows = connection.execute(query, tuple(engines)).fetchall()
         changed = {row["id"]: words for row in rows if (words := missing(row["engine"], engines)) != row["waits_for"]}
         if not changed:
@@ -296,6 +322,8 @@ class Leases(Records):
     # helpers ------------------------------------------------------------------------------------------
 
     def _leased(self, connection: sqlite3.Connection, job: str, lease: int) -> sqlite3.Row:
+        # A job that was handed back keeps its number until the next claim, hence the status; one that was lost has a
+        # larger number at once.
         query = "SELECT * FROM jobs WHERE id = ? AND lease = ? AND status = 'running'"
         row: sqlite3.Row | None = connection.execute(query, (job, lease)).fetchone()
         if row is None:
@@ -371,6 +399,7 @@ class _NextJob:
             f"jobs WHERE status = 'queued' AND {TRAINS} AND engine IN ({marks}) AND (device IS NULL OR device = ? OR "
             "device NOT IN (SELECT device FROM workers WHERE seen > ?))"
         )
+        # Older jobs of the same priority first. A job in back-off is passed over, and does not hold up those behind it.
         kind, values = QUEUED_FOLLOW_UPS, []
         if self.engines:
             kind, values = trainings, [*self.engines, self.device, self.now - ALIVE_S]
@@ -380,6 +409,8 @@ class _NextJob:
         return row
 
     def overdue(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
+        # Other workers wait GRACE_S longer than the supervisor, so that two never train into the same folder: by then
+        # the old process has been ended, and the run folder's own lock is the last safeguard.
         query = "SELECT * FROM jobs WHERE status = 'running' AND lease_until < ? LIMIT 1"
         row: sqlite3.Row | None = connection.execute(query, (self.now - GRACE_S,)).fetchone()
         return row

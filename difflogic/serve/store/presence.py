@@ -14,6 +14,8 @@ from difflogic.serve.store.files import WORKERS
 NAME = re.compile(r"[a-z0-9-]{1,80}")
 
 
+# Why a lock and not the process id: an id is soon used by another process, means nothing on another machine, and cannot
+# be tested from inside a container. A lock is let go by the system, whether its holder ends, crashes or is killed.
 class Presence:
     """A worker's lock, for as long as it is open. Raises OSError."""
 
@@ -34,6 +36,7 @@ def is_gone(store: Path, name: str) -> bool:
     lock = filelock.FileLock(path)
     try:
         lock.acquire(blocking=False)
+    # Somebody has the lock: the worker lives, though it may hang, which its lease tells.
     except filelock.Timeout:
         return False
     except FileNotFoundError:  # the whole folder is gone
@@ -45,6 +48,7 @@ def is_gone(store: Path, name: str) -> bool:
 
 def path_of(store: Path, name: str) -> Path:
     """The lock file of a worker. Raises StoreError where its name would be another path."""
+    # The name comes from the table of workers, which another program may have written.
     if not NAME.fullmatch(name):
         raise StoreError(f"A worker's name is at most 80 of a to z, 0 to 9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"

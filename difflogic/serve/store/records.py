@@ -46,6 +46,7 @@ class Records:
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
     """The row of a job. Raises UnknownJobError where there is none, or it is not `owner`'s (None: anybody's)."""
     row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+    # A job of somebody else looks exactly like one that does not exist, so that ids cannot be probed.
     if row is None or owner not in (None, row["owner"]):
         raise UnknownJobError(f"There is no job {job!r}.")
     return row
@@ -53,6 +54,7 @@ def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
     """Set columns of a job, as its next version."""
+    # Every change of a row goes through here, so that none is without a version, and no listener misses it.
     values["version"] = tick(connection)
     names = ", ".join(f"{name} = :{name}" for name in values)
     connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", values | {"of": job})
@@ -75,6 +77,8 @@ def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
     return tuple(row["engines"].split(",")) if row["engines"] else ()
 
 
+# A page lists 50 jobs, each with some kilobytes of configuration that lie in the table as JSON. They go into the answer
+# as they are: nothing is parsed only to be encoded again.
 def text_of(row: sqlite3.Row) -> str:
     """A row of the table `jobs` as JSON, without reading what is JSON already."""
     plain = _ENCODE({name: row[name] for name in PLAIN_COLUMNS})

@@ -57,6 +57,8 @@ class Store(Leases):
             (folder / JOBS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"Cannot use {folder} as a store: {error.strerror or error}.") from error
+        # Every process that opens the store migrates it, one after another under a lock: whichever is first after an
+        # update, server or worker, does it.
         database.migrate(folder / STORE)
         return cls(folder, Database(folder / STORE, durable))
 
@@ -102,8 +104,11 @@ class Store(Leases):
             "source = ?": source,
             "number < ?": before,
         }
+        # Only terms that were asked for are in the query, so that SQLite can use the index of the owner or of the
+        # status.
         terms = {term: value for term, value in wanted.items() if value is not None}
         if text:
+            # Not LIKE, in which % and _ of the searched text would mean something.
             terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
         where = " AND ".join(terms) or "1"
         with self.database.reading() as connection:
@@ -130,6 +135,8 @@ class Store(Leases):
     def changes(self, since: int, owner: str | None = None, limit: int = 1000) -> list[JobRecord]:
         """Jobs with a version above `since`, the oldest change first."""
         with self.database.reading() as connection:
+            # A job that changed twice is listed once, as it is now: a listener needs the newest state, and not each
+            # step on the way to it.
             query = "SELECT * FROM jobs WHERE version > ? AND (? IS NULL OR owner = ?) ORDER BY version LIMIT ?"
             return [job_of(row) for row in connection.execute(query, (since, owner, owner, limit))]
 
@@ -144,6 +151,8 @@ class Store(Leases):
     def check_writable(self) -> None:
         """Raises StoreError where nothing can be written."""
         with self.database.writing() as connection:
+            # The smallest write there is. It changes nothing, and still fails on a full disk or one that is mounted to
+            # be read only.
             connection.execute("UPDATE clock SET version = version")
 
     # writing ------------------------------------------------------------------------------------------
@@ -161,14 +170,20 @@ class Store(Leases):
         QueueFullError.
         """
         _check_priority(spec.priority)
+        # The whole specification is hashed, so that the same key with another body is found out without keeping the
+        # body.
         request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
         with self.database.writing() as connection:
             if idempotency_key is not None:
+                # The look at the key and the new job are one transaction: of two equal requests at the same time, the
+                # second sees the job of the first.
                 earlier = self._earlier(connection, owner, idempotency_key, request)
                 if earlier is not None:
                     return earlier, False
             if most is not None:
                 query = "SELECT count(*) FROM jobs WHERE status = 'queued' AND owner = ?"
+                # After the key: a client that repeats a request whose answer was lost gets its job, however full the
+                # queue is.
                 if connection.execute(query, (owner,)).fetchone()[0] >= most:
                     raise QueueFullError(f"{most} jobs of yours wait already: cancel some, or come back later.")
             made = self._insert(connection, new_id(), owner, spec)
@@ -188,6 +203,8 @@ class Store(Leases):
         return job_of(find(connection, row["job"]))
 
     def _insert(self, connection: sqlite3.Connection, job: str, owner: str, spec: JobSpec) -> JobRecord:
+        # Without any worker nothing is said: a store that is being filled before its workers start is no reason to
+        # complain.
         engines = offered(connection, self.clock())
         values = asdict(spec) | {
             "id": job,
@@ -212,6 +229,7 @@ class Store(Leases):
             row = find(connection, job, owner)
             status = row["status"]
             if status == "running":
+                # A cancel is not taken back by a pause that comes after it, before the worker heard of either.
                 asked = "cancel" if row["wanted"] == "cancel" else what
                 return change(connection, job, wanted=asked)
             if status in ENDED or (status == "paused" and what != "cancel"):
@@ -225,6 +243,7 @@ class Store(Leases):
         """Queue a paused job; it goes on from its checkpoint. Raises ConflictError for any other."""
         with self.database.writing() as connection:
             row = find(connection, job, owner)
+            # The worker has not stopped yet: taking the wish back is all that there is to do, and it trains on.
             if row["status"] == "running" and row["wanted"] == "pause":
                 return change(connection, job, wanted=None)
             if row["status"] != "paused":
@@ -260,6 +279,8 @@ class Store(Leases):
             version = tick(connection)
             connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
             connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))
+            # A row that is gone has no version. So deletions are kept for those who listen, the newest KEPT_DELETIONS
+            # of them; who was away for longer lists the jobs anew.
             connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, row["owner"]))
             newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
             connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
@@ -272,6 +293,7 @@ class Store(Leases):
         """Someone looks at this job for so long: its worker makes state frames."""
         until = self.clock() + seconds
         with self.database.writing() as connection:
+            # Nobody lists jobs by it, so it makes no new version. Two listeners only ever prolong it.
             connection.execute("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", (until, job))
 
     # who is signed in on the page: hashes of cookies, never the cookies ---------------------------------
