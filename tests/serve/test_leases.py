@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from difflogic.errors import StoreError
+from difflogic.serve.store.claims import ALIVE_S, GRACE_S
 from difflogic.serve.store.jobs import LeaseLostError
-from difflogic.serve.store.leases import ALIVE_S, GRACE_S, MAX_TRIES
+from difflogic.serve.store.leases import MAX_TRIES
 from difflogic.serve.store.presence import Presence
 
 ENGINES = {"auto", "cpu"}

@@ -29,6 +29,7 @@ from typing import Any, Literal
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import presence
+from difflogic.serve.store.claims import QUEUED_FOLLOW_UPS, TRAINS, NextJob, missing, offered
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError, Status, Wanted
 from difflogic.serve.store.records import Records, change, engines_of, job_of
 
@@ -36,12 +37,6 @@ MAX_TRIES = 5
 """A job has failed once so many leases in a row were lost without a new checkpoint between them."""
 BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
 """Seconds before the second try, the third, and so on; the last one counts for all that follow."""
-GRACE_S = 10.0
-"""Seconds after the end of a lease in which the supervisor ends its worker: only then others may take the job."""
-# Workers without a job mark themselves as seen every 5 s, and those with one at every heartbeat, so that a minute of
-# silence is far more than a busy machine explains.
-ALIVE_S = 60.0
-"""A worker that was not seen for so long does not keep the jobs of its device from others."""
 STATUS_AFTER: dict[Wanted | None, Status] = {
     "cancel": "cancelled",
     "pause": "paused",
@@ -49,26 +44,11 @@ STATUS_AFTER: dict[Wanted | None, Status] = {
     "requeue": "queued",
 }
 """The status of a job that its worker left, by what someone asked of it meanwhile."""
-TRAINS = "kind = 'train'"
-QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind != 'train'"
-"""In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
-among thousands that do."""
 # The columns that a heartbeat may set are listed, since their names are written into SQL; all else of a row is the
 # store's own business.
 PROGRESS = frozenset(
-    (
-        "phase",
-        "attempt",
-        "epoch",
-        "epochs",
-        "soft_loss",
-        "hard_loss",
-        "solved",
-        "active_gates",
-        "epochs_per_s",
-        "saved_epoch",
-        "result",
-    )
+    ("phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s")
+    + ("saved_epoch", "result")
 )
 
 
@@ -150,7 +130,7 @@ class Leases(Records):
         """
         # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
         # taken.
-        selection = _NextJob(worker, device, list(engines), self.clock())
+        selection = NextJob(worker, device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
             if selection.overdue(connection) is None and selection.next(connection) is None:
@@ -378,54 +358,3 @@ def _columns(progress: Mapping[str, Any]) -> dict[str, Any]:
 
 _UNLEASED = {"worker": None, "lease_until": None, "wanted": None, "phase": None, "epochs_per_s": None}
 """Columns of a job that no worker holds."""
-
-
-@dataclass(frozen=True)
-class _NextJob:
-    """How a worker's next job is chosen, at one moment.
-
-    A training that ran on a device before stays there, so that a run does not change its engine in the middle; only
-    where that device has had no worker for ALIVE_S may another take it.
-    """
-
-    worker: str
-    device: str
-    engines: list[str]
-    now: float
-
-    def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
-        marks = ", ".join("?" * len(self.engines))
-        trainings = (
-            f"jobs WHERE status = 'queued' AND {TRAINS} AND engine IN ({marks}) AND (device IS NULL OR device = ? OR "
-            "device NOT IN (SELECT device FROM workers WHERE seen > ?))"
-        )
-        # Older jobs of the same priority first. A job in back-off is passed over, and does not hold up those behind it.
-        kind, values = QUEUED_FOLLOW_UPS, []
-        if self.engines:
-            kind, values = trainings, [*self.engines, self.device, self.now - ALIVE_S]
-        row: sqlite3.Row | None = connection.execute(
-            f"SELECT * FROM {kind} AND not_before <= ? ORDER BY priority DESC, number LIMIT 1", (*values, self.now)
-        ).fetchone()
-        return row
-
-    def overdue(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
-        # Other workers wait GRACE_S longer than the supervisor, so that two never train into the same folder: by then
-        # the old process has been ended, and the run folder's own lock is the last safeguard.
-        query = "SELECT * FROM jobs WHERE status = 'running' AND lease_until < ? LIMIT 1"
-        row: sqlite3.Row | None = connection.execute(query, (self.now - GRACE_S,)).fetchone()
-        return row
-
-
-def offered(connection: sqlite3.Connection, now: float) -> set[str]:
-    """The engines that trainings may ask for at a moment, by the workers that were seen within ALIVE_S."""
-    rows = connection.execute("SELECT engines FROM workers WHERE seen > ?", (now - ALIVE_S,))
-    return {engine for row in rows for engine in engines_of(row)}
-
-
-def missing(engine: str, engines: Collection[str]) -> str | None:
-    """A sentence where the engine is not among those that workers offer."""
-    if engine in engines:
-        return None
-    if not engines:
-        return "No worker is there to train it."
-    return f"No worker offers {engine}: those that are there offer {', '.join(sorted(engines))}."

@@ -21,6 +21,7 @@ from typing import Any
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import database
+from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.jobs import (
@@ -34,7 +35,7 @@ from difflogic.serve.store.jobs import (
     Wanted,
     new_id,
 )
-from difflogic.serve.store.leases import Leases, missing, offered
+from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.records import SELECTED, change, find, job_of, text_of, tick
 
 KEPT_DELETIONS = 1000

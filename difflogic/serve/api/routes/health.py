@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from difflogic.serve.api.context import ServiceContext, errors, reply
 from difflogic.serve.api.schemas import Health, Readiness
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.leases import ALIVE_S
+from difflogic.serve.store.claims import ALIVE_S
 
 router = APIRouter(tags=["server"])
 

@@ -1,0 +1,71 @@
+"""Which job a worker takes next, and which engines workers offer."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from difflogic.serve.store.records import engines_of
+
+GRACE_S = 10.0
+"""Seconds after the end of a lease in which the supervisor ends its worker: only then others may take the job."""
+# Workers without a job mark themselves as seen every 5 s, and those with one at every heartbeat, so that a minute of
+# silence is far more than a busy machine explains.
+ALIVE_S = 60.0
+"""A worker that was not seen for so long does not keep the jobs of its device from others."""
+TRAINS = "kind = 'train'"
+QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind != 'train'"
+"""In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
+among thousands that do."""
+
+
+@dataclass(frozen=True)
+class NextJob:
+    """How a worker's next job is chosen, at one moment.
+
+    A training that ran on a device before stays there, so that a run does not change its engine in the middle; only
+    where that device has had no worker for ALIVE_S may another take it.
+    """
+
+    worker: str
+    device: str
+    engines: list[str]
+    now: float
+
+    def next(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
+        marks = ", ".join("?" * len(self.engines))
+        trainings = (
+            f"jobs WHERE status = 'queued' AND {TRAINS} AND engine IN ({marks}) AND (device IS NULL OR device = ? OR "
+            "device NOT IN (SELECT device FROM workers WHERE seen > ?))"
+        )
+        # Older jobs of the same priority first. A job in back-off is passed over, and does not hold up those behind it.
+        kind, values = QUEUED_FOLLOW_UPS, []
+        if self.engines:
+            kind, values = trainings, [*self.engines, self.device, self.now - ALIVE_S]
+        row: sqlite3.Row | None = connection.execute(
+            f"SELECT * FROM {kind} AND not_before <= ? ORDER BY priority DESC, number LIMIT 1", (*values, self.now)
+        ).fetchone()
+        return row
+
+    def overdue(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
+        # Other workers wait GRACE_S longer than the supervisor, so that two never train into the same folder: by then
+        # the old process has been ended, and the run folder's own lock is the last safeguard.
+        query = "SELECT * FROM jobs WHERE status = 'running' AND lease_until < ? LIMIT 1"
+        row: sqlite3.Row | None = connection.execute(query, (self.now - GRACE_S,)).fetchone()
+        return row
+
+
+def offered(connection: sqlite3.Connection, now: float) -> set[str]:
+    """The engines that trainings may ask for at a moment, by the workers that were seen within ALIVE_S."""
+    rows = connection.execute("SELECT engines FROM workers WHERE seen > ?", (now - ALIVE_S,))
+    return {engine for row in rows for engine in engines_of(row)}
+
+
+def missing(engine: str, engines: Collection[str]) -> str | None:
+    """A sentence where the engine is not among those that workers offer."""
+    if engine in engines:
+        return None
+    if not engines:
+        return "No worker is there to train it."
+    return f"No worker offers {engine}: those that are there offer {', '.join(sorted(engines))}."
