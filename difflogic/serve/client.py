@@ -94,6 +94,7 @@ class Client:
 
     def submit(self, request: dict[str, Any]) -> JobJson:
         """Queue a job, once, even where the answer to the first try is lost."""
+        # The key stays the same over all tries of this call: the server answers the second with the job of the first.
         key = secrets.token_urlsafe(16)
         return dict(self._json("POST", "/jobs", json=request, headers={"Idempotency-Key": key}))
 
@@ -105,6 +106,7 @@ class Client:
         before = None
         while True:
             given = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
+            # By number, not by offset: jobs that are submitted meanwhile do not shift the pages.
             page = self._json("GET", "/jobs", params=given)
             yield from page["jobs"]
             before = page["next"]
@@ -145,6 +147,8 @@ class Client:
         while True:
             try:
                 for name, data, event_id in self._stream(f"/jobs/{_id(job)}/events?after={after}", last):
+                    # Only an event that came shows that the connection is good again, and only its id says where to go
+                    # on.
                     last, tries = event_id or last, 0
                     yield ServerEvent(name, data)
                     if name == "end":
@@ -153,6 +157,7 @@ class Client:
             except httpx.TransportError as error:
                 why = _reason(error)
             except ServiceError as error:
+                # The server refuses for good: the job is gone, or the token is wrong.
                 if error.status not in OVERLOADED:
                     raise
                 why = str(error)
@@ -163,6 +168,7 @@ class Client:
 
     def _stream(self, path: str, last: str) -> Iterator[tuple[str, Any, str]]:
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last} if last else {})
+        # Two heartbeats of the server and a bit: a shorter silence is no loss.
         timeout = httpx.Timeout(SILENCE_S, connect=5.0)
         with self._http.stream("GET", path, headers=headers, timeout=timeout) as answer:
             _check(answer)
@@ -258,6 +264,7 @@ def unpack(file: BinaryIO, job: str, folder: Path) -> list[str]:
 
 
 def _extract(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], folder: Path) -> None:
+    # Beside the folder, so that it is on the same disk and the rename cannot fail half-way.
     made = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     made.mkdir()
     try:
@@ -266,6 +273,7 @@ def _extract(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], f
                 shutil.copyfileobj(source, target, BLOCK)
         if folder.exists():
             folder.rmdir()
+        # Files appear all at once, under their final name: an interrupted fetch leaves no half of a run.
         made.rename(folder)
     except BaseException:
         shutil.rmtree(made)
@@ -275,6 +283,8 @@ def _extract(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], f
 def _member_name(member: zipfile.ZipInfo, job: str) -> str:
     """The plain name of a member. Raises ServiceError."""
     top, slash, name = member.filename.partition("/")
+    # A zip may hold links, absolute paths and `..`. What our server sends has none of these, so that all else is
+    # refused and not repaired.
     is_file = stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG)
     if top != job or not slash or not NAME.fullmatch(name) or not is_file:
         raise ServiceError(f"The archive has a member {member.filename[:80]!r} that no job has: nothing was unpacked.")

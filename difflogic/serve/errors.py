@@ -42,6 +42,7 @@ def of_status(status: int, headers: Mapping[str, str] | None = None) -> ApiError
 
 def invalid(errors: Sequence[Any]) -> ApiError:
     """A request that does not have the form of the OpenAPI document, by pydantic's first complaint."""
+    # One complaint at a time, as on the command line.
     first = errors[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path", "header"))
     words = str(first["msg"]).rstrip(".")

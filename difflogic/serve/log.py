@@ -37,5 +37,6 @@ def set_up(stream: TextIO | None = None) -> None:
     handler.setFormatter(JsonFormatter())
     for name in ("difflogic.serve", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
+        # uvicorn.error passes its records on to uvicorn, which has the handler: else each line would come twice.
         logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
         logger.setLevel(logging.INFO if name == "difflogic.serve" else logging.WARNING)

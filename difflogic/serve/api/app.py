@@ -51,8 +51,10 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
 
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
+        # More threads would not read a disk or one database faster; fewer make short requests wait for long ones.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await context.feed.start()
+        # One poll of the store for all listeners, whatever their number.
         polling = asyncio.create_task(context.feed.run())
         yield
         polling.cancel()
@@ -74,6 +76,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     app.add_exception_handler(StoreError, _store_error)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(HTTPException, _http_error)
+    # Last, so that it stands around everything above: also around what the framework itself refuses.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
 

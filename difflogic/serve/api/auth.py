@@ -66,6 +66,7 @@ class Tokens:
                     f"The token of {owner} must be {LEAST} to 200 visible ASCII characters: make one with "
                     "python -c 'import secrets; print(secrets.token_urlsafe(32))'."
                 )
+        # Digests have one length, so that comparing them tells nothing about a token's length.
         self._digests = {owner: _digest(token) for owner, token in by_owner.items()}
         if len(set(self._digests.values())) < len(self._digests):
             raise UsageError("Two owners have the same token: give each one of its own.")
@@ -73,6 +74,7 @@ class Tokens:
     def owner(self, token: str) -> str | None:
         """Whose token this is; every token is compared, whole, whichever fits."""
         found, digest = None, _digest(token)
+        # No early exit: the time it takes must not tell whose token was nearly right.
         for owner, known in self._digests.items():
             if hmac.compare_digest(known, digest):
                 found = owner
@@ -96,6 +98,7 @@ def read_tokens(path: Path) -> Tokens:
         raise UsageError(f"Cannot read the tokens in {path}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"Cannot read the tokens in {path}: it is not text in UTF-8.") from error
+    # A file with nothing but a token is that of a server with one owner.
     lines = [line for line in lines if line and not line.startswith("#")]
     if len(lines) == 1 and ":" not in lines[0]:
         return Tokens({OPERATOR: lines[0]})
@@ -117,6 +120,7 @@ def generated_token(folder: Path) -> tuple[str, bool]:
     if path.exists():
         return path.read_text(encoding="ascii").strip(), False
     token = secrets.token_urlsafe(32)
+    # Never readable for others, not even for the moment between making the file and changing its mode.
     before = os.umask(0o077)
     try:
         files.write_atomically(path, f"{token}\n".encode())
@@ -138,6 +142,8 @@ class Failures:
         with self._lock:
             times = self._times.get(_network(address), deque[float]())
             now = self._clock()
+            # An example: wrong tokens at 0, 1, ..., 9 s. At 10 s there are ten within a minute, and the first of them
+            # leaves the window at 60 s: wait 50 s.
             recent = [each for each in times if now - each < WINDOW_S]
             return 0 if len(recent) < MOST_FAILURES else math.ceil(recent[-MOST_FAILURES] + WINDOW_S - now)
 
@@ -147,6 +153,7 @@ class Failures:
             group = _network(address)
             self._times.setdefault(group, deque(maxlen=MOST_FAILURES)).append(self._clock())
             self._times.move_to_end(group)
+            # An attacker with many addresses must not fill the memory.
             while len(self._times) > ADDRESSES:
                 self._times.popitem(last=False)
 
@@ -158,6 +165,7 @@ def _network(address: str) -> str:
         return address
     if parsed.version == 4:
         return address
+    # Whoever has one IPv6 address has its whole network of 2^64, and could take a new one for each try.
     return str(ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
 
 
@@ -187,6 +195,8 @@ class Authenticator:
         caller = None if cookie is None else self._of_cookie(cookie)
         if caller is None:
             raise _unauthorized("Sign in, or send a token in the header `Authorization: Bearer TOKEN`.")
+        # A browser sends the cookie along with whatever another site makes it send. That site cannot read the answer of
+        # GET /session, and so does not know the second value.
         if request.method not in SAFE:
             sent = request.headers.get(CSRF_HEADER, "")
             if caller.csrf is None or not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
@@ -198,6 +208,8 @@ class Authenticator:
     def sign_in(self, request: Request, token: str, response: Response) -> None:
         """A session for the token's owner, as a cookie. Raises ApiError."""
         owner = self._owner(request, token)
+        # The store gets a keyed hash of the cookie alone. Whoever reads the database or a backup cannot sign in with
+        # it.
         cookie = f"{owner}.{secrets.token_urlsafe(32)}"
         signature = self._tokens.sign(owner, f"session:{cookie}")
         if signature is None:  # withdrawn just now
@@ -243,6 +255,8 @@ class Authenticator:
 def _address(request: Request) -> str:
     """Where a request comes from; of one that a proxy on this machine passed on, the address that this one saw."""
     peer = request.client.host if request.client else ""
+    # The last entry was added by the proxy next to us. Those before it are what clients claim, and are not believed;
+    # nor is the header at all where no proxy on this machine sent it.
     forwarded = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
     return forwarded if is_loopback(peer) and is_address(forwarded) else peer
 

@@ -39,6 +39,7 @@ def kind(request: Request) -> str:
 
 async def read(request: Request) -> Any:
     """What is in a JSON body. Raises ApiError."""
+    # Another site's page can send text/plain without asking first: JSON under that name is refused.
     if kind(request) != JSON:
         raise ApiError(415, "unsupported_media_type", f"The body must be {JSON} or {FORM}.")
     return parsed(await request.body())
@@ -61,6 +62,7 @@ async def _read_form(form: FormData) -> Form:
         raise ApiError(422, "invalid_request", f"Unknown field {unknown[0][:80]!r}: expected job, {', '.join(FILES)}.")
     uploads = {}
     for name in FILES:
+        # A field that comes twice is refused, and not decided by whichever is read last.
         for each in form.getlist(name):
             if not isinstance(each, UploadFile) or name in uploads:
                 raise ApiError(422, "invalid_request", f"{name} must be one file.")
@@ -82,6 +84,7 @@ def on_disk(uploads: Mapping[str, UploadFile]) -> Iterator[dict[str, Path]]:
     with TemporaryDirectory(prefix="difflogic-upload-") as folder:
         paths = {}
         for name, upload in uploads.items():
+            # The name is one of FILES, never the one that the client gave.
             paths[name] = Path(folder) / name
             upload.file.seek(0)
             paths[name].write_bytes(upload.file.read())
@@ -92,6 +95,7 @@ def parsed(body: bytes) -> Any:
     """JSON as the standard has it: no NaN, no half of a character, no endless nesting. Raises ApiError."""
     try:
         data = json.loads(body, parse_constant=_refused)
+        # A lone half of a surrogate pair passes `loads`, and would fail much later, when the job is written.
         json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:  # UnicodeError is a ValueError
         raise ApiError(400, "not_json", "The body is not valid JSON.") from error

@@ -195,6 +195,7 @@ class ChangeFeed:
                 found.is_gone = True
                 found.changed.notify()
             news.append(Change(number, owner, "deleted", json.dumps({"id": identity})))
+        # Jobs and deletions were read apart, and go out in the order in which they happened.
         for change in sorted(news, key=lambda each: each.version):
             self._remember(change)
 
@@ -214,6 +215,8 @@ class ChangeFeed:
         version = self._store.version()
         if version == self.version:
             return [], [], version
+        # The version was read before the jobs: a change that comes between the two is among the jobs, has a larger
+        # version, and is counted by the `max` below.
         jobs = self._store.changes(self.version, limit=CHANGES_PER_POLL)
         # There may be more: only what was read so far is published, and the next poll goes on after it.
         if len(jobs) == CHANGES_PER_POLL:
@@ -264,6 +267,7 @@ class ChangeFeed:
         path = self._store.job_folder(feed.job).frame
         try:
             status = path.stat()
+            # Two frames may fall into one tick of the file system's clock, but a frame is always a new file.
             mark = (status.st_mtime_ns, status.st_ino)
             if mark == feed.frame_mark:
                 return False
@@ -287,6 +291,7 @@ class ChangeFeed:
             yield feed
         finally:
             feed.listeners -= 1
+            # Rows and frames of a job are read only while somebody listens. Who comes later reads the file.
             if feed.listeners == 0:
                 del self._job_feeds[job.id]
 

@@ -22,6 +22,7 @@ from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
 from difflogic.serve.log import LOGGER, log_event
 
+# The page has no script, style or font from elsewhere, and nothing inline: the policy allows only that.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -77,6 +78,8 @@ class ServiceMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # Whatever the application does, `exchange` knows whether an answer has begun: after that no other answer can be
+        # given.
         exchange = _Exchange(send)
         try:
             self._check_host(scope)
@@ -105,6 +108,7 @@ class ServiceMiddleware:
         return self._caps.upload if kind == FORM else self._caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
+        # The pattern of the route and not the path: with ids in it every job would be a counter of its own.
         route = getattr(scope.get("route"), "path", "unknown")
         method = scope["method"] if scope["method"] in METHODS else "other"
         self._telemetry.requests.labels(method, route, str(exchange.status)).inc()
@@ -155,6 +159,7 @@ class _Exchange:
 
 def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
     """`receive` until `most` bytes have come. Raises ApiError, at once where the request says that it is longer."""
+    # The header is only a claim. A body that is longer than it says, or says nothing, is cut off while it comes.
     length = Headers(scope=scope).get("content-length", "")
     said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
     too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)

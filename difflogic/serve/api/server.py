@@ -59,6 +59,7 @@ class Server(uvicorn.Server):
     def stop(self) -> None:
         """End soon; safe from signal handlers in the server's thread."""
         self.should_exit = True
+        # Streams of events never end by themselves: uvicorn would wait for them until its patience is over.
         self._context.feed.close()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -67,6 +68,7 @@ class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Unlike uvicorn's, a signal ends the server and not the process: workers are still to be stopped."""
+        # In tests the server runs in a thread, where signals cannot be set.
         if threading.current_thread() is not threading.main_thread():
             yield
             return

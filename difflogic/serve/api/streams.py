@@ -55,16 +55,21 @@ async def of_job(feed: ChangeFeed, job: JobRecord, position: Position) -> AsyncG
     yield BEGIN
     async with feed.follow(job) as job_feed:
         while not feed.closing:
+            # Taken before the look at the feed: what changes from here on sets this event, and the wait below ends at
+            # once.
             news = job_feed.changed.next()
             if job_feed.is_gone:
                 yield event("end", json.dumps({"status": "deleted"}), position)
                 return
+            # One version of the job for this round, although the feed may move on while rows are sent.
             now = job_feed.job
             async for text in _unseen(feed, job_feed, now, position):
                 yield text
             if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
                 yield event("end", json.dumps({"status": now.status}), position)
                 return
+            # A comment every 15 s keeps proxies from closing the connection, and tells the server of clients that are
+            # gone.
             while not await arrived(news, HEARTBEAT_S):
                 yield HEARTBEAT
 
@@ -72,15 +77,21 @@ async def of_job(feed: ChangeFeed, job: JobRecord, position: Position) -> AsyncG
 async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
     """What the listener has not seen; as one text where that is little, which costs least to send."""
     texts = []
+    # Another run folder: its epochs are counted from 1 again. What an attempt had left when it was over is not sent any
+    # more; the job's result says how it ended.
     if now.attempt != position.attempt:
         position.attempt, position.epoch = now.attempt, 0
     if now.version != position.version:
         position.version = now.version
         texts.append(event("job", job_feed.text, position))
+    # A slow listener may be many batches behind. Each text is yielded before the next rows are fetched, so that it
+    # never holds more than two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:
         new = job_feed.following(position.epoch)
         if new is None:
+            # The batch is no longer kept, or the position is none at which a batch begins: the rows come from the file.
             new = await to_thread.run_sync(feed.rows, now, position.epoch)
+        # A crash cut the rows back to a checkpoint: nothing follows this epoch until training is there again.
         if not new:
             break
         position.epoch = new.until
@@ -106,6 +117,7 @@ async def _since(feed: ChangeFeed, store: Store, owner: str, seen: int) -> Async
     while not feed.closing:
         news = feed.changed.next()
         version = feed.version
+        # Older than what is in memory: after a restart of the server, or a long absence.
         if seen < feed.known_from:
             new = await to_thread.run_sync(_older, store, owner, seen)
             seen = max([seen, *(each.version for each in new)]) if new else version
@@ -122,6 +134,8 @@ async def _since(feed: ChangeFeed, store: Store, owner: str, seen: int) -> Async
 def _older(store: Store, owner: str, since: int) -> list[Change]:
     """Changes that are no longer kept in memory, from the store."""
     changed = [Change(job.version, owner, "job", encoded(job)) for job in store.changes(since, owner)]
+    # A full page of changes is not all: deletions beyond its last version wait for the next page, so that the position
+    # never skips a change.
     most = changed[-1].version if len(changed) == 1000 else None
     gone = [
         Change(version, owner, "deleted", json.dumps({"id": job}))

@@ -32,6 +32,7 @@ class Submission:
         """Raises ApiError, with one sentence, where the request cannot be met."""
         self.request = request
         try:
+            # Before anything is decoded: a picture of a few kilobytes may unpack to gigabytes.
             for name, path in uploads.items():
                 if name != "rule_table":
                     check_picture(path, caps.pixels)
@@ -46,6 +47,7 @@ class Submission:
                 422, "invalid_request",
                 f"stop_when_solved counts models: expected at most {request.population}, the population.",
             )  # fmt: skip
+        # The cost is known from the configuration alone, before a circuit is made of it.
         self.cost: Cost = _check_cost(self.config, request.population, caps)
 
     @property
@@ -67,6 +69,7 @@ class Submission:
     @property
     def changed(self) -> dict[str, Any]:
         """What a target, rule, start or recipe changed, by path."""
+        # What the request set itself is no news to whoever sent it.
         before = dict(_by_path(self.base.to_dict()))
         after = _by_path(self.config.to_dict())
         return {path: value for path, value in after if value != before[path] and path not in self.request.set}
@@ -147,6 +150,7 @@ def nested(fields: Mapping[str, Any]) -> dict[str, Any]:
         *tables, name = path.split(".")
         inside = data
         for table in tables:
+            # `train` and `train.lr` at once: which goes before the other would be a matter of their order.
             inside = inside.setdefault(table, {})
             if not isinstance(inside, dict):
                 raise UsageError(f"set has a value for {path} and another for a part of it.")
@@ -171,6 +175,7 @@ def _check_room(request: TrainRequest) -> None:
     task = {"height": base.height, "width": base.width}
     asked = request.fields.get("task")
     sides = [(task | (asked if isinstance(asked, dict) else {}))[name] for name in task]
+    # Not `isinstance`, to which True is a number. What is no number at all is refused where the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
         raise UsageError(f"A picture is put into at most {MAX_CELLS} cells: give a smaller task.height and task.width.")
 

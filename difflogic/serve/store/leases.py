@@ -46,10 +46,10 @@ STATUS_AFTER: dict[Wanted | None, Status] = {
 """The status of a job that its worker left, by what someone asked of it meanwhile."""
 # The columns that a heartbeat may set are listed, since their names are written into SQL; all else of a row is the
 # store's own business.
-PROGRESS = frozenset(
-    ("phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s")
-    + ("saved_epoch", "result")
-)
+PROGRESS = frozenset((
+    "phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s",
+    "saved_epoch", "result",
+))  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ def parse(text: str) -> list[str]:
         return devices
     if devices == [NONE]:
         return []
+    # Two workers on one device would share its memory, and slow each other down.
     wrong = [each for each in devices if not DEVICE.fullmatch(each)]
     if wrong or len(set(devices)) < len(devices):
         raise UsageError(f"Workers are auto, or a list such as cpu,gpu:0, each device once; got {text!r}.")
@@ -49,6 +50,8 @@ def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
     """The engines that jobs of a device's worker may have asked for. Beside a GPU the processor takes no `auto`."""
     if device != "cpu":
         return ["auto", "gpu", device]
+    # An example: workers on cpu and gpu:0. A job for `auto` waits for the GPU, even while the processor is free; one
+    # for `cpu` goes to the processor.
     return ["cpu", "reference"] if any(other != "cpu" for other in others) else ["auto", "cpu", "reference"]
 
 

@@ -43,6 +43,7 @@ class FollowUpProcess:
 
     def __init__(self, store: Path, job: str) -> None:
         """Raises OSError."""
+        # A file and no pipe: a pipe that nobody reads would block a process with a long answer.
         self._answer = tempfile.TemporaryFile()  # noqa: SIM115  it is closed with the context
         self._process = subprocess.Popen([*COMMAND, str(store), job], stdin=subprocess.PIPE, stdout=self._answer)
         self._begun = self._moved = time.monotonic()
@@ -70,6 +71,7 @@ class FollowUpProcess:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             took = processor_time(self.pid)
+            # Processor time and not output: a solver may compute for an hour and say nothing.
             if took is None or took != self._took:
                 self._took, self._moved = took, time.monotonic()
             return False
@@ -97,6 +99,8 @@ class FollowUpProcess:
 def processor_time(process: int) -> float | None:
     """Seconds that processors worked for a process; None where the system does not tell."""
     try:
+        # The name of the program stands in parentheses and may hold spaces: the fields are counted after the last one.
+        # Numbers 11 and 12 of the rest are the ticks in user and in system mode.
         fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
@@ -117,6 +121,7 @@ def main() -> None:
     """Do the follow-up JOB of STORE, and write its outcome to standard output, as JSON."""
     folder, job = sys.argv[1:]
     threading.Thread(target=_end_with_worker, daemon=True).start()
+    # What libraries print goes to the log, and only the outcome to the original output.
     answer = os.dup(1)
     os.dup2(2, 1)
     store = Store.existing(Path(folder), durable=False)

@@ -43,6 +43,7 @@ def follow(store: Store, job: JobRecord) -> Result:
 
 def _circuit_of(source: JobFolder) -> Path:
     """Where the circuit of a job is: its simplified circuit, or its run folder."""
+    # A follow-up of a simplification takes what that one made; of a training, the run.
     simplified = source.files / CIRCUIT
     if simplified.exists():
         return simplified
@@ -64,6 +65,7 @@ def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
     report = found.report(circuit.kind, circuit.paper_gates)
     _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
     _write(out / "simplify.json", json.dumps(report) + "\n")
+    # A larger drawing is megabytes that no browser shows in reasonable time.
     if gate_count(found.netlist) <= MOST_DRAWN:
         for content in formats.export(found.netlist, job.name, "svg").values():
             _write(out / "circuit.svg", content)
@@ -84,6 +86,8 @@ def _export(job: JobRecord, given: Path, out: Path) -> Result:
     for form in wanted:
         try:
             contents = formats.export(netlist, job.name, form)
+        # Some formats cannot hold every circuit. The others are made all the same, and the result says which were left
+        # out and why.
         except CircuitError as error:
             left_out[form] = str(error)
             continue
@@ -104,6 +108,7 @@ def _evaluate(job: JobRecord, given: Path, out: Path) -> Result:
     if not given.is_dir():
         raise UsageError("A circuit without its run cannot be evaluated: evaluate the job that trained it.")
     found = evaluate(given, place("cpu").engine, quick=bool(job.options.get("quick")), tell=say)
+    # The report goes to the job's owner: a path of this machine becomes the id of the job.
     found = replace(found, trained=replace(found.trained, path=Path(str(job.source))))  # not where the store is
     _write(out / NAME, found.to_json())
     _write(out / "report.html", to_html(found))

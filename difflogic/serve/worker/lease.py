@@ -79,6 +79,7 @@ class Lease:
     def enter(self, phase: Phase, warm: bool = False) -> None:
         """Begin a phase. `warm`: it was gone through once, so that nothing has to be compiled for it."""
         self._measure()
+        # The time until now belongs to the phase that ends, and is measured before the new one begins.
         self.phase = phase
         if warm:
             self.warm()
@@ -95,6 +96,8 @@ class Lease:
         """Note a sign of life; the store is told only where the last heartbeat was a while ago."""
         self._measure()
         self.progress |= progress
+        # An epoch may take a millisecond: what has come since the last heartbeat is gathered in `progress`, and goes
+        # with the next.
         if time.monotonic() - self._reported >= HEARTBEAT_S:
             self._heartbeat()
 
@@ -115,8 +118,10 @@ class Lease:
         except StoreError as error:  # the next heartbeat may do better; if none does, the lease ends
             say(str(error))
             return
+        # Only now: what a heartbeat that failed did not write is still there for the next one.
         self.progress.clear()
         self.wanted, self.watched = answer.wanted, answer.watched
+        # The log grows with every evaluation, for as long as the job is trained.
         trim(self.store.job_folder(self.job.id).log)
 
     def duration(self) -> float:
@@ -124,6 +129,8 @@ class Lease:
         limits, usual = self.limits, self._warm.get(self.phase)
         if usual is None:
             return limits.first
+        # An example: compiling took 60 s, and epochs take 0.1 s. After the first of them `usual` knows one quick epoch,
+        # which is no measure yet: 1.5 * 60 = 90 s are allowed; after 20 epochs it is the larger of 12 s and 20 * 0.1 s.
         cold = 0.0 if len(usual) == RECENT else COLD_FACTOR * self._coldest
         return max(limits.heartbeat, limits.factor * max(usual, default=0.0), cold)
 

@@ -31,7 +31,9 @@ def logged_to(path: Path) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     trim(path)
+    # Descriptors and not `sys.stdout`: drivers and compiled code write to 1 and 2 without asking Python.
     originals = [os.dup(stream) for stream in STREAMS]
+    # O_APPEND puts every write at the end, also those of a follow-up's process that has the same file open.
     _redirect([os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)] * len(STREAMS))
     yield
     _redirect(originals)
@@ -41,6 +43,7 @@ def trim(path: Path) -> None:
     """Cut the older half of a log that is too long, at a line's end."""
     if not path.exists() or path.stat().st_size <= MOST_BYTES:
         return
+    # Half, so that it is not cut again with the next line.
     half = tail(path, MOST_BYTES // 2)
     os.truncate(path, 0)  # not another file: this one is open for appending
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
@@ -56,6 +59,7 @@ def tail(path: Path, size: int) -> bytes:
         begin = max(0, file.seek(0, os.SEEK_END) - size)
         file.seek(begin)
         text = file.read(size)
+    # The first line is cut somewhere, unless the text begins with the file.
     return text.partition(b"\n")[2] if begin else text
 
 

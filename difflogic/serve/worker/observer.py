@@ -90,11 +90,13 @@ class ServiceObserver(Observer):
             self._lease.enter("training", warm=True)
         now = time.monotonic()
         self._pace.append((now, epoch))
+        # Two entries are kept even where they are old: slow epochs still have a speed.
         while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
             self._pace.popleft()
         seconds = now - self._pace[0][0]
         speed = (epoch - self._pace[0][1]) / seconds if seconds else None
         self._lease.alive(epoch=epoch, epochs_per_s=speed)
+        # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
         if self._lease.wanted is not None:
             self.stop.ask(self._lease.wanted)
         elif self._stopping():
@@ -102,6 +104,7 @@ class ServiceObserver(Observer):
 
     def wants_states(self) -> bool:
         self._asked_at = time.monotonic()
+        # A frame costs a rollout. It is made only while somebody looks, which the heartbeat's answer says.
         return self._lease.watched and self._asked_at >= self._next_frame
 
     def shown(self, members: Sequence[Replica]) -> None:
@@ -119,6 +122,7 @@ class ServiceObserver(Observer):
         if frame is not None:
             try:
                 files.write_atomically(self._folder.frame, json.dumps(frame).encode())
+            # A full disk must not end a training for the sake of a picture.
             except OSError as error:
                 say(f"the state frame cannot be written: {error.strerror}")
 
@@ -130,6 +134,7 @@ class ServiceObserver(Observer):
 
     def _report(self, soft_loss: float, rows: Sequence[Row]) -> None:
         self._lease.progress["soft_loss"] = soft_loss if math.isfinite(soft_loss) else None
+        # Most rows have no evaluation: the job keeps what the last one found.
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
             self._lease.progress |= {"hard_loss": min(wrong), "solved": wrong.count(0)}
@@ -180,11 +185,14 @@ class GateHistory:
     def __init__(self, path: Path, epoch: int) -> None:
         """Go on after `epoch`: later lines, of a try that was lost, are cut."""
         self._path = path
+        # A lost try may have written lines beyond the checkpoint that this one goes on from. They will be written
+        # again, the same.
         files.write_atomically(path, jsonl.until(path, epoch))
 
     def append(self, epoch: int, layers: Sequence[Layer]) -> None:
         counts = [{"name": layer.name, "counts": layer.kinds} for layer in layers]
         line = json.dumps({"epoch": epoch, "layers": counts}) + "\n"
+        # One write for one line, so that a reader sees the whole line or nothing of it.
         with self._path.open("ab", buffering=0) as file:
             files.write_all(file.fileno(), line.encode())
 
@@ -212,6 +220,7 @@ def frame_of(engine: Engine, member: Replica) -> dict[str, Any] | None:
     damage = job.damage_of_probes(1)
     states = engine.rollout(member.circuit, job.probes[:1], task.steps, "hard", job.probe_masks, damage)
     shown = _middle(states[:, 0].astype(np.uint8)).transpose(0, 3, 1, 2)
+    # At most FILM steps, the first and the last among them; of short rollouts all, without doubles.
     steps = np.unique(np.linspace(0, task.steps, min(FILM, task.steps + 1)).round().astype(int))
     visible, channels = min(task.loss_channels, VISIBLE), min(shown.shape[1], TILES)
     return {

@@ -69,6 +69,8 @@ class Child:
         arguments += [] if max_memory is None else ["--max-memory", str(max_memory)]
         self._process = subprocess.Popen(
             [*command, str(store), *arguments],
+            # The worker's standard input is a pipe that nobody writes to. When this process ends, however that happens,
+            # the system closes it, and the worker sees the end of its input.
             stdin=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the supervisor alone, which lets its workers save
         )
@@ -158,6 +160,8 @@ class Supervisor:
         """Until `stop`."""
         try:
             self._slots = self._open_slots()
+            # Right after the start no worker is registered yet: their engines count as offered, so that no job is told
+            # that nobody takes it.
             self._offered = {engine: time.monotonic() for slot in self._slots for engine in slot.engines}
             while not self._over.wait(POLL_S):
                 for slot in self._slots:
@@ -187,6 +191,7 @@ class Supervisor:
             act()
             self._trouble = ""
         except (StoreError, OSError) as error:
+            # A full disk fails at every turn of the loop, ten times a second.
             if str(error) != self._trouble:
                 log_event("supervisor", logging.ERROR, why=str(error))
             self._trouble = str(error)
@@ -194,6 +199,8 @@ class Supervisor:
     def _check_slot(self, slot: _DeviceSlot) -> None:
         """Start a worker where there is none, and expire one that has ended."""
         if slot.child is None:
+            # A worker of follow-ups loads much and works seldom: it is started when one waits, and ends when it has
+            # been idle.
             if time.monotonic() >= slot.due and (slot.device != known.FOLLOW_UPS or self._store.awaits_follow_up()):
                 self._start(slot)
             return
@@ -213,6 +220,8 @@ class Supervisor:
         lost = self._store.expire_worker(child.name, how)
         child.close()
         slot.child = None
+        # A worker that had a job is no sign of a broken device: the job counts that try, and is given up after
+        # MAX_TRIES.
         slot.failures = 0 if lost or status == 0 else slot.failures + 1
         # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
         wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** (slot.failures - 2)) if slot.failures > 1 else 0.0
@@ -251,6 +260,7 @@ class Supervisor:
         if child is None or job is None:
             return
         child.kill()
+        # Kill first, then queue the job again: between the two nobody may hold it twice.
         self._expire(slot, child, -signal.SIGKILL, f"its worker hung while {job.phase}, and was ended")
 
     def _end(self) -> None:
@@ -258,6 +268,7 @@ class Supervisor:
         children = [slot.child for slot in self._slots if slot.child is not None]
         for child in children:
             child.ask_to_stop()
+        # All are asked before any is waited for: they save at the same time.
         deadline = time.monotonic() + self._limits.stop
         while time.monotonic() < deadline and any(child.status is None for child in children):
             time.sleep(POLL_S)

@@ -43,6 +43,8 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     while True:
         try:
             return _train(store, job, config, placement, observer)
+        # A damaged checkpoint is put aside, and the try begins again with the one before it: one interval of epochs is
+        # lost, and not the run. Once training has begun, an error is not one of reading the first checkpoint.
         except CheckpointError as error:
             if observer.began_at is not None or not _set_aside(_open_run(store, job), error):
                 raise
@@ -52,8 +54,11 @@ def _train(
     store: Store, job: JobRecord, config: Config, placement: Placement, observer: ServiceObserver
 ) -> TrainingOutcome:
     path = store.job_folder(job).whole
+    # All attempts may be over although the job is not: nothing is left to train, only to say.
     if attempts.is_in(path) and attempts.read(path).is_over:  # its worker was lost before it could say so
         return _outcome_of_attempts(path)
+    # A folder without a checkpoint is of a worker that was lost at the very beginning. It is removed, since a run
+    # begins in a folder that is new.
     is_new = not run_request.is_in(path)
     if is_new:
         _clear_unsaved(path)
@@ -61,7 +66,9 @@ def _train(
         config=config,
         population=job.population,
         stop_when_solved=job.stop_when_solved,
+        # To the store 0 means no restarts; to the trainer None does, and 0 would be one attempt in a folder of its own.
         restarts=job.restarts or None,
+        # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
     trained = run_request.run_request(
@@ -87,6 +94,7 @@ def _outcome_of_attempts(path: Path) -> TrainingOutcome:
     made = record.attempts
     if not record.is_over:
         return TrainingOutcome(True, {"epoch": made[-1].epoch})
+    # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
     best = made[attempts.fewest([each.wrong for each in made])]
     summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
     standing = _final_progress(trainer.load(path / best.folder))
@@ -100,6 +108,8 @@ def _final_progress(run: Run) -> dict[str, Any]:
         "epoch": run.state.epoch,
         "soft_loss": min((loss for loss in soft if math.isfinite(loss)), default=None),
         "hard_loss": run.wrong,
+        # A population counts its solved models. One model whose best circuit is right counts too, although the last
+        # evaluation was not.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": sum(layer.active for layer in census(run.circuit)),
     }
@@ -117,6 +127,7 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
     if not found:
         return False
     say(f"{found[0].name} cannot be used: {error}")
+    # The one before it is intact, or is found out in the next round.
     if len(found) > 1:
         found[0].replace(found[0].with_suffix(".unusable"))
         return True

@@ -73,6 +73,7 @@ class WorkerProcess:
             about = "simplify, export and evaluate" if self.device == FOLLOW_UPS else self.device
             self.store.register_worker(self.name, self.device, about, os.getpid(), self.engines)
             seen = self._worked = time.monotonic()
+            # The loop sleeps between looks, but never between two jobs: the next one is taken at once.
             while not self.stopping and not self._has_idled_out():
                 if self._has_disk_space() and (claimed := self._claim()) is not None:
                     self._run_job(*claimed)
@@ -82,6 +83,8 @@ class WorkerProcess:
                     seen = time.monotonic()
                 else:
                     time.sleep(CLAIM_POLL_S)
+            # Not in `finally`: a worker that ends by an error stays in the table, where its supervisor finds what it
+            # held.
             self.store.unregister_worker(self.name)
         finally:
             presence.close()
@@ -110,6 +113,8 @@ class WorkerProcess:
             say(f"{job.kind} on {self.device}, try {job.attempts + 1}")
             try:
                 self._train(lease) if job.kind == "train" else self._follow(lease)
+            # Another worker may train into the same folder by now. Nothing is closed in good order: the process just
+            # ends.
             except LeaseLostError as error:
                 say(str(error))
                 os._exit(EXIT_LEASE_LOST)
@@ -126,10 +131,13 @@ class WorkerProcess:
         except DeviceError as error:
             lease.store.fail_attempt(job.id, lease.number, _without_stop(error))
             say(f"{error} This worker ends.")
+            # Its supervisor starts another worker, with growing pauses where that one ends so too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
         observer = ServiceObserver(lease, placement.engine, lambda: self.stopping)
         try:
             outcome = train(self.store, job, placement, observer)
+        # Which failures count as a try? Those that another try may not meet: a full disk, a lost device, a locked
+        # folder. A configuration that cannot be trained fails at once.
         except (RunFolderError, OSError) as error:
             self._fail_attempt(lease, _why_not_saved(error))
         except LimitError as error:
@@ -144,6 +152,7 @@ class WorkerProcess:
     def _placement(self, engine: str) -> Placement:
         from difflogic.devices.open import place
 
+        # A job for any GPU, or for `auto`, is trained on this worker's own device.
         selector = engine if engine in ("cpu", "reference") else self.device
         if selector not in self._placements:
             placement = place(selector, trusted=True)
@@ -154,6 +163,7 @@ class WorkerProcess:
         return self._placements[selector]
 
     def _report(self, lease: Lease, outcome: TrainingOutcome) -> None:
+        # What the last heartbeat had no time to write goes into the same transaction as the end.
         progress = lease.progress | outcome.progress
         if not outcome.interrupted:
             self._finish(lease, "done", **progress)
@@ -178,6 +188,7 @@ class WorkerProcess:
 
     def _follow(self, lease: Lease) -> None:
         lease.enter("working", warm=True)  # the signs of life come from here, at all times
+        # Leaving the block ends the process, whichever way it is left.
         with FollowUpProcess(self.store.folder, lease.job.id) as process:
             while not process.is_over(FOLLOW_UP_POLL_S):
                 lease.report()
@@ -218,6 +229,7 @@ def _end_with_parent(limits: WorkerLimits) -> None:
     """Stop in good order when standard input ends, that is with the supervisor; else after `WorkerLimits.stop`."""
     while os.read(0, 1):  # not `sys.stdin`, whose lock a thread must not hold when Python ends
         pass
+    # The same way out as when somebody sends SIGTERM: the epochs under way are ended, and the run is saved.
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(limits.stop)
     os._exit(1)
@@ -225,6 +237,7 @@ def _end_with_parent(limits: WorkerLimits) -> None:
 
 def _lower_priority() -> None:
     """Let whoever trains go first: lower the rank of this process and, where Linux has them, of its session."""
+    # A proof may take all of a processor for minutes, beside a training that takes days.
     os.nice(NICE)
     with contextlib.suppress(OSError):
         Path("/proc/self/autogroup").write_text(str(NICE), encoding="ascii")

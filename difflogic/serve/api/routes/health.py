@@ -41,6 +41,7 @@ def ready(context: ServiceContext) -> Any:
 )  # fmt: skip
 def metrics(request: Request, context: ServiceContext) -> Response:
     """Counters for Prometheus; without a token on a server that only this machine can reach."""
+    # A proxy on this machine passes on requests from others: then "only this machine can reach it" is not true.
     forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
     if forwarded or not context.settings.is_local:
         context.authenticator.caller(request)

@@ -72,6 +72,7 @@ async def preview(request: Request, context: ServiceContext, _caller: CurrentCal
 
 async def _with_submission(request: Request, context: Context, use: Any) -> Any:
     """What `use` makes of the request, in a thread of its own."""
+    # Reading the body is asynchronous. What is made of it reads pictures and computes, and so goes to a thread.
     async with bodies.submission(request) as form:
         wanted = bodies.checked(JobRequest, form.job)
 
@@ -117,6 +118,7 @@ def jobs(
 ) -> Any:
     """Your jobs, the newest first."""
     found = context.store.texts(caller.owner, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
+    # One more than was asked for was read: its presence says that there is another page.
     more, shown = len(found) > limit, found[:limit]
     follows = shown[-1][0] if more else "null"
     return reply_text(f'{{"jobs":[{",".join(text for _, text in shown)}],"next":{follows}}}')
@@ -207,6 +209,7 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
     if source.kind not in SOURCES[kind]:
         kinds = " or ".join(SOURCES[kind])
         raise ApiError(409, "no_circuit", f"The job {source.id} is of kind {source.kind}: {kind} works on {kinds}.")
+    # A training has a circuit from its first checkpoint on, also while it runs; a simplification only when it is done.
     if source.saved_epoch == 0 if source.kind == "train" else source.status != "done":
         raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
 

@@ -49,6 +49,7 @@ def metrics(
     """Rows of the metrics after an epoch."""
     epochs = min(limit, jsonl.epochs_in(ROWS, job.population))
     found = jsonl.after(context.store.job_folder(job).run / JSONL, after, epochs, job.population)
+    # A full answer may have more behind it. One that is not full has reached the end of what there is now.
     follows = found.until if found.epochs == epochs else "null"
     return reply_text(f'{{"rows":{found.text},"next":{follows}}}')
 
