@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import filelock
 
-from difflogic.errors import StoreError
+from difflogic.errors import ConfigError, StoreError
 
 BUSY_MS = 10_000
 """Milliseconds for which a writer waits for another one; a transaction takes a few."""
@@ -105,6 +106,7 @@ def migrate(path: Path) -> None:
         # A way back: an older difflogic refuses the newer file, but can open the copy.
         if 0 < version < len(scripts):
             copy(connection, path.with_name(f"{path.name}.version-{version}"))
+        connection.create_function("current_config", 1, _current_config, deterministic=True)
         for number, script in enumerate(scripts[version:], version + 1):
             try:
                 # Each script and the number that says it is done are one transaction, so that a process that is killed
@@ -114,6 +116,16 @@ def migrate(path: Path) -> None:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+
+
+def _current_config(text: str) -> str:
+    """The JSON of a configuration of any version, in today's form; one that cannot be read stays as it is."""
+    from difflogic.config.schema import Config
+
+    try:
+        return json.dumps(Config.from_dict(json.loads(text)).to_dict())
+    except (ConfigError, ValueError):  # whoever trains the job says what is wrong with it
+        return text
 
 
 def copy(connection: sqlite3.Connection, path: Path) -> None:
