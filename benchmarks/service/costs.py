@@ -34,7 +34,7 @@ FRAME = {"epoch": 1, "bits": "A" * 4000}
 
 
 class Training:
-    """A worker by hand: it writes rows as a run does, and beats."""
+    """A worker by hand: it writes rows as a run does, and sends heartbeats."""
 
     def __init__(self, store: Store, spec: JobSpec) -> None:
         self._store = store

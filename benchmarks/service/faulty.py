@@ -29,6 +29,8 @@ def _abort(first: int, mark: Path) -> None:
     def faulty(model: GpuModel, epochs: int) -> None:
         if model._epoch >= first and not mark.exists():
             mark.touch()
+            # wgpu ends the process from inside its library, as a driver that is broken would: no exception, no
+            # `finally`.
             model.workspace.buffers["history"].destroy()
         train(model, epochs)
 
@@ -58,6 +60,7 @@ def _full(first: int, mark: Path) -> None:
         if checkpoint.decode(data, path).epoch < first or mark.exists():
             return save(path, data)
         mark.touch()
+        # Only the next write fails: the disk is full for a moment, and the next try finds room.
         write = os.write
 
         def refuse(descriptor: int, rest: Any) -> int:

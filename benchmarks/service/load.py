@@ -27,7 +27,7 @@ TOKEN = "a-token-for-the-load"
 API = "/api/v1"
 PATIENCE_S = 300.0
 SETTLE_S = 3.0
-"""Before a stretch is timed: listeners are there, and a beat of the old one has passed. Then the requests begin."""
+"""Before a stretch is timed: listeners are there, and a poll of the old one has passed. Then the requests begin."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Connection:
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
-        self._place = (str(parts.hostname), int(parts.port or 80))
+        self._address = (str(parts.hostname), int(parts.port or 80))
         self.lock = asyncio.Lock()
         """For whoever shares it."""
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -60,6 +60,7 @@ class Connection:
         reader, writer = await self._open()
         writer.write(_head(method, path, b"" if body is None else json.dumps(body).encode()))
         status, headers = await _status(reader)
+        # Archives and streams have no length that is known at their beginning.
         if headers.get("transfer-encoding") == "chunked":
             data = b"".join([chunk async for chunk in _chunks(reader)])
         else:
@@ -88,7 +89,7 @@ class Connection:
 
     async def _open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None:
-            self._streams = await asyncio.open_connection(*self._place, limit=1 << 24)
+            self._streams = await asyncio.open_connection(*self._address, limit=1 << 24)
         return self._streams
 
 
@@ -184,6 +185,7 @@ async def _measured(
     quiet: list[float] = []
     loaded: list[float] = []
     server, own = 0.0, 0.0
+    # Quiet, loaded, loaded, quiet: a machine that gets slower with time slows both kinds alike.
     turns = (False, True, True, False) if compared else (True,)
     stretch = seconds / turns.count(True)
     for is_loaded in turns:
@@ -193,6 +195,7 @@ async def _measured(
         before = cpu_s(service.pid), time.process_time()
         speed = await _speed(control, running, stretch)
         if is_loaded:
+            # Cores that were busy on average: 0.1 is a tenth of one processor.
             server += (cpu_s(service.pid) - before[0]) / seconds
             own += (time.process_time() - before[1]) / seconds
         (loaded if is_loaded else quiet).append(speed)
@@ -246,7 +249,7 @@ async def _until_trains(connection: Connection, job: str) -> None:
 
 
 async def _speed(connection: Connection, job: str, seconds: float) -> float:
-    """Epochs per second: from one change of the epoch to another, so that the time between beats does not count."""
+    """Epochs per second: from one change of the epoch to another: the time between heartbeats does not count."""
     first, begun = await _changed(connection, job)
     connection.close()  # the server would, before it is used again
     await asyncio.sleep(seconds)
@@ -298,6 +301,7 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
         async with asyncio.TaskGroup() as group:
             while True:
                 connection = connections[number % len(connections)]
+                # Writes wait for each other and wake every listener: one in twenty is more than people do.
                 if number % 20 == 19:
                     job = waiting[number % len(waiting)] if waiting else running
                     call = _timed(connection, "PATCH", f"/jobs/{job}", {"priority": number % 10}, load)
@@ -305,6 +309,8 @@ async def _request(address: str, running: str, waiting: list[str], rate: float, 
                     call = _timed(connection, "GET", reads[number % 20 % len(reads)], None, load)
                 group.create_task(call)
                 number += 1
+                # At fixed times from the beginning, not after the last answer: a slow server must not slow the load
+                # down, or its latency would look better than it is.
                 await asyncio.sleep(max(0.0, begun + number / rate - time.perf_counter()))
     finally:
         for connection in connections:

@@ -35,6 +35,8 @@ class Served:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._log = folder.with_name("server.log")
+        # The system picks a free port. It is let go at once, and the server that is started again and again takes the
+        # same one.
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"

@@ -59,6 +59,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # None lets click say that there is no such command.
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name][0].split(":")
@@ -67,6 +68,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
+            # Click would import every command to ask it for its line of help: the lines stand in COMMANDS instead.
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
@@ -83,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (failed), 2 (usage), 128 + a signal's number."""
     _ready_streams()
     try:
+        # Not in click's standalone mode, in which it ends the process itself: here every way out becomes an exit code.
         result = group.main(arguments, prog_name="difflogic", standalone_mode=False)
+    # Commands that can be stopped in good order catch Ctrl-C themselves; what arrives here had nothing to save.
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return INTERRUPTED
@@ -94,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(f"Not enough memory: {error}. Use a smaller batch or model.")
     except OSError as error:
+        # An OSError that no command expected: the system's own words, with the file that it is about.
         where = f"{error.filename}: " if error.filename else ""
         return _fail(f"{where}{error.strerror or error}.")
     return result if isinstance(result, int) else 0
@@ -105,6 +110,8 @@ def _ready_streams() -> None:
     The others take any name, whatever letters the system's encoding lacks.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # For example `difflogic train >&-`: descriptor 1 is free, and the next file that is opened, say a checkpoint,
+        # would get every line that is printed.
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):

@@ -35,6 +35,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
     return decorate
 
 
+# Options are values: click makes a new option for each command from them, so that several commands can share one.
 engine_options = together(
     click.option("--gpu", is_flag=True, help="The same as --engine gpu."),
     click.option(
@@ -122,6 +123,7 @@ def megabytes(text: str) -> int:
 
 def picture_size(text: str) -> tuple[int, int]:
     """WIDTHxHEIGHT in cells: a type for click."""
+    # Imported late: it loads NumPy, which the help of a command does without.
     from difflogic.config.picture_file import MAX_SIDE
 
     sides = _sides(text)
@@ -278,6 +280,7 @@ def checked_policy(policy: Policy | None, selector: str | None, resume: bool) ->
 
 def engine_selector(engine: str | None, gpu: bool) -> str | None:
     """The engine asked for, None where none was. Raises UsageError where the two options disagree."""
+    # `--gpu --engine gpu:1` says the same twice, and is let through.
     if gpu and engine is not None and engine.partition(":")[0] != "gpu":
         raise UsageError(f"--gpu means --engine gpu, but --engine {engine} was given too: give one of them.")
     return engine or ("gpu" if gpu else None)
@@ -305,6 +308,7 @@ def service(command: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        # A module of our own that is missing is a fault of the installation, and no extra would bring it.
         if (error.name or "").partition(".")[0] == "difflogic":
             raise
         raise MissingPackagesError.of(f"`difflogic {command}`", "serve", error.name) from error

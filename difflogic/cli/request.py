@@ -26,6 +26,7 @@ def train_request(options: Mapping[str, Any], config: Config | None = None, **ot
 
     Raises ConfigError, UsageError.
     """
+    # Options have the names of the request's fields, so that none has to be passed on by hand; tests hold both to it.
     names = {each.name for each in fields(TrainRequest)}
     given = {name: value for name, value in options.items() if name in names and value is not None}
     if given.get("colors") is not None:
@@ -39,6 +40,7 @@ def train_request(options: Mapping[str, Any], config: Config | None = None, **ot
 
 def check_source(options: Mapping[str, Any]) -> None:
     """Raises UsageError unless there is one thing to train: PRESET or `--config`."""
+    # One of the two is None, and not both or neither.
     if [options["preset"], options["config_file"]].count(None) != 1:
         raise UsageError(
             "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
@@ -56,6 +58,7 @@ def work(options: Mapping[str, Any]) -> Config:
     named = options["preset"] is not None, options["config_file"] is not None, options["small"]
     if sum(named) > 1:
         raise UsageError("There is one thing to train: give a PRESET, --config FILE or --small, not several.")
+    # Without a name it is the paper's checkerboard.
     board = None if any(named[:2]) else presets.checkerboard(options["small"])
     return configure(train_request(options, board)).config
 
@@ -69,6 +72,7 @@ def changes(made: Configured) -> str:
 def _differences(made: Configured) -> Iterator[str]:
     for section, changed in made.changes.items():
         for name in changed:
+            # What a target sets to the value that it had anyway is no change.
             before, after = (getattr(getattr(each, section), name) for each in (made.base, made.config))
             if before != after:
                 yield f"{section}.{name} {_short(before)} -> {_short(after)}"
@@ -105,6 +109,8 @@ def parse(assignments: Sequence[str]) -> dict[str, Any]:
         names = path.strip().split(".")
         if not equals or not all(names) or len(names) > DEPTH:
             raise UsageError(f"--set takes SECTION.FIELD=VALUE, say optimizer.lr=0.06, got {shown(each)}.")
+        # An example: `model.update.widths=[10, 4, 2]` becomes {"model": {"update": {"widths": [10, 4, 2]}}}, built from
+        # the inside.
         value = _value(text)
         for name in reversed(names):
             value = {name: value}
@@ -117,9 +123,11 @@ def _value(text: str) -> Any:
     try:
         data = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
+        # `--set task.start=zeros`: in TOML a text has quotes, which the shell has eaten.
         return text.strip()
     except RecursionError as error:
         raise UsageError("--set takes a value, got lists or tables inside each other without end.") from error
+    # The text held a line break and a second assignment, which TOML reads as another field.
     if len(data) > 1:
         more = ", ".join(name for name in data if name != "value")
         raise UsageError(

@@ -55,6 +55,8 @@ def run(options: Mapping[str, Any], config: Config | None = None) -> int:
     `config` stands for PRESET and `--config`. Raises what `start` raises.
     """
     selector = engine_selector(options["engine"], options["gpu"])
+    # A run that goes on has a configuration already. Everything that would describe another one is refused; where and
+    # how it is trained may change.
     launch, resume = Launch.of(options), options["resume"]
     if resume is None:
         return start(train_request(options, config, engine=selector), launch)
@@ -85,12 +87,14 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     made = configure(request)
     if (sentence := changes(made)) and not launch.as_json:
         click.echo(sentence)
+    # The engine is opened before the folder is made: a machine without a GPU leaves no empty run folder behind.
     placement = replace(_placement(request, made.config, launch, resume), max_memory=launch.max_memory)
     out = launch.out or (None if resume else default_path(made.config.name))
     with sinks.choose(launch.as_json, "epoch") as sink:
         reporter = TrainingReporter(sink)
         trained = run_request(request, made.config, placement, out, resume, launch.log_interval, reporter)
         reporter.ended(trained)
+    # For `--policy sticky`: the next run of this shape goes where this one was.
     keep_last(trained.run.config, len(trained.run.members), trained.run.engine)
     interrupted = trained.last.interrupted
     if isinstance(interrupted, int):
@@ -119,6 +123,7 @@ def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:
     from difflogic.runs import attempts
 
     taken = {*WITH_RESUME, *(each.name for each in fields(Launch))} - {"out"}
+    # Compared with what click gives where an option was left out: None, False, an empty list, or 0 for a padding.
     given = [name for name, value in options.items() if name not in taken and value not in (None, False, (), 0)]
     if given:
         names = ", ".join(map(_written, given))
@@ -155,6 +160,7 @@ def _placement(request: TrainRequest, config: Config, launch: Launch, resume: Pa
     if request.engine is None and resume is not None:
         earlier = manifest.last_engine(manifest.read(checkpoint.locate(chosen.run_folder(resume)).parent))
         return placement.place_again(earlier, launch.require_hardware, trusted=True)
+    # Only a new run is measured. One that goes on stays on its engine, since another one may round its sums otherwise.
     if resume is None and request.engine in (None, "auto"):
         return choose.place_run(config, max(1, request.population), launch.policy, launch.require_hardware)
     return placement.place(request.engine or "auto", launch.require_hardware, trusted=True)

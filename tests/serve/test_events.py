@@ -33,7 +33,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 class Training:
-    """A worker by hand: it writes rows as a run does, and beats."""
+    """A worker by hand: it writes rows as a run does, and sends heartbeats."""
 
     def __init__(self, store, owner: str = "ann", population: int = 1) -> None:
         self.store = store

@@ -49,6 +49,7 @@ def command(ctx: click.Context, /, only_list: bool, as_json: bool, **settings: A
 
     Example: difflogic bench --quick
     """
+    # Click runs the group's own function before `bench compare` too.
     if ctx.invoked_subcommand is not None:
         return 0
     if only_list:
@@ -108,6 +109,7 @@ def _measure(
         raise UsageError(f"--picture draws {', '.join(PICTURES)}: {picture} is named as none of them.")
     effort = runner.QUICK if quick else runner.Effort()
     effort = replace(effort, rounds=rounds or effort.rounds)
+    # Progress goes to standard error anyway, but a program that asks for JSON wants neither.
     say = (lambda text: None) if as_json else sinks.working
     say("opening the engines and measuring how fast their memory is copied")
     results = runner.measure(selected, open_benches(engines, require_hardware), effort, say)
@@ -128,6 +130,7 @@ def _show(results: Results) -> None:
     for line in results.cases:
         if "limiter" in line:
             click.echo(f"{line['case']} on {line['engine']} is limited by: {line['limiter']}")
+    # Parts are matched by name, so that the same kernel of two engines stands in one row.
     if kernels := [line for line in results.cases if line["case"].startswith("train/") and "profile" in line]:
         click.echo("")
         table.show(
@@ -173,6 +176,7 @@ def _engine_line(name: str, engine: Line) -> str:
 
 
 def _row(line: Line, results: Results) -> tuple[str, ...]:
+    # The slowest engine of the case is 1.0, and the others are so many times as fast.
     slowest = max(each["median_ms"] for each in results.cases if each["case"] == line["case"])
     return (
         line["case"],
@@ -209,6 +213,7 @@ def _kernel_rows(lines: list[Line]) -> list[tuple[str, ...]]:
     times = [{part["name"]: part["ms"] for part in line["profile"]["parts"]} for line in lines]
     found = dict.fromkeys(name for each in times for name in each)
     order = list(PHASES)
+    # In the order of a train step; what has no phase comes last.
     names = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
     return [(name, *(_number(each.get(name)) for each in times)) for name in names]
 

@@ -51,7 +51,9 @@ def private() -> Callable[[str], str]:
         home = Path.home()
         names["~"].append(str(home))
         names["<user>"].append(home.name)
+    # A name of one letter would be found in every second word.
     words = [(word, name) for name, found in names.items() for word in found if len(word) > 1]
+    # Longest first: /home/ann goes before ann, which is a part of it.
     words.sort(key=lambda pair: -len(pair[0]))
 
     def redacted(text: str) -> str:
@@ -79,6 +81,7 @@ def _system() -> Iterator[str]:
 def _environment() -> Iterator[str]:
     for name, value in sorted(os.environ.items()):
         if name.startswith(SHOWN):
+            # That a path is set may matter for a fault. Where it leads says who the user is.
             hidden = "set" if name in SECRET else "a path" if re.search(r"[/\\~]", value) else ""
             yield f"{name} is {hidden}" if hidden else f"{name}={value}"
 

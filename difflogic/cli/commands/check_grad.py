@@ -107,6 +107,7 @@ def _show(pairs: list[Pair], skipped: dict[str, str], passed: bool) -> None:
 
 def _finite(report: dict[str, Any]) -> dict[str, Any]:
     """JSON has no infinity: an error that is none becomes null."""
+    # An engine that gives NaN or infinity has failed; the report still has to be JSON.
     for row in report["pairs"]:
         row["error"] = row["error"] if row["error"] < float("inf") else None
     return report

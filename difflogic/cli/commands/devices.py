@@ -46,6 +46,7 @@ def command(show_all: bool, as_json: bool) -> None:
 
 def describe(adapter: Adapter) -> dict[str, Any]:
     """An adapter as plain data, `kind` being `hardware` or `software`."""
+    # The handle is wgpu's own object.
     fields = [field.name for field in dataclasses.fields(adapter) if field.name != "handle"]
     return {name: getattr(adapter, name) for name in fields} | {"kind": "software" if adapter.software else "hardware"}
 
@@ -59,6 +60,7 @@ def lines(adapter: Adapter, show_all: bool = False) -> list[str]:
         f"   backend   {adapter.backend}",
         f"   driver    {adapter.driver or 'not named'}",
     ]
+    # Of all limits, these decide how large a grid or population may be.
     limits = sorted(adapter.limits) if show_all else SHOWN_LIMITS
     lines += [f"   limit     {name} = {adapter.limits[name]}" for name in limits]
     features = adapter.features if show_all else [f for f in adapter.features if f in ("timestamp-query", "shader-f16")]

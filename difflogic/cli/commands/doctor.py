@@ -42,6 +42,7 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
         raise UsageError("--report is a text to paste, --json a document: give one of them.")
     versions = {"difflogic": difflogic.__version__, "python": platform.python_version()}
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
+    # The report passes every line through a filter that takes names and folders out of it.
     say = _quiet if as_json else _reporting() if report else click.echo
     if not report:
         say(", ".join(f"{name} {version}" for name, version in versions.items()))
@@ -50,10 +51,12 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
     for tested in adapters:
         summary = f"{tested.index}: {tested.name} ({tested.backend}, {tested.driver})"
         say("\n" + ("\n".join(devices.lines(tested)) if report else summary))
+        # By its index and not by its name, which two equal cards share.
         checks = selftest.self_test(str(tested.index))
         selftest.keep(tested, checks)
         results.append((tested, checks))
         say("\n".join(_line(check) for check in checks))
+    # No adapter at all is not healthy either: the GPU engine cannot be used.
     healthy = bool(results) and all(check.passed for _, checks in results for check in checks)
     if as_json:
         click.echo(json.dumps(_report(versions, results, healthy), indent=2))

@@ -56,6 +56,7 @@ def command(
     """
     from difflogic.evaluation.evaluate import evaluate
 
+    # A full evaluation takes minutes, in which it says what it does.
     tell = (lambda _: None) if as_json else sinks.working
     found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell)
     tell_choice(found.trained.told)
@@ -63,6 +64,7 @@ def command(
         click.echo(found.to_json(), nl=False)
     else:
         _show(found)
+    # Results are kept in the run folder whether or not they are printed: the gallery reads them there.
     written = [_keep(found)]
     if html is not None:
         from difflogic.evaluation.report import to_html

@@ -28,6 +28,7 @@ class FormatChoice(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         from difflogic.circuits.export.formats import FORMATS
 
+        # Not click.Choice: the table of formats imports every exporter, which `difflogic export --help` can do without.
         if value not in (*FORMATS, ALL):
             self.fail(f"{value!r} is no format: expected {', '.join(FORMATS)} or {ALL}.", param, ctx)
         return value
@@ -136,6 +137,8 @@ def _write(files: Files, out: Path) -> None:
     """All files or, where one is there with another content, none. Raises DifflogicError and OSError."""
     out.mkdir(parents=True, exist_ok=True)
     contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
+    # A file with the same content may stay, so that the same export can be made twice without --force. Every file is
+    # checked before the first is written.
     outputs = {Output(path, forced() or _holds(path, content)): content for path, content in contents.items()}
     for output, content in outputs.items():
         output.write(content)

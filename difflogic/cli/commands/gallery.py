@@ -30,12 +30,14 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     """
     from difflogic.evaluation import gallery
 
+    # Before the work, which takes minutes.
     gallery.check_out(out, forced())
     found = gallery.runs_in(runs)
     shown, failed = [], False
     for run, name in gallery.names_of(found):
         try:
             made = gallery.exhibit(run, name, passes.tell)
+        # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)
             failed = True

@@ -52,6 +52,8 @@ def command(run: Path, search: bool, **options: Any) -> int:
         _hardening(run, search, options["epochs"], options["eval_interval"]),
         engine=engine_selector(options["engine"], options["gpu"]),
         init_from=run,
+        # One right evaluation is all that is wanted: what is undecided then is decided without changing the hard
+        # circuit.
         stop_when_solved=1,
         decide=not search,
     )
@@ -65,6 +67,8 @@ def _hardening(run: Path, search: bool, epochs: int | None, interval: int | None
 
     config = chosen.load(run).config
     epochs = epochs or max(1, round(SHARE_OF_EPOCHS * config.train.epochs))
+    # An example: a run of 1000 epochs gets 250 more. Hardening grows to all gates over the first 200 of them, and in
+    # the last 50 the circuit is trained as it will be used.
     to = max(1, round(GROWS_FOR * epochs))
     return config.with_(
         train={"epochs": epochs, "eval_interval": interval or min(10, config.train.eval_interval)},

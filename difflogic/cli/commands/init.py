@@ -26,6 +26,7 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     from difflogic.config.customise import configure
     from difflogic.config.text import commented
 
+    # The same way as for training: what the file says is what `train` would do with the same options.
     made = configure(train_request(options, preset=name))
     out = out or Output(Path(f"{name}.toml"), forced())
     opening = f"The preset {name} of difflogic, to be changed at will. Train it with: difflogic train --config {out}"

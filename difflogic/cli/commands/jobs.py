@@ -57,6 +57,8 @@ def submit(**options: Any) -> int:
 
     request.check_source(options)
     asked = request.train_request(options)
+    # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
+    # machine, and what is wrong with them is said before anything is sent.
     made = configure(asked)
     if (sentence := request.changes(made)) and not options["as_json"]:
         click.echo(sentence, err=True)
@@ -93,6 +95,7 @@ def list_jobs(status: str | None, kind: str | None, search: str | None, limit: i
     Example: difflogic jobs --status running
     """
     with _client("jobs") as client:
+        # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
         found = client.jobs(status=status, kind=kind, q=search, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
     if as_json:
@@ -124,6 +127,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 
 def _epochs(job: dict[str, Any]) -> str:
     """With restarts, those of the attempt that it is in."""
+    # An example: 120/800, attempt 2 is epoch 120 of the 800 that were left when the second attempt began.
     attempt = f", attempt {job['attempt']}" if job["attempt"] else ""
     return f"{job['epoch']}/{job['epochs']}{attempt}" if job["kind"] == "train" else ""
 

@@ -65,6 +65,7 @@ def _on_grid(config: Config, height: int, width: int) -> Config:
     """A picture lies in the middle of a larger grid; there is none of all boards. Raises ConfigError."""
     from difflogic.evaluation.rehearsal import resized
 
+    # What lies in the picture keeps its size, and gets a border.
     if config.task.picture or config.task.start_picture or config.task.start == "boards":
         return resized(config, height, width)
     return config.with_(task={"height": height, "width": width})
@@ -82,6 +83,7 @@ def _plans(
 
     jobs = [_sizes(member) for member in configs(config, population)]
     groups, chosen = plan_in_groups(device, jobs, budget=Budget(max_memory))
+    # Every activation is kept; or only the state of every n-th step, from which the others are computed again.
     memories = [(True, 1), *((False, spacing) for spacing in checkpoint_distances(config.task.steps))]
     plans = [replace(chosen, launch=chosen.launch.with_memory(*memory)) for memory in memories]
     return groups, [(plan, plan.launch == chosen.launch) for plan in plans]
@@ -97,6 +99,7 @@ def _sizes(config: Config) -> Job:
     from difflogic.model.circuit import Circuit
 
     task = config.task
+    # `broadcast_to` makes an array of any shape out of one number, without memory for the rest.
     sides = (task.height, task.width)
     rule = rules.table(task.rule) if task.target == "rule" else None
     wanted = None if rule is not None else np.broadcast_to(np.float32(0), (*sides, task.loss_channels))

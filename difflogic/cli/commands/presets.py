@@ -56,6 +56,7 @@ def _row(name: str) -> dict[str, Any]:
         "batch": train.batch,
         "epochs": train.epochs,
         "gate_evaluations_per_epoch": _evaluations(name),
+        # In units of the checkerboard's, whose time a newcomer soon knows.
         "cost": round(_cost(name) / _cost("checkerboard"), 3),
     }
 

@@ -39,9 +39,11 @@ def command(engine: str | None, gpu: bool, require_hardware: bool, rounds: int, 
     config = work(options)
     placement = place(engine_selector(engine, gpu) or "auto", require_hardware)
     circuit = Circuit.initial(config.model, config.seed)
+    # Not through a Trainer: no folder, no evaluation, only the step itself.
     job = make_job(config, circuit)
     model = placement.engine.open([job], [TrainState.initial(job)])
     try:
+        # The first steps compile shaders and warm caches: they are not what training is like.
         for _ in range(3):
             model.train(1)
             model.drain()

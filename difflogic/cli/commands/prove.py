@@ -79,6 +79,7 @@ def command(
 
     Example: difflogic prove runs/NAME small.json
     """
+    # One command for two questions. Options of the other question are refused, and not silently ignored.
     if one is not None and other is not None:
         of_run = {"--every-start": every_start, "--size": size, "--check": check, "--out": out}
         if given := [name for name, value in of_run.items() if value]:
@@ -123,6 +124,7 @@ def _check(file: Path, run: Path | None, seconds: float, as_json: bool) -> int:
     claimed = proofs.read(file)
     if run is not None and proofs.fingerprint(source.load(run).netlist) != proofs.fingerprint(claimed.claim.netlist):
         raise UsageError(f"{file} is about another circuit than that of {run}: their hashes differ.")
+    # Nothing that the file says of its proof is believed: the claim is proved anew, and the two results are compared.
     again = proofs.decide(claimed.claim, seconds)
     same = proofs.same(claimed, again)
     if as_json:
@@ -141,6 +143,7 @@ def _compare(
     pair = [source.load(path, periodic, visible) for path in (one, other)]
     for each in pair:
         tell_choice(each.told)
+    # The trained network itself is a judge too, where there is one: the netlist was only taken from it.
     verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and _asked("network", judges)]
     others = [name for name in ("difflogic", "berkeley-abc", "yosys") if _asked(name, judges)]
     verdicts += prove(pair[0].netlist, pair[1].netlist, others)

@@ -23,6 +23,7 @@ ASYNCHRONOUS = 0.6
 
 def step_list(text: str) -> list[int]:
     """`12`, `0,5,10`, `1-40` or a mixture, ascending: a type for click."""
+    # The pattern bounds each number to seven digits, so that `1-999999999` does not fill the memory with steps.
     if not re.fullmatch(r"\d{1,7}(-\d{1,7})?(,\d{1,7}(-\d{1,7})?)*", text):
         raise click.BadParameter(f"{text!r} names no steps: expected such as 12, 0,5,10 or 1-40.")
     steps: set[int] = set()
@@ -110,6 +111,7 @@ def command(
 def _refuse_unused(what: str, options: dict[str, Any]) -> None:
     from difflogic.errors import UsageError
 
+    # All of these options are about a rollout, which the other drawings do not have.
     given = [name for name, value in options.items() if value not in (None, False)]
     if what != "rollout" and given:
         names = ", ".join("--" + name.replace("_", "-").replace("asynchronous", "async") for name in given)
@@ -121,6 +123,7 @@ def _scene(options: dict[str, Any]) -> RenderSpec:
 
     fire_rate = options["fire_rate"]
     if fire_rate is None and options["asynchronous"]:
+        # --fire-rate goes before --async, which stands for one usual rate.
         fire_rate = ASYNCHRONOUS
     return RenderSpec(
         size=options["size"],

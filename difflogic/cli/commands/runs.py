@@ -18,6 +18,7 @@ SORTS: dict[str, Callable[[Any], Any]] = {
     "name": lambda entry: str(entry.path),
     "date": lambda entry: entry.started,
     "epochs": lambda entry: entry.epoch,
+    # None cannot be compared with a number: runs without a loss come last.
     "soft": lambda entry: (entry.soft_loss is None, entry.soft_loss),
     "hard": lambda entry: (entry.hard_loss is None, entry.hard_loss),
     "size": lambda entry: entry.size,
@@ -52,6 +53,7 @@ def command(
 
     found = [read(path) for path in find(folder)]
     entries = [each for each in found if isinstance(each, Entry) and _wanted(each, preset, engine, solved)]
+    # A folder that looks like a run and cannot be read is named, and not passed over: it may be the one that is missed.
     broken = [each for each in found if not isinstance(each, Entry)]
     entries.sort(key=SORTS[sort], reverse=reverse)
     if as_json:

@@ -92,14 +92,17 @@ def serve(
 
     given = Caps(**{name: value for name, value in caps.items() if value is not None})
     settings = ServeSettings(host, port, given, allow_host)
+    # A misspelled device is found before the folder is made.
     devices = known.parse(workers)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store that is made here is nobody else's to read
     store = Store.open(folder)
     tokens = _tokens(folder, settings, token_file)
+    # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
     socket = listen(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
     log.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
+    # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
     with socket, Supervisor(folder, devices, max_memory=caps["memory"]), Housekeeper(folder, keep_days, quota):
         server.run(sockets=[socket])
 
@@ -118,6 +121,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
             "--token-file."
         )
     token, is_new = auth.generated_token(folder)
+    # Into a terminal only: what a service manager collects as output would keep the token for ever.
     if is_new and sys.stdout.isatty():
         click.echo(f"Token: {token}")
     click.echo(f"The token to sign in with is in {folder / auth.GENERATED}")
@@ -147,6 +151,7 @@ def worker(folder: Path, workers: str, max_memory: int | None) -> None:
     from difflogic.serve.worker.supervisor import Supervisor
 
     wanted = devices.parse(workers)
+    # A folder that is misspelled is refused here, and not made into an empty store by the supervisor.
     Store.existing(folder).close()
     log.set_up()
     supervisor = Supervisor(folder, wanted, max_memory=max_memory)
@@ -154,6 +159,7 @@ def worker(folder: Path, workers: str, max_memory: int | None) -> None:
     def stop(number: int, frame: FrameType | None) -> None:
         supervisor.stop()
 
+    # Without a server nobody else handles signals: `stop` only sets an event, and the supervisor lets its workers save.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, stop)
     supervisor.run()

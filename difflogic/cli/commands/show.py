@@ -37,6 +37,7 @@ def command(run: Path, as_json: bool) -> None:
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is no run folder that can be shown: {entry.why}.")
     found = chosen.load(run)
+    # With restarts the folder holds several runs, and `found` is the one that commands take.
     together = attempts.read(run).attempts if attempts.is_in(run) else ()
     saved, record = checkpoint.read(found.path), manifest.read(found.path)
     rows = read_rows(found.path, saved.seeds)
@@ -58,6 +59,7 @@ def command(run: Path, as_json: bool) -> None:
 def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]:
     config = saved.members[saved.leader].config
     task, train, model = config.task, config.train, config.model
+    # The engine of the last resume, or that of the beginning.
     engine = [record, *record["resumes"]][-1]["engine"]
     what = ", ".join(filter(None, (engine["adapter"], engine["backend"], engine["driver"])))
     timing = f"fire rate {train.fire_rate:g}" if train.asynchronous else "synchronous"
@@ -83,6 +85,7 @@ def _span(seeds: list[int]) -> str:
 def _member(seed: int, rows: list[Row]) -> dict[str, Any]:
     from difflogic.runs.journal import last_evaluated
 
+    # The last row may be of an epoch without evaluation.
     judged = last_evaluated(rows)
     return {
         "seed": seed,
@@ -136,5 +139,6 @@ def _next(entry: Entry, taken: Path, together: bool) -> str:
         return f"Its process was killed. Go on from the last checkpoint with:  {again}{quoted(entry.path)}"
     if entry.status != "complete" or (entry.epoch < entry.epochs and not together):
         return f"Go on with:  {again}{quoted(entry.path)}"
+    # Twice as many is a proposal, as good as any.
     epochs = 2 * (entry.epochs if taken == entry.path else entry.epoch)
     return f"The run is complete. Train it further with:  {again}{quoted(taken)} --epochs {epochs}"

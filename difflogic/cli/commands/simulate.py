@@ -90,10 +90,13 @@ def command(
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
     spec = _scene(source, start, size, fire_rate, seed)
+    # Before anything is allocated: a grid of a million cells a side is a slip of the finger.
     engines.check_fits(spec, free_memory(), engine)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
     watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
+    # Ctrl-C is only noted here. The loop sees it between two calls, so that the state that is written is that of a
+    # whole step.
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None)
@@ -121,4 +124,5 @@ def _scene(
     if fire_rate is None:
         fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
     spec = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)
+    # Constants, pass-throughs and gates that nobody reads cost time in every cell of every step.
     return replace(spec, netlist=lean(source.netlist))

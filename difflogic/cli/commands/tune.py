@@ -57,6 +57,7 @@ def command(population: int, adapter: str | None, dry_run: bool, reset: bool, as
         click.echo(report if as_json else f"Forgot {forgotten} result(s) of {chosen.name}{more}.")
         return
     config = work(options)
+    # A wrong result may be a fast one: only an adapter that passed the self-test is tuned.
     selftest.require(chosen)
     sink = sinks.choose(as_json, "variant")
     screen = TuningObserver() if as_json else tuning.TuningReporter(sink)  # its JSON is the result alone

@@ -42,6 +42,7 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
             return _repeat(client, found)
         with sinks.choose(as_json, "epoch") as sink:
             return _Follower(client, sink, log_interval).follow(found)
+    # The job is the server's: whoever leaves leaves it running.
     except KeyboardInterrupt:
         click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
         return DETACHED
@@ -88,6 +89,8 @@ class _Follower:
 
     def follow(self, job: JobJson) -> int:
         """Until it ends."""
+        # Somebody who begins to watch a job at epoch 100000 wants the last few lines, among them one with an
+        # evaluation, and not a hundred thousand.
         back = max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
         after = max(0, job["epoch"] - back)
         self._attempts = job["attempts"]
@@ -98,6 +101,7 @@ class _Follower:
             elif event.name == "rows":
                 self._rows(job, event.data)
             elif event.name == "end":
+                # The last event says how it ended, which may be newer than the job that came before it.
                 job = {**job, **event.data}  # `deleted` is no state of a job
         return self._end(job)
 
@@ -105,6 +109,7 @@ class _Follower:
         self._reporter.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
 
     def _show_job(self, job: JobJson) -> None:
+        # The number of losses, and not the status: a job that is queued again may be taken before the next poll.
         if job["attempts"] > self._attempts:
             self._attempts = job["attempts"]
             self._reporter.noticed(job["reason"] or f"Its worker was lost; this is try {self._attempts + 1}.")
@@ -112,15 +117,21 @@ class _Follower:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
                 self._sink.write(f"Job {job['id']} ({job['name']}) is {self._status}.")
+        # Every change of the job comes with all of its fields: only what is new is printed.
         if job["waits_for"] not in (None, self._waits_for):
             self._sink.write(job["waits_for"])
         self._waits_for = job["waits_for"]
         if job["status"] != "done":  # then all come together, after the summary
             self._show_ended_attempts(job)
         if job["attempt"] != self._attempt:
+            # In the end the job becomes its best attempt, and the server sends that one's rows once more. An example
+            # with two attempts, the first the best: the stream shows attempt 1, attempt 2, then attempt 1 again, of
+            # which nothing is printed. Whoever only now begins to watch has seen none, and gets them.
             self._was_shown = self._attempt > 0 and job["status"] in ENDED  # the best, which was seen when it was made
             self._attempt, self._began = job["attempt"], self._was_shown
             self._judged.clear()
+        # A device is known once a worker has taken the job; a follow-up has no configuration, and nothing to begin
+        # with.
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
             reason = f"job {job['id']} at {self._client.server}"
@@ -142,13 +153,16 @@ class _Follower:
     def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
         if self._was_shown:
             return
+        # Of a population one epoch has a row for each model, one after another.
         for epoch, values in groupby(rows, key=lambda row: int(row["epoch"])):
             members = list(values)
             self._reporter.advanced(epoch)
             found = [Row.from_dict(each) for each in members]
             for index, row in enumerate(found):
+                # Most epochs have no evaluation: their lines repeat the last one, with its epoch.
                 if row.accuracy is not None:
                     self._judged[index] = row
+            # The same lines that a training on this machine prints: every n-th, all with an evaluation, and the last.
             if epoch % self._log_interval == 0 or found[0].hard_loss is not None or epoch == job["epochs"]:
                 self._log(members, found)
 
@@ -166,6 +180,7 @@ class _Follower:
         if job["status"] != "done":
             self._sink.write(f"The job {job['id']} is {job['status']}.")
             return 1
+        # A training leaves a summary; what a follow-up found is in its result.
         summary = self._client.text(job["id"], "summary.txt")
         self._sink.write("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
         for each in _attempts_of(job):

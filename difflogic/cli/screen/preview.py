@@ -43,6 +43,7 @@ class Preview:
         yield Text(self._headline())
         if self._is_rule:
             return
+        # A picture that is broken into lines shows nothing.
         if self._config.task.width > console.width:
             yield Text("(wider than this terminal: see target.png in the run folder)")
         elif console.options.ascii_only:
@@ -68,6 +69,7 @@ def _blocks(bits: npt.NDArray[np.uint8], colored: bool) -> Text:
     """Two rows of cells in each line."""
     from rich.text import Text
 
+    # A half block shows two cells, one above the other; an odd last row gets an empty one below it.
     even = np.pad(bits, ((0, len(bits) % 2), (0, 0), (0, 0)))
     upper, lower = even[::2], even[1::2]
     if not colored:

@@ -77,6 +77,7 @@ class SimulationReporter:
     def advanced(self, progress: SimulationProgress) -> None:
         self.sink.advance(progress.step, progress.steps, f"{progress.updates_per_s:.1e} cell updates/s")
         if time.monotonic() >= self._next:
+            # A small grid makes thousands of steps a second: reports go by the clock, not by steps.
             self._next = time.monotonic() + REPORT_S
             self.sink.show(Event("progress", _numbers(progress)))
 
@@ -124,8 +125,10 @@ class GridScreen(Lines):
         from difflogic.circuits.simulation.pictures import picture
 
         spec, room = simulation.spec, self._live.console.size
+        # Two pixels in the height of a character; two lines are left for the text and the cursor.
         most = (2 * max(1, room.height - 2), room.width)
         shown = half_blocks(picture(simulation.planes(), spec.width, spec.netlist.visible, most))
+        # The simulation is far faster than the eye. It waits here, so that what is seen is every frame.
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + 1 / FRAMES_PER_S
         self._live.update(Group(shown, f"step {progress.step} of {progress.steps}"), refresh=True)
@@ -165,10 +168,13 @@ def half_blocks(picture: Picture) -> Text:
     from rich.text import Text
 
     colours = picture if picture.ndim == 3 else picture[..., None].repeat(3, axis=2)
+    # A dark row fills the lower half of the last line.
     if len(colours) % 2:
         colours = np.concatenate([colours, np.zeros_like(colours[:1])])
     text = Text(no_wrap=True)
     for upper, lower in zip(colours[::2].tolist(), colours[1::2].tolist(), strict=True):
+        # Cells beside each other that look alike share one style: a style for each cell would make large grids slow to
+        # print.
         for (above, below), run in groupby(zip(upper, lower, strict=True)):
             text.append("▀" * len(list(run)), "rgb({},{},{}) on rgb({},{},{})".format(*above, *below))
         text.append("\n")

@@ -74,6 +74,7 @@ class Bar(Lines):
             progress.TextColumn(unit),
             progress.MofNCompleteColumn(),
             progress.BarColumn(),
+            # Not rich's own column of speed: a simulation counts cell updates and not steps.
             progress.TextColumn("{task.fields[speed]}"),
             progress.TimeRemainingColumn(),
             progress.TextColumn("left"),
@@ -90,6 +91,7 @@ class Bar(Lines):
 
     def advance(self, done: int, total: int | None = None, speed: str | None = None) -> None:
         """What goes back to fewer units, as another attempt does, begins anew."""
+        # A bar cannot go back, and its speed would be measured over both attempts: another one takes its place.
         if self._task is None or done < self._bar.tasks[0].completed:
             if self._task is not None:
                 self._bar.remove_task(self._task)
@@ -107,6 +109,7 @@ class JsonLines(Lines):
     """Events as JSON objects, one per line."""
 
     def show(self, event: Event) -> None:
+        # NaN is no JSON: whoever makes an event turns it into null, and forgetting that is an error here.
         click.echo(json.dumps({"event": event.name, **event.fields}, allow_nan=False))
 
 
@@ -114,6 +117,7 @@ def choose(as_json: bool, unit: str) -> Lines:
     """JSON where asked for, on a terminal a bar that counts units, say epochs, else lines."""
     if as_json:
         return JsonLines()
+    # A bar redraws its line, which would fill a file with escape codes.
     return Bar(unit) if sys.stdout.isatty() else Lines()
 
 

@@ -22,6 +22,7 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
     """Print a table; the first column is left-aligned, as is every column without a digit, or with `texts` all."""
     columns = list(zip(headers, *rows, strict=True))
     left = [
+        # Numbers are right-aligned, so that their digits stand below each other.
         texts or not index or not any(any(map(str.isdigit, cell)) for cell in column[1:])
         for index, column in enumerate(columns)
     ]
@@ -57,6 +58,7 @@ def _fitted(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str)
 
     console = Console()
     table = Table(title=title or None, title_justify="left")
+    # What rich draws around the cells: a line and two spaces for each column, and the last line.
     frame = 3 * len(headers) + 1
     widths = _widths(list(zip(headers, *rows, strict=True)), left, console.width - frame)
     if widths is None:
@@ -82,6 +84,8 @@ def _widths(columns: Sequence[Row], left: Sequence[bool], room: int) -> list[int
     ]
     if sum(widths) > room:
         return None
+    # The room that is left goes, character by character, to whichever column still lacks most. An example: columns that
+    # need 10 and 90 of 60: the first gets its 10, the second 50.
     for _ in range(min(room, sum(needed)) - sum(widths)):
         shortest = max(range(len(widths)), key=lambda index: needed[index] - widths[index])
         widths[shortest] += 1
@@ -98,6 +102,8 @@ def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator
             f"{header}: {text}" if header else text for header, text in zip(headers[1:], rest, strict=True) if text
         ]
         for is_prose, some in groupby(facts, _is_prose):  # which has lines of its own; other facts share them, unbroken
+            # A NUL in the place of each space, which wrapping does not see, keeps a fact such as `epochs: 3/500` on one
+            # line.
             for text in some if is_prose else ["  ".join(fact.replace(" ", "\0") for fact in some)]:
                 wrapped = textwrap.wrap(text, max(1, room - 4), break_long_words=False, break_on_hyphens=False)
                 yield from (f"  {line}".replace("\0", " ") for line in wrapped)

@@ -55,6 +55,7 @@ class TrainingReporter(Observer):
         self._sink.show(Event("begin", fields, text))
         if warning := software_warning(beginning):
             self.noticed(warning)
+        # Kept for the bar: later events say only how far the run is.
         self._epochs = train.epochs
         self._sink.advance(beginning.epoch, self._epochs)
 
@@ -132,6 +133,7 @@ class TrainingReporter(Observer):
             "next_steps": advice,
             "summary": trained.summary,
         }
+        # The bar goes first, so that the summary stands below the lines and not above a bar that has stopped.
         self._sink.finish()
         self._sink.show(Event("end", fields, text))
 
@@ -174,6 +176,7 @@ def _best(run: Run) -> dict[str, int | None] | None:
 
 def ends(run: Run) -> dict[str, Any]:
     """How each member of a population ended."""
+    # One run has all of it at the top of the event.
     if len(run.members) == 1:
         return {}
     members = [
@@ -186,6 +189,7 @@ def ends(run: Run) -> dict[str, Any]:
 def software_warning(beginning: Beginning) -> str | None:
     """A warning where a GPU engine runs on the CPU."""
     info = beginning.engine
+    # A software adapter that was asked for by name is used all the same.
     if info.engine != "gpu" or not info.software:
         return None
     return f"{info.adapter} is a software adapter, a GPU imitated by the CPU: results are right, but slow to come."
@@ -199,6 +203,7 @@ def interrupter(run: Run) -> str:
 def interruption(run: Run, path: Path) -> str:
     """What to do after a signal, or where its program ended a run, in the folder `path`."""
     done, total = run.state.epoch, run.config.train.epochs
+    # The signal came while the last epochs ran: nothing is left to continue.
     if done >= total:
         return f"{interrupter(run)} came when the last epoch was done: the run is complete."
     return (
