@@ -25,12 +25,12 @@ from difflogic.serve.store.store import Store
 
 NAME = "by-hand"
 EPOCHS = 6000
-"""That are trained before anything is asked."""
+"""Epochs that are trained before anything is asked."""
 BEAT_S = 0.2
 PER_BEAT = 12
 """Epochs between two beats, as a small job on two cores has them."""
 FRAME = {"epoch": 1, "bits": "A" * 4000}
-"""As long as a frame of a small job."""
+"""A text as long as a frame of a small job."""
 
 
 class Training:

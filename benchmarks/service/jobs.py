@@ -44,7 +44,7 @@ def by_hand(of: Config, path: Path, engine: str = "cpu") -> Path:
 
 
 def wait(condition: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
-    """Until the condition holds. Raises TimeoutError where it does not come to that."""
+    """Wait until the condition holds. Raises TimeoutError where it does not come to that."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -27,7 +27,7 @@ TOKEN = "a-token-for-the-load"
 API = "/api/v1"
 PATIENCE_S = 300.0
 SETTLE_S = 3.0
-"""Before a stretch is timed: listeners are there, and a poll of the old one has passed. Then the requests begin."""
+"""Seconds before a stretch is timed: the listeners are there, and the last poll has passed."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Load:
     """What was asked, and how it was answered."""
 
     milliseconds: list[float] = field(default_factory=list)
-    """Of each read."""
+    """How long each read took."""
     errors: list[str] = field(default_factory=list)
     events: int = 0
     frames: int = 0
@@ -52,7 +52,7 @@ class Connection:
         parts = urlsplit(address)
         self._address = (str(parts.hostname), int(parts.port or 80))
         self.lock = asyncio.Lock()
-        """For whoever shares it."""
+        """Held by whoever asks over a connection that others share."""
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
@@ -123,12 +123,12 @@ class Service:
     address: str
     pid: int
     ready_s: float
-    """From the start of the process to the answer that it is ready."""
+    """Seconds from the start of the process to the answer that it is ready."""
 
 
 @contextmanager
 def serving(folder: Path, workers: str = "cpu") -> Iterator[Service]:
-    """Until the end of the context. Raises TimeoutError."""
+    """A server that runs until the end of the context. Raises TimeoutError."""
     command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(folder), "--port", "0", "--workers", workers]
     start = time.perf_counter()
     with (

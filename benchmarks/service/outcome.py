@@ -18,13 +18,13 @@ class Outcome:
     """Jobs that did not end well, or differ from an undisturbed run, with what differs."""
     seconds: float = 0.0
     detected_s: list[float] = field(default_factory=list)
-    """From the event until the job was taken from the worker."""
+    """Seconds from the event until the job was taken from the worker."""
     phases: dict[str, int] = field(default_factory=dict)
     """What the jobs were doing when it happened."""
     reasons: list[str] = field(default_factory=list)
     """What the jobs said of it."""
     reconnects: int | None = None
-    """Of clients."""
+    """How often clients had to connect again."""
 
     def hit(self, phase: str | None) -> None:
         """It happened in this phase of a job."""
@@ -32,7 +32,7 @@ class Outcome:
         self.phases[str(phase)] = self.phases.get(str(phase), 0) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """For a results file."""
+        """A line for a results file."""
         line: dict[str, Any] = {"case": self.kind, "events": self.events, "jobs": self.jobs, "wrong": len(self.wrong)}
         line["seconds"] = round(self.seconds, 1)
         if self.phases:

@@ -23,7 +23,7 @@ from difflogic.serve.client import API, Client
 from difflogic.serve.store.store import Store
 
 LONGEST_S = 6.0
-"""Between the moment a server is ready and its end, at most; by then a job is through."""
+"""Seconds between the moment a server is ready and its end, at most; by then a job is through."""
 QUEUE = 2
 """Jobs that wait: enough for the worker to be never idle."""
 TOKEN = "token-of-this-benchmark"
@@ -97,7 +97,7 @@ class Load:
                     pass
 
     def _submit_one(self, client: httpx.Client, request: dict, key: str) -> str:
-        """Until it is acknowledged: the same key all the time, so that it is one job."""
+        """Submit a job until it is acknowledged, with the same key all the time, so that it is one job."""
         while True:
             try:
                 answer = client.post("/jobs", json=request, headers={"Idempotency-Key": key}, timeout=10)

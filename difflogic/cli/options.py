@@ -304,7 +304,7 @@ def tell_choice(sentence: str) -> None:
 
 @contextmanager
 def service(command: str) -> Iterator[None]:
-    """For imports of what the extra `serve` brings. Raises MissingPackagesError where it is not there."""
+    """A context for imports of what the extra `serve` brings. Raises MissingPackagesError where it is not there."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -43,7 +43,7 @@ class Launch:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Launch:
-        """Those among the options of a command. Raises UsageError where the policy has nothing to choose."""
+        """The launch that a command's options ask for. Raises UsageError where the policy has nothing to choose."""
         selector = engine_selector(options["engine"], options["gpu"])
         policy = checked_policy(options["policy"], selector, options.get("resume") is not None)
         return cls(**{each.name: options[each.name] for each in fields(cls)} | {"policy": policy})

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
@@ -31,11 +30,11 @@ from difflogic.serve.api.settings import is_loopback
 from difflogic.serve.store.jobs import ID
 
 SERVER, TOKEN = "DIFFLOGIC_SERVER", "DIFFLOGIC_TOKEN"
-"""Names in the environment."""
+"""The names of the variables in the environment."""
 DEFAULT = "http://127.0.0.1:8765"
 API = "/api/v1"
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Before each new try to reach a server; the last one again and again where events are followed."""
+"""Seconds before each new try to reach a server; the last one again and again where events are followed."""
 SILENCE_S = 40.0
 """A stream that says nothing for longer is dead: the server has a heartbeat."""
 OVERLOADED = (429, 502, 503, 504)
@@ -45,7 +44,7 @@ JobJson = dict[str, Any]
 
 @dataclass(frozen=True)
 class ServerEvent:
-    """One server-sent event."""
+    """One server-sent event, with its data read as JSON."""
 
     name: str
     data: Any
@@ -85,9 +84,7 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._http.close()
 
     # jobs ---------------------------------------------------------------------------------------------
@@ -102,7 +99,7 @@ class Client:
         return dict(self._json("GET", f"/jobs/{_id(job)}"))
 
     def jobs(self, **filters: Any) -> Iterator[JobJson]:
-        """The newest first; page after page."""
+        """The jobs that pass the filters, the newest first, page after page."""
         before = None
         while True:
             given = {name: value for name, value in (filters | {"before": before}).items() if value is not None}
@@ -117,7 +114,7 @@ class Client:
         return dict(self._json("POST", f"/jobs/{_id(job)}/cancel"))
 
     def log(self, job: str, tail: int) -> str:
-        """The last so many bytes."""
+        """The last `tail` bytes of a job's log."""
         return str(self._json("GET", f"/jobs/{_id(job)}/log", params={"tail": tail})["text"])
 
     def text(self, job: str, name: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ApiError(Exception):
-    """A request that is refused."""
+    """A request is refused, with a status, a code and a sentence."""
 
     def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -16,28 +16,22 @@ class ApiError(Exception):
 
     @property
     def body(self) -> dict[str, Any]:
-        """As JSON."""
+        """The error as a JSON body."""
         return {"error": {"code": self.code, "message": self.message}}
 
 
-CODES = {
-    400: "bad_request",
-    404: "not_found",
-    405: "method_not_allowed",
-    413: "too_large",
-    415: "unsupported_media_type",
-}
-WORDS = {
-    400: "The request cannot be read.",
-    404: "There is nothing at this address.",
-    405: "This address does not take that method.",
-    413: "The request is too large.",
+REFUSALS = {
+    400: ("bad_request", "The request cannot be read."),
+    404: ("not_found", "There is nothing at this address."),
+    405: ("method_not_allowed", "This address does not take that method."),
+    413: ("too_large", "The request is too large."),
+    415: ("unsupported_media_type", "The request was refused."),
 }
 
 
 def of_status(status: int, headers: Mapping[str, str] | None = None) -> ApiError:
     """What a framework refuses, in our words."""
-    return ApiError(status, CODES.get(status, "refused"), WORDS.get(status, "The request was refused."), headers)
+    return ApiError(status, *REFUSALS.get(status, ("refused", "The request was refused.")), headers)
 
 
 def invalid(errors: Sequence[Any]) -> ApiError:
@@ -55,7 +49,7 @@ def in_fields(text: str) -> str:
 
 
 def one_sentence(text: str) -> str:
-    """Without line breaks, and not endless: an error quotes what came."""
+    """A text without line breaks, and not endless: an error quotes what came."""
     words = " ".join(text.split())
     return words if len(words) <= MOST else f"{words[: MOST - 1]}…"
 

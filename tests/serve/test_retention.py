@@ -11,7 +11,7 @@ import pytest
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
 from difflogic.serve.store import cleanup
-from difflogic.serve.store.cleanup import Housekeeper, collect
+from difflogic.serve.store.cleanup import collect, housekeeping
 from difflogic.serve.store.jobs import JobSpec, UnknownJobError, new_id
 from difflogic.serve.store.store import Store
 from tests.serve.service import wait
@@ -126,9 +126,9 @@ def test_what_cannot_be_deleted_is_told(store, jobs, monkeypatch):
 
 
 def test_a_server_makes_room_by_itself(store, jobs):
-    with Housekeeper(store.folder, None, None):
+    with housekeeping(store.folder, None, None):
         pass
     assert gone(store, jobs) == set()
-    with Housekeeper(store.folder, None, 4000):
+    with housekeeping(store.folder, None, 4000):
         wait(lambda: gone(store, jobs), "a job to go")
     assert gone(store, jobs) == {"done", "failed"}

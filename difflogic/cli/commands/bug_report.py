@@ -21,7 +21,7 @@ PACKAGES = (
 SHOWN = ("DIFFLOGIC_", "NUMBA_")
 SECRET = ("DIFFLOGIC_TOKEN", "DIFFLOGIC_SERVER")
 _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\])+")
-"""Of an absolute path, all but its last name."""
+"""All of an absolute path but its last name."""
 
 
 def lines() -> Iterator[str]:

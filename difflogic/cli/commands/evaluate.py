@@ -77,7 +77,7 @@ def command(
 
 
 def _keep(found: RunEvaluation) -> Path | None:
-    """In the run folder, which may be one that is only to be read: what was found was shown all the same."""
+    """Save the results in the run folder, which may be one that is only to be read: they were shown all the same."""
     try:
         return found.save()
     except RunFolderError as error:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from difflogic.config.schema import Config
 
 SHARE_OF_EPOCHS = 0.25
-"""Of a run's epochs, those that settling it takes unless it is said otherwise."""
+"""The share of a run's epochs that settling it takes, unless it is said otherwise."""
 GROWS_FOR = 0.8
 """Share of these epochs in which hardening grows to all gates."""
 LR = 0.5
-"""Of the run's learning rate."""
+"""The share of the run's learning rate."""
 
 
 @click.command("harden")

@@ -126,7 +126,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _epochs(job: dict[str, Any]) -> str:
-    """With restarts, those of the attempt that it is in."""
+    """The epochs of a job, with restarts those of the attempt that it is in."""
     # An example: 120/800, attempt 2 is epoch 120 of the 800 that were left when the second attempt began.
     attempt = f", attempt {job['attempt']}" if job["attempt"] else ""
     return f"{job['epoch']}/{job['epochs']}{attempt}" if job["kind"] == "train" else ""

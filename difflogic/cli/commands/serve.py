@@ -85,7 +85,7 @@ def serve(
         from difflogic.serve.api.app import create_app
         from difflogic.serve.api.server import Server, listen
         from difflogic.serve.api.settings import Caps, ServeSettings
-        from difflogic.serve.store.cleanup import Housekeeper
+        from difflogic.serve.store.cleanup import housekeeping
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker import devices as known
         from difflogic.serve.worker.supervisor import Supervisor
@@ -103,12 +103,12 @@ def serve(
     log.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
-    with socket, Supervisor(folder, devices, max_memory=caps["memory"]), Housekeeper(folder, keep_days, quota):
+    with socket, Supervisor(folder, devices, max_memory=caps["memory"]), housekeeping(folder, keep_days, quota):
         server.run(sockets=[socket])
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
-    """Those of the operator, else, for this machine alone, one of our own."""
+    """The tokens of the operator, else, for this machine alone, one of our own."""
     from difflogic.serve.api import auth
 
     if file is not None:

@@ -74,7 +74,7 @@ def command(
 
 
 def ignored(step: PassReport) -> None:
-    """Nothing is told, and what Ctrl-C stopped is kept."""
+    """Report nothing, and keep what Ctrl-C stopped."""
 
 
 WORDS = {True: "Proved equal", False: "NOT EQUAL, which is an error in difflogic", None: "Not proved equal"}

@@ -72,7 +72,7 @@ def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
 
 
 class _Follower:
-    """Tells what happens to one job."""
+    """Shows what happens to one job."""
 
     def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
         self._client, self._sink, self._log_interval = client, sink, log_interval
@@ -88,7 +88,7 @@ class _Follower:
         self._judged: dict[int, Row] = {}
 
     def follow(self, job: JobJson) -> int:
-        """Until it ends."""
+        """Follow the job until it ends; returns the exit code."""
         # Somebody who begins to watch a job at epoch 100000 wants the last few lines, among them one with an
         # evaluation, and not a hundred thousand.
         back = max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0

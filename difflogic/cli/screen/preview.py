@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OFF = (48, 48, 48)
 """Instead of black, so that the grid is seen on a black terminal."""
 HALF_BLOCKS = " ▄▀█"
-"""By upper and lower cell, as bits."""
+"""Characters by the upper and lower cell, as bits."""
 
 
 class Preview:

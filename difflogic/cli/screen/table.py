@@ -93,7 +93,7 @@ def _widths(columns: Sequence[Row], left: Sequence[bool], room: int) -> list[int
 
 
 def _lines(headers: Row, rows: Sequence[Row], title: str, room: int) -> Iterator[str]:
-    """For each row its first cell, and below it the others with their headers."""
+    """The lines of a table on a narrow terminal: each row's first cell, and below it the others with their headers."""
     if title:
         yield title
     for first, *rest in rows:

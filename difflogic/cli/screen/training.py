@@ -146,26 +146,26 @@ def seeds(beginning: Beginning) -> str:
 
 
 def _accuracy(row: Row, judged: Row | None) -> str:
-    """The last that was measured."""
+    """The last accuracy that was measured, in words."""
     if judged is None or judged.accuracy is None:
         return ""
     return f", hard_acc={100 * judged.accuracy:.2f}%{_when(row.epoch, judged)}"
 
 
 def _when(epoch: int, judged: Row | None) -> str:
-    """Of which epoch an evaluation is, where it is not of this one."""
+    """The epoch of an evaluation in words, where it is not this one."""
     return "" if judged is None or judged.epoch == epoch else f" at epoch {judged.epoch}"
 
 
 def _measured(judged: Row | None) -> dict[str, float | None]:
-    """In percent; None before the first evaluation."""
+    """The accuracy in percent, and its epoch; None before the first evaluation."""
     if judged is None or judged.accuracy is None:
         return {"hard_acc": None, "hard_acc_epoch": None}
     return {"hard_acc": round(100 * judged.accuracy, 4), "hard_acc_epoch": judged.epoch}
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """A number for JSON, which has no NaN."""
     return None if math.isnan(value) else value
 
 

@@ -15,7 +15,7 @@ from difflogic.serve.store.files import JobFolder
 from difflogic.system.files import TEMPORARY
 
 NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
-"""Of a file: no separator, and no dot at the beginning."""
+"""The names that a file may have: without a separator, and without a dot at the beginning."""
 MEDIA = {
     ".json": "application/json",
     ".jsonl": "application/x-ndjson",
@@ -31,7 +31,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Artefact:
-    """A file."""
+    """A file of a job that can be fetched."""
 
     name: str
     size: int
@@ -48,7 +48,7 @@ def media_type(name: str) -> str:
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:
-    """By name; a follow-up's files after the run's. Links do not count."""
+    """The paths of the files by name, a follow-up's after the run's. Links do not count."""
     found = {}
     for folder in (job.run, job.files):
         if folder.is_dir() and not folder.is_symlink():
@@ -126,10 +126,10 @@ class _Sink:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is held back."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def taken(self) -> bytes:
         """What came since the last call."""

@@ -39,16 +39,16 @@ UNKNOWN = "This token is not one of the server's."
 OPERATOR = "operator"
 """Owner of the only token, where there is one."""
 LEAST = 16
-"""Characters of a token."""
+"""The least characters of a token."""
 GENERATED = "token"
 """Name of the file in the store that keeps a generated token."""
 OWNER = re.compile(r"[A-Za-z0-9_-]{1,40}")
 TOKEN = re.compile(rf"[!-~]{{{LEAST},200}}")
 MOST_FAILURES = 10
-"""Wrong tokens within a window."""
+"""The most wrong tokens from one address within a window."""
 WINDOW_S = 60.0
 ADDRESSES = 10_000
-"""That are remembered; the one that failed longest ago is forgotten first."""
+"""So many addresses are remembered; the one that failed longest ago is forgotten first."""
 
 
 class Tokens:
@@ -72,7 +72,7 @@ class Tokens:
             raise UsageError("Two owners have the same token: give each one of its own.")
 
     def owner(self, token: str) -> str | None:
-        """Whose token this is; every token is compared, whole, whichever fits."""
+        """Return the owner of a token, or None; every known token is compared, whole, whichever fits."""
         found, digest = None, _digest(token)
         # No early exit: the time it takes must not tell whose token was nearly right.
         for owner, known in self._digests.items():
@@ -148,7 +148,7 @@ class Failures:
             return 0 if len(recent) < MOST_FAILURES else math.ceil(recent[-MOST_FAILURES] + WINDOW_S - now)
 
     def add(self, address: str) -> None:
-        """One more."""
+        """Note that this address has sent a wrong token."""
         with self._lock:
             group = _network(address)
             self._times.setdefault(group, deque(maxlen=MOST_FAILURES)).append(self._clock())
@@ -175,18 +175,18 @@ class Caller:
 
     owner: str
     csrf: str | None
-    """What writes with this cookie must carry; None where a token was sent."""
+    """The value that writes with this cookie must carry; None where a token was sent."""
 
 
 class Authenticator:
-    """Lets in who has a token."""
+    """Finds the owner of a request by its token or its session, and counts wrong tokens."""
 
     def __init__(self, store: Store, tokens: Tokens, settings: ServeSettings, telemetry: Telemetry) -> None:
         self._store, self._tokens, self._settings, self._telemetry = store, tokens, settings, telemetry
         self._failures = Failures()
 
     def caller(self, request: Request) -> Caller:
-        """Raises ApiError where it is nobody who may come in."""
+        """Find out who sent a request. Raises ApiError where it is nobody who may come in."""
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, token = header.partition(" ")
@@ -206,7 +206,7 @@ class Authenticator:
         return caller
 
     def sign_in(self, request: Request, token: str, response: Response) -> None:
-        """A session for the token's owner, as a cookie. Raises ApiError."""
+        """Open a session for the token's owner, and set its cookie. Raises ApiError."""
         owner = self._owner(request, token)
         # The store gets a keyed hash of the cookie alone. Whoever reads the database or a backup cannot sign in with
         # it.
@@ -253,7 +253,7 @@ class Authenticator:
 
 
 def _address(request: Request) -> str:
-    """Where a request comes from; of one that a proxy on this machine passed on, the address that this one saw."""
+    """The address that a request comes from, by what a proxy on this machine saw where it passed it on."""
     peer = request.client.host if request.client else ""
     # The last entry was added by the proxy next to us. Those before it are what clients claim, and are not believed;
     # nor is the header at all where no proxy on this machine sent it.
@@ -262,7 +262,7 @@ def _address(request: Request) -> str:
 
 
 def _is_encrypted(request: Request) -> bool:
-    """As far as the browser: a proxy before us may speak TLS. Who claims so wrongly only harms himself."""
+    """Whether the browser speaks TLS, with us or with a proxy before us. Who claims so wrongly only harms himself."""
     return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 

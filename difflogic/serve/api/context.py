@@ -74,7 +74,7 @@ def reply(data: Any, status: int = 200, headers: dict[str, str] | None = None) -
 
 
 def reply_text(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """What is JSON already."""
+    """An answer that is JSON already."""
     return Response(text, status, headers, media_type="application/json")
 
 
@@ -98,6 +98,6 @@ DESCRIPTIONS = {
     503: "The store or the workers cannot be used just now.",
 }
 ALWAYS = (401, 421, 422, 429, 503)
-"""Of every address that needs a token."""
+"""The errors of every address that needs a token."""
 WRITES = (400, 403, 408, 413)
-"""Of every one that changes something, besides."""
+"""The errors that every address has besides which changes something."""

@@ -21,7 +21,7 @@ Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 
 
 def _one_of(names: Iterable[str]) -> Any:
-    """Of a text that is one of these."""
+    """The field of a text that is one of these names."""
     known: list[JsonValue] = [*names]
     return Field(pattern=f"^({'|'.join(map(str, known))})$", json_schema_extra={"enum": known})
 
@@ -38,26 +38,26 @@ class Strict(BaseModel):
 
 
 class ErrorWords(BaseModel):
-    """What was wrong."""
+    """What was wrong with a request, for programs and for people."""
 
-    code: Annotated[str, Field(description="For programs.")]
+    code: Annotated[str, Field(description="A short name of the error, for programs.")]
     message: Annotated[str, Field(description="One sentence, for people.")]
 
 
 class ErrorBody(BaseModel):
-    """Every answer with a status of 400 and more."""
+    """The body of every answer with a status of 400 and more."""
 
     error: ErrorWords
 
 
 class SignIn(Strict):
-    """One of the server's tokens."""
+    """The token to sign in with, one of the server's."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class SessionReply(BaseModel):
-    """Who is signed in."""
+    """Who is signed in, and how to write with the session."""
 
     owner: str
     csrf: Annotated[str | None, Field(description="What writes with the session cookie carry as X-CSRF-Token.")]
@@ -70,7 +70,11 @@ class JobRequest(Strict):
     name: Annotated[Name | None, Field(description="What the job is called [the configuration's name].")] = None
     preset: Annotated[
         str | None,
-        Field(max_length=100, description="This, or config.", json_schema_extra={"enum": [*PRESETS, None]}),
+        Field(
+            max_length=100,
+            description="A preset, or else `config`.",
+            json_schema_extra={"enum": [*PRESETS, None]},
+        ),
     ] = None
     config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None
     set: Annotated[
@@ -86,7 +90,7 @@ class JobRequest(Strict):
         str | None,
         Field(pattern="^[0-9]{1,3}x[0-9]{1,3}$", description="WIDTHxHEIGHT that pictures are made to fit into."),
     ] = None
-    colors: Annotated[Literal[2, 8, 64] | None, Field(description="Of a picture.")] = None
+    colors: Annotated[Literal[2, 8, 64] | None, Field(description="Colours that pictures are read in.")] = None
     threshold: Annotated[
         float | None, Field(ge=0, lt=1, strict=False, allow_inf_nan=False, description="A bit is 1 above it.")
     ] = None
@@ -94,7 +98,7 @@ class JobRequest(Strict):
     init_from: Annotated[
         JobId | None, Field(description="A training of yours with whose circuit to begin; its wiring is kept.")
     ] = None
-    engine: Annotated[str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9]{1,3})?)$", description="What computes.")] = (
+    engine: Annotated[str, Field(pattern="^(auto|cpu|reference|gpu(:[0-9]{1,3})?)$", description="The engine.")] = (
         "auto"
     )
     population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
@@ -126,7 +130,7 @@ def job_body() -> dict[str, Any]:
 
 
 class TargetPicture(BaseModel):
-    """What the circuit should grow."""
+    """The target as colours, as the circuit should grow it."""
 
     width: int
     height: int
@@ -134,15 +138,15 @@ class TargetPicture(BaseModel):
 
 
 class CostReply(BaseModel):
-    """A prediction, by the configuration alone."""
+    """What a training takes, predicted from its configuration alone."""
 
     evaluations: Annotated[int, Field(description="Gate evaluations of all epochs, forward.")]
-    memory: Annotated[int, Field(description="Bytes.")]
-    seconds: Annotated[int, Field(description="On two cores; a GPU is faster.")]
+    memory: Annotated[int, Field(description="The memory that training takes, in bytes.")]
+    seconds: Annotated[int, Field(description="The time that training takes on two cores; a GPU is faster.")]
 
 
 class PreviewReply(BaseModel):
-    """What a job would be."""
+    """What a job would train, before it is submitted."""
 
     config: dict[str, Any]
     epochs: int
@@ -162,7 +166,7 @@ class JobList(BaseModel):
 
 
 class Edit(Strict):
-    """What to change of a job; what is left out stays."""
+    """The changes to make to a job; what is left out stays."""
 
     name: Name | None = None
     priority: Priority | None = None
@@ -173,7 +177,7 @@ class Nothing(Strict):
 
 
 class SimplifyRequest(Strict):
-    """How to make the circuit smaller."""
+    """How a job should make the circuit smaller."""
 
     from_start: Annotated[
         bool, Field(description="Keep what comes of its own start alone, on any grid, for ever; that must be fixed.")
@@ -182,19 +186,19 @@ class SimplifyRequest(Strict):
 
 
 class ExportRequest(Strict):
-    """Which files to make."""
+    """The formats that a job should export."""
 
     formats: Annotated[list[Format], Field(min_length=1, max_length=len(FORMATS))]
 
 
 class EvaluateRequest(Strict):
-    """How thoroughly to test."""
+    """How thoroughly a job should test the circuit."""
 
     quick: Annotated[bool, Field(description="Fewer starts, a tenth of the long tests.")] = True
 
 
 class MetricRow(BaseModel):
-    """An epoch's, as in metrics.jsonl; `seed` in a population only."""
+    """The metrics of one epoch, as in metrics.jsonl; a row of a population has a `seed` too."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -203,14 +207,14 @@ class MetricRow(BaseModel):
 
 
 class MetricRows(BaseModel):
-    """Rows in their order, of a population those of one epoch by seed."""
+    """Rows in the order of their epochs, in a population those of one epoch in the order of seeds."""
 
     rows: list[MetricRow]
     next: Annotated[int | None, Field(description="`after` of what follows; null where nothing does yet.")]
 
 
 class Comparison(BaseModel):
-    """Rows of several jobs, thinned to about 1000 epochs each; of those with an evaluation more stay."""
+    """Rows of several jobs, thinned to about 1000 epochs each; more of those with an evaluation stay."""
 
     jobs: dict[str, list[MetricRow]]
 
@@ -222,10 +226,10 @@ class Frame(BaseModel):
 
 
 class GateLayer(BaseModel):
-    """One layer of the circuit."""
+    """How many gates of one layer are of each kind."""
 
     name: str
-    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="Of each of the sixteen gates.")]
+    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="A count for each gate.")]
 
 
 class GateEntry(BaseModel):
@@ -236,20 +240,20 @@ class GateEntry(BaseModel):
 
 
 class GateCounts(BaseModel):
-    """What the gates became."""
+    """What the gates became, evaluation by evaluation."""
 
     names: Annotated[list[str], Field(min_length=16, max_length=16)]
-    history: Annotated[list[GateEntry], Field(description="By epoch, thinned to at most 200.")]
+    history: Annotated[list[GateEntry], Field(description="In order of epochs, thinned to at most 200.")]
 
 
 class LogReply(BaseModel):
-    """What the job's workers wrote."""
+    """The end of what the job's workers wrote."""
 
     text: str
 
 
 class FileEntry(BaseModel):
-    """A file that can be had."""
+    """A file of a job that can be fetched."""
 
     name: str
     size: int
@@ -263,11 +267,11 @@ class FileList(BaseModel):
 
 
 class DeviceList(BaseModel):
-    """The workers."""
+    """The workers, and what the machine of the server has."""
 
     devices: list[Worker]
     now: Annotated[float, Field(description="Seconds since 1970 by the server's clock, as `seen`.")]
-    memory: Annotated[int | None, Field(description="Bytes of this machine; null where it does not tell.")]
+    memory: Annotated[int | None, Field(description="Bytes of the machine; null where it does not tell.")]
     free_memory: int | None
 
 
@@ -278,12 +282,12 @@ class PresetReply(BaseModel):
     about: str
     config: dict[str, Any]
     gates: int
-    recipes: Annotated[list[str], Field(description="Those that a job may ask for; the first changes nothing.")]
+    recipes: Annotated[list[str], Field(description="The recipes that a job may ask for; the first changes nothing.")]
     cost: CostReply
 
 
 class PresetList(BaseModel):
-    """All presets."""
+    """All presets that can be trained by name."""
 
     presets: list[PresetReply]
 
@@ -291,7 +295,7 @@ class PresetList(BaseModel):
 class FieldReply(BaseModel):
     """A field of a configuration."""
 
-    path: Annotated[str, Field(description="As `set` of a job takes it: optimizer.lr.")]
+    path: Annotated[str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr.")]
     kind: Literal["boolean", "integer", "number", "text", "list"]
     about: Annotated[str, Field(description="What it is for.")]
     limits: Annotated[str | None, Field(description="The values it takes, in words.")]
@@ -305,14 +309,14 @@ class FieldList(BaseModel):
 
 
 class FormatReply(BaseModel):
-    """A format of an export."""
+    """A format that a circuit can be exported to."""
 
     name: str
     about: str
 
 
 class FormatList(BaseModel):
-    """All formats."""
+    """All formats that a circuit can be exported to."""
 
     formats: list[FormatReply]
 

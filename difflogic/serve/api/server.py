@@ -18,9 +18,9 @@ from difflogic.serve.api.context import Context
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 5
-"""For answers under way, once the server is to stop."""
+"""Seconds for answers under way, once the server is to stop."""
 CONNECTIONS = 2000
-"""Beyond these a client is told to come back."""
+"""With more connections than these a client is told to come back."""
 
 
 def listen(host: str, port: int) -> socket.socket:

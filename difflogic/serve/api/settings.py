@@ -23,17 +23,17 @@ class Caps:
     epochs: int = 1_000_000
     population: int = 1024
     hours: float = 48.0
-    """Predicted at `cost.EVALUATIONS_PER_S`."""
+    """The hours that a job takes, predicted at `cost.EVALUATIONS_PER_S`."""
     memory: int = field(default_factory=default_memory)
-    """Predicted bytes of one job."""
+    """The bytes that one job takes, as predicted."""
     upload: int = 8 * MEGABYTE
-    """Bytes of a request with files."""
+    """The bytes of a request with files."""
     body: int = MEGABYTE
-    """Bytes of any other."""
+    """The bytes of any other request."""
     pixels: int = 2048 * 2048
-    """Of a picture, before it is made smaller."""
+    """The pixels of a picture, before it is made smaller."""
     jobs: int = 10_000
-    """That one owner may have in the queue."""
+    """The jobs that one owner may have in the queue."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ServeSettings:
     port: int = 8765
     caps: Caps = field(default_factory=Caps)
     names: tuple[str, ...] = ()
-    """By which browsers may ask for it, besides addresses and `localhost`."""
+    """The names by which browsers may ask for the server, besides addresses and `localhost`."""
     session_s: float = 7 * 24 * 3600.0
     """Seconds until a browser has to sign in again."""
 

@@ -1,4 +1,4 @@
-"""A request to train becomes a configuration, and that a spec of a job, unless it asks for too much."""
+"""A request to train becomes a configuration, and that the specification of a job, unless it asks for too much."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from difflogic.serve.store.jobs import JobSpec
 from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
-"""Of a grid that a picture is put into."""
+"""The most cells of a grid that a picture is put into."""
 
 
 class Submission:
@@ -52,7 +52,7 @@ class Submission:
 
     @property
     def spec(self) -> JobSpec:
-        """As the store takes it."""
+        """The job as the store takes it."""
         request = self.request
         return JobSpec(
             kind="train",
@@ -199,7 +199,7 @@ def check_picture(path: Path, pixels: int) -> None:
 
 
 def _words(error: Exception, uploads: Mapping[str, Path]) -> str:
-    """Without the server's paths, and with fields where the command line has options."""
+    """The words of an error without the server's paths, and with fields where the command line has options."""
     text = str(error)
     for name, path in uploads.items():
         text = text.replace(str(path), f"The file {name}" if text.startswith(str(path)) else f"the file {name}")

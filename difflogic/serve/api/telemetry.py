@@ -12,7 +12,7 @@ from difflogic.serve.store.jobs import STATUSES
 from difflogic.serve.store.store import Store
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
-"""Limits of the classes of latency."""
+"""The upper limits of the classes of latency, in seconds."""
 
 
 class Telemetry:
@@ -32,7 +32,7 @@ class Telemetry:
         self.registry.register(_OfStore(store))
 
     def text(self) -> bytes:
-        """All of it."""
+        """All counters, as Prometheus reads them."""
         return generate_latest(self.registry)
 
 
@@ -41,7 +41,7 @@ class _OfStore(Collector):
         self._store = store
 
     def describe(self) -> list[Metric]:
-        """Nothing in advance: collecting reads the store."""
+        """Describe nothing in advance: collecting reads the store."""
         return []
 
     def collect(self) -> Iterator[Metric]:

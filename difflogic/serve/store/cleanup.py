@@ -6,10 +6,10 @@ import logging
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 
 from difflogic.errors import StoreError
 from difflogic.runs.run_list import size_of
@@ -22,7 +22,7 @@ DAY_S = 24 * 3600.0
 ORPHAN_S = 3600.0
 """A folder that is younger may belong to a job that is just being submitted."""
 ALL = 1_000_000_000
-"""More jobs than there are."""
+"""A limit of more jobs than there ever are."""
 COLLECT_S = 600.0
 
 
@@ -124,41 +124,36 @@ def _size(path: Path) -> int:
         return 0
 
 
-class Housekeeper:
-    """A thread that collects at once and then every COLLECT_S, while it is open; without rules it does nothing."""
+@contextmanager
+def housekeeping(folder: Path, keep_days: float | None, quota: int | None) -> Iterator[None]:
+    """Collect by these rules, those of `collect`, in a thread: at once and then every COLLECT_S, while it is open.
 
-    def __init__(self, folder: Path, keep_days: float | None, quota: int | None) -> None:
-        """As `collect` takes them."""
-        self._folder, self._rules = folder, (keep_days, quota)
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
+    Without rules nothing is collected.
+    """
+    over = threading.Event()
 
-    def __enter__(self) -> Housekeeper:
-        if self._rules != (None, None):
-            self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        # Without rules the thread was never started.
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
+    def run() -> None:
         # A store of its own, since the connection to SQLite belongs to the thread that opened it.
-        store = Store.existing(self._folder)
-        try:
-            self._collect(store)
-            while not self._over.wait(COLLECT_S):
-                self._collect(store)
-        finally:
-            store.close()
+        store = Store.existing(folder)
+        _log_collection(store, keep_days, quota)
+        while not over.wait(COLLECT_S):
+            _log_collection(store, keep_days, quota)
+        store.close()
 
-    def _collect(self, store: Store) -> None:
-        try:
-            for each in collect(store, *self._rules).removed:
-                log_event("removed", name=each.name, why=each.why, bytes=each.bytes)
-        except StoreError as error:
-            log_event("housekeeper", logging.ERROR, why=str(error))
+    thread = threading.Thread(target=run, name="housekeeper", daemon=True)
+    if (keep_days, quota) != (None, None):
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if thread.is_alive():
+            thread.join()
+
+
+def _log_collection(store: Store, keep_days: float | None, quota: int | None) -> None:
+    try:
+        for each in collect(store, keep_days, quota).removed:
+            log_event("removed", name=each.name, why=each.why, bytes=each.bytes)
+    except StoreError as error:  # the next one may find the disk well
+        log_event("housekeeper", logging.ERROR, why=str(error))

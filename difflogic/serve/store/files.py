@@ -19,7 +19,7 @@ class JobFolder:
 
     path: Path
     attempt: int = 0
-    """Of a training with restarts, the attempt that is looked at."""
+    """The attempt of a training with restarts that is looked at."""
 
     @property
     def whole(self) -> Path:
@@ -48,7 +48,7 @@ class JobFolder:
 
     @property
     def _beside(self) -> Path:
-        """Where what belongs to the run folder is."""
+        """The folder beside the run folder, for what belongs to it."""
         return self.path / f"attempt-{self.attempt}" if self.attempt else self.path
 
     @property

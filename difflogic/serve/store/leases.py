@@ -22,6 +22,7 @@ together with its worker, another worker takes the job GRACE_S after the end of 
 from __future__ import annotations
 
 import json
+import platform
 import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ class Leases(Records):
         self, name: str, device: str, description: str, pid: int, engines: Collection[str] = ()
     ) -> None:
         """Add a worker that is ready to the list; it holds its Presence, so that its end is seen."""
-        values = (name, device, description, pid, presence.host(), self._now(), self.clock(), ",".join(engines))
+        values = (name, device, description, pid, platform.node(), self._now(), self.clock(), ",".join(engines))
         with self.database.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -52,8 +51,3 @@ def path_of(store: Path, name: str) -> Path:
     if not NAME.fullmatch(name):
         raise StoreError(f"A worker's name is at most 80 of a to z, 0 to 9 and -, got {name!r}.")
     return store / WORKERS / f"{name}.lock"
-
-
-def host() -> str:
-    """This machine's name."""
-    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "this machine")

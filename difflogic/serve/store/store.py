@@ -65,7 +65,7 @@ class Store(Leases):
 
     @classmethod
     def existing(cls, folder: Path, durable: bool = True) -> Store:
-        """The same, but StoreError where there is none yet."""
+        """The store in a folder. Raises StoreError where there is none yet."""
         if not (folder / STORE).is_file():
             raise StoreError(f"There is no store in {folder}: expected a folder that `difflogic serve` was started on.")
         return cls.open(folder, durable)
@@ -73,12 +73,12 @@ class Store(Leases):
     # reading ------------------------------------------------------------------------------------------
 
     def job(self, job: str, owner: str | None = None) -> JobRecord:
-        """Raises UnknownJobError."""
+        """The record of a job. Raises UnknownJobError."""
         with self.database.reading() as connection:
             return job_of(find(connection, job, owner))
 
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
-        """As `texts`, with all that is in them."""
+        """The jobs that `texts` lists, as records."""
         return [job_of(row) for row in self._listed(owner, limit, **filters)]
 
     def texts(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[tuple[int, str]]:
@@ -117,7 +117,7 @@ class Store(Leases):
             return connection.execute(query, (*terms.values(), limit)).fetchall()
 
     def running(self, owner: str) -> set[str]:
-        """Ids of an owner's jobs that workers have."""
+        """The ids of an owner's jobs that workers have."""
         with self.database.reading() as connection:
             query = "SELECT id FROM jobs WHERE status = 'running' AND owner = ?"
             return {row["id"] for row in connection.execute(query, (owner,))}
@@ -129,7 +129,7 @@ class Store(Leases):
             return {row["status"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
 
     def version(self) -> int:
-        """Of the newest change."""
+        """The version of the newest change."""
         with self.database.reading() as connection:
             return int(connection.execute("SELECT version FROM clock").fetchone()[0])
 
@@ -308,7 +308,7 @@ class Store(Leases):
             )
 
     def session_owner(self, digest: str) -> str | None:
-        """Whose session this is; None where there is none, or it has expired."""
+        """The owner of a session; None where there is none, or it has expired."""
         with self.database.reading() as connection:
             query = "SELECT owner FROM sessions WHERE hash = ? AND expires >= ?"
             row = connection.execute(query, (digest, self.clock())).fetchone()
@@ -327,7 +327,7 @@ _REQUEUED: dict[str, Any] = {
     "tries": 0,
     "not_before": 0.0,
 }
-"""Of a job that someone sends to the queue again."""
+"""The columns of a job that someone sends to the queue again."""
 
 
 def _check_priority(priority: int) -> None:

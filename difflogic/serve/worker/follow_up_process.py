@@ -17,7 +17,6 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 from difflogic.errors import DifflogicError
@@ -52,9 +51,7 @@ class FollowUpProcess:
     def __enter__(self) -> FollowUpProcess:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._process.kill()
         self._process.wait()
         if self._process.stdin is not None:

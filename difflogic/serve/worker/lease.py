@@ -35,22 +35,22 @@ EXIT_LEASE_LOST = 3
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Seconds. A process that compiles cannot say that it is alive, so what comes first has time."""
+    """How long a worker may be silent: what comes first has time, since a process that compiles cannot say anything."""
 
     first: float = 300.0
-    """For starting, compiling, the first evaluation and frame, and the results' pictures."""
+    """Seconds for starting, compiling, the first evaluation and frame, and the results' pictures."""
     heartbeat: float = 12.0
-    """Between two signs of life while it trains, evaluates and saves: a hang is seen in a second more..."""
+    """Seconds between two signs of life while it trains, evaluates and saves: a hang is seen in a second more..."""
     factor: float = 20.0
     """...unless so many times the slowest of the last ones is longer."""
     follow_up: float = 3600.0
-    """For a follow-up as a whole, which has no checkpoints..."""
+    """Seconds for a follow-up as a whole, which has no checkpoints..."""
     stalled: float = 120.0
     """...and for the time in which no processor works for it."""
     idle: float = 60.0
-    """Without a follow-up, after which their worker ends."""
+    """Seconds without a follow-up after which their worker ends."""
     stop: float = 60.0
-    """To save and end, when asked to."""
+    """Seconds to save and end, when asked to."""
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -72,7 +72,7 @@ class Lease:
         self.progress: dict[str, Any] = {}
         """Columns of the job that the next heartbeat writes, or `finish` where none comes."""
         self._warm: dict[Phase, deque[float]] = {}
-        """Of each phase that was gone through once, the seconds between its last signs of life."""
+        """The seconds between the last signs of life of each phase that was gone through once."""
         self._coldest = 0.0
         self._alive = self._reported = time.monotonic()
 

@@ -27,7 +27,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from difflogic.errors import DeviceError, StoreError
 from difflogic.serve.log import log_event
@@ -146,9 +145,7 @@ class Supervisor:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
         self._thread.join()
 
@@ -157,7 +154,7 @@ class Supervisor:
         self._over.set()
 
     def run(self) -> None:
-        """Until `stop`."""
+        """Keep the workers alive until `stop` is called."""
         try:
             self._slots = self._open_slots()
             # Right after the start no worker is registered yet: their engines count as offered, so that no job is told

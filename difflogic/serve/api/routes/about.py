@@ -25,7 +25,7 @@ from difflogic.system.memory import free_memory, physical_memory
 router = APIRouter(tags=["server"])
 
 KINDS = {bool: "boolean", int: "integer", float: "number", str: "text"}
-"""Of a field that is no list."""
+"""The kind of a field that is no list, by its Python type."""
 
 
 @router.get("/devices", response_model=DeviceList, responses=errors(*ALWAYS))

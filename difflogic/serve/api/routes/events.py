@@ -1,4 +1,4 @@
-"""Server-sent events."""
+"""Addresses that stream server-sent events: of one job, and of all jobs of an owner."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Status
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 MOST = 200
-"""Jobs in one answer."""
+"""The most jobs in one answer."""
 Key = Annotated[
     str | None,
     Header(
@@ -52,7 +52,7 @@ MADE: dict[int | str, dict[str, Any]] = {
     }},
 }  # fmt: skip
 STEERING = errors(*ALWAYS, *WRITES, 404, 409)
-"""Of every address that steers a job."""
+"""The errors of every address that steers a job."""
 
 
 @router.post("", status_code=201, responses={**MADE, **errors(*ALWAYS, *WRITES, 409, 415)}, openapi_extra=job_body())
@@ -126,7 +126,7 @@ def jobs(
 
 @router.get("/{job}", response_model=JobRecord, responses=errors(*ALWAYS, 404))
 async def read(job: OwnJob) -> Any:
-    """One job."""
+    """One job, as it is now."""
     return reply(job.to_dict())
 
 

@@ -30,11 +30,11 @@ from difflogic.serve.store.jobs import ID, JobRecord
 router = APIRouter(tags=["results"])
 
 ROWS = 10_000
-"""In one answer, or one epoch's of a large population."""
+"""The most rows in one answer, unless one epoch of a large population has more."""
 POINTS = 1000
 """Epochs of one job in a comparison; of a population fewer, so that there are not more than ROWS."""
 EVALUATIONS = 200
-"""Of a gate history; more cannot be told apart on a page."""
+"""The most evaluations of a gate history in one answer; more cannot be told apart on a page."""
 NAMES = json.dumps(GATES)
 FOUND = errors(*ALWAYS, 404)
 
@@ -103,7 +103,7 @@ def gates(context: ServiceContext, job: OwnJob) -> Any:
 
 @router.get("/jobs/{job}/files", response_model=FileList, responses=FOUND)
 def files(context: ServiceContext, job: OwnJob) -> Any:
-    """The files that can be had."""
+    """The files of the job that can be fetched, by name."""
     return reply({"files": [each.to_dict() for each in artefacts.listed(context.store.job_folder(job))]})
 
 
@@ -117,7 +117,7 @@ def file(
     job: OwnJob,
     name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)],
 ) -> Response:
-    """One of the files."""
+    """One of the job's files, as it is."""
     found = artefacts.find(context.store.job_folder(job), name)
     if found is None:
         raise ApiError(
