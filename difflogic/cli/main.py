@@ -18,7 +18,7 @@ COMMANDS = {
     "train": ("train:command", "Train a preset, a file, or your own picture or rule."),
     "presets": ("presets:command", "List the presets."),
     "init": ("init:command", "Write a preset as a file to change."),
-    "train-checkerboard": ("train_checkerboard:command", "Train the paper's checkerboard."),
+    "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
     "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
     "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     "harden": ("harden:command", "Settle the undecided gates of a run."),
