@@ -22,6 +22,25 @@ class Result(NamedTuple):
 Call = Callable[..., Result]
 
 
+class Output(NamedTuple):
+    out: str
+    err: str
+
+
+Said = Callable[..., Output]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    """`said("runs", "all", code=1).err`: what the command line wrote, after it ended with this code."""
+
+    def run(*arguments: object, code: int = 0) -> Output:
+        assert main([*map(str, arguments)]) == code, capsys.readouterr().err
+        return Output(*capsys.readouterr())
+
+    return run
+
+
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
     """`call("--epochs", 3)` runs `difflogic train-checkerboard --engine reference --epochs 3` in tmp_path."""

@@ -15,6 +15,7 @@ from difflogic.cli.screen import table
 from difflogic.config import presets
 from difflogic.errors import NoAdapterError
 from tests.bench.made_up import TINY, line, make_results
+from tests.cli.conftest import Said
 from tests.train.tiny import tiny_config
 
 QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
@@ -31,16 +32,14 @@ def results() -> Results:
     return make_results()
 
 
-def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--list"]) == 0
-    out = capsys.readouterr().out
+def test_list(said: Said) -> None:
+    out = said("bench", "--list").out
     assert out.splitlines()[0].split() == ["case", "what", "is", "timed", "million", "gate", "evaluations"]
     assert [row.split()[0] for row in out.splitlines()[1:]] == [case.name for case in TINY]
 
 
-def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", *QUICKLY]) == 0
-    captured = capsys.readouterr()
+def test_a_table(said: Said) -> None:
+    captured = said("bench", *QUICKLY)
     assert "case        engine     median ms" in captured.out
     assert "train/tiny on reference is limited by: kernel" in captured.out
     assert "gate_backward" in captured.out
@@ -68,11 +67,10 @@ def test_a_terminal_gets_a_drawn_table(capsys: pytest.CaptureFixture[str], monke
     assert "━" in out or "─" in out
 
 
-def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_words(capsys: pytest.CaptureFixture[str], said: Said) -> None:
     assert main(["bench", "--case", "no/such"]) == 2
     assert capsys.readouterr().err.startswith("Error: No case 'no/such': expected one of train/tiny")
-    assert main(["bench", "--engine", "abacus"]) == 2
-    assert "Unknown engine 'abacus'" in capsys.readouterr().err
+    assert "Unknown engine 'abacus'" in said("bench", "--engine", "abacus", code=2).err
 
 
 @pytest.mark.parametrize(
@@ -84,10 +82,9 @@ def test_unknown_words(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_nothing_is_measured_that_could_not_be_written(
-    option: str, file: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    option: str, file: str, sentence: str, tmp_path: Path, said: Said
 ) -> None:
-    assert main(["bench", *QUICKLY, option, str(tmp_path / file)]) == 2
-    assert capsys.readouterr().err.startswith(f"Error: {sentence}")
+    assert said("bench", *QUICKLY, option, tmp_path / file, code=2).err.startswith(f"Error: {sentence}")
 
 
 def test_required_hardware_is_required_of_the_default_too(
@@ -110,26 +107,23 @@ def test_a_wrong_engine_is_a_failure(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "Not measured: train/tiny on reference (wrong): the soft loss" in capsys.readouterr().err
 
 
-def test_compare(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare(results: Results, tmp_path: Path, said: Said) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(results.to_json())
     results.cases[0].update(line("train/a", 5.0))
     new.write_text(results.to_json())
-    assert main(["bench", "compare", str(old), str(new)]) == 0
-    rows = [row.split() for row in capsys.readouterr().out.splitlines()]
+    rows = [row.split() for row in said("bench", "compare", old, new).out.splitlines()]
     assert rows[1] == ["train/a", "cpu", "10.0", "5", "2.00"]
     assert rows[2] == ["grid/16", "cpu", "1", "1", "1.00", "within", "the", "spread"]
-    assert main(["bench", "compare", str(old), str(new), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)[0]["ratio"] == 2.0
+    assert json.loads(said("bench", "compare", old, new, "--json").out)[0]["ratio"] == 2.0
 
 
-def test_incomparable(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_incomparable(results: Results, tmp_path: Path, said: Said) -> None:
     old, new = tmp_path / "old.json", tmp_path / "new.json"
     old.write_text(results.to_json())
     results.engines["cpu"]["driver"] = "Numba 2"
     new.write_text(results.to_json())
-    assert main(["bench", "compare", str(old), str(new)]) == 2
-    assert capsys.readouterr().err == (
+    assert said("bench", "compare", old, new, code=2).err == (
         "Error: The files cannot be compared: the driver of engine cpu is 'Numba 1' in the first and 'Numba 2' in the "
         "second.\n"
     )
@@ -142,16 +136,14 @@ def tiny_board(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("engine", ["gpu", "cpu", "reference"])
-def test_profile(engine: str, tiny_board: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["profile", "--engine", engine, "--rounds", "1"]) == 0
-    out = capsys.readouterr().out
+def test_profile(engine: str, tiny_board: None, said: Said) -> None:
+    out = said("profile", "--engine", engine, "--rounds", "1").out
     assert out.startswith(f"tiny, batch 3, on {engine}: ")
     for word in ("gate_forward", "gate_backward", "adamw", "update", "Limited by: ", "One train step takes"):
         assert word in out
 
 
-def test_profile_as_json(tiny_board: None, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["profile", "--engine", "reference", "--rounds", "1", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+def test_profile_as_json(tiny_board: None, said: Said) -> None:
+    data = json.loads(said("profile", "--engine", "reference", "--rounds", "1", "--json").out)
     assert data["engine"] == "reference"
     assert {"forward", "loss", "backward"} <= set(data["phases_ms"])

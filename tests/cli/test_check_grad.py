@@ -12,7 +12,7 @@ from difflogic.cli.main import main
 from difflogic.devices import check_gradients
 from difflogic.devices.check_gradients import Subject
 from difflogic.model.circuit import ArraysByNetwork
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Said
 
 
 @pytest.fixture
@@ -23,9 +23,8 @@ def run(call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
     return Path("here")
 
 
-def test_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-grad", str(run), "--engine", "cpu", "--samples", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_run(run: Path, said: Said) -> None:
+    lines = said("check-grad", run, "--engine", "cpu", "--samples", "2").out.splitlines()
     assert lines[0] == "tiny, here after epoch 3: 54 gates, 3 steps, batch 3"
     assert lines[1].startswith("cpu: ")
     assert lines[2].startswith("gradients of")
@@ -33,10 +32,9 @@ def test_a_run(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[-1] == "All agree."
 
 
-def test_json_of_a_checkpoint_file(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_a_checkpoint_file(run: Path, said: Said) -> None:
     file = run / "checkpoint.safetensors"
-    assert main(["check-grad", str(file), "--engine", "cpu", "--samples", "0", "--batch", "1", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(said("check-grad", file, "--engine", "cpu", "--samples", "0", "--batch", "1", "--json").out)
     assert report["passed"]
     assert report["epoch"] == 3
     assert len(report["pairs"]) == 3
@@ -48,16 +46,15 @@ def test_without_a_run_it_is_the_start(call: Call, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.startswith("tiny, before the first epoch: 54 gates, 3 steps, batch 2\n")
 
 
-def test_a_batch_beyond_memory(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-grad", str(run), "--engine", "cpu", "--batch", "2000000000"]) == 1
-    error = capsys.readouterr().err
+def test_a_batch_beyond_memory(run: Path, said: Said) -> None:
+    error = said("check-grad", run, "--engine", "cpu", "--batch", "2000000000", code=1).err
     assert "\nError: The reference's gradients of a batch of 2000000000 need " in error, (
         "after the circuit that is taken"
     )
     assert " fits.\n" in error
 
 
-def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_engine(call: Call, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(subject: Subject) -> ArraysByNetwork:
         logits = subject.circuit.logits
         return {network: [np.full_like(layer, np.inf) for layer in logits[network]] for network in logits}
@@ -65,13 +62,11 @@ def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypa
     monkeypatch.setattr(
         check_gradients, "find", lambda *_: check_gradients.Oracles({"abacus": wrong}, {}, {"gpu": "It is not here."})
     )
-    assert main(["check-grad", "--samples", "1"]) == 1
-    out = capsys.readouterr().out
+    out = said("check-grad", "--samples", "1", code=1).out
     assert out.count("FAIL") == 3
     assert "Not compared: gpu. It is not here.\n" in out
     assert "NOT ALL AGREE" in out
-    assert main(["check-grad", "--samples", "1", "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(said("check-grad", "--samples", "1", "--json", code=1).out)
     assert not report["passed"]
     assert [pair["error"] for pair in report["pairs"] if not pair["passed"]] == [None] * 3
 
@@ -85,6 +80,5 @@ def test_a_wrong_engine(call: Call, capsys: pytest.CaptureFixture[str], monkeypa
         (["--batch", "0"], 2, "batch must be a whole number between 1 and 2147483648, got 0."),
     ],
 )
-def test_bad_input(arguments: list[str], code: int, text: str, call: Call, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check-grad", *arguments]) == code
-    assert text in capsys.readouterr().err
+def test_bad_input(arguments: list[str], code: int, text: str, call: Call, said: Said) -> None:
+    assert text in said("check-grad", *arguments, code=code).err

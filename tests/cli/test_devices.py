@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import difflogic
-from difflogic.cli.main import main
 from difflogic.devices import selftest
 from difflogic.devices.selftest import Check
 from difflogic.gpu import adapter as adapters
 from difflogic.gpu.adapter import NO_ADAPTER, list_adapters
+from tests.cli.conftest import Said
 
 GOOD = [Check("device", True, "opens")]
 BAD = [*GOOD, Check("gradients", False, "not so")]
@@ -28,9 +28,8 @@ def kept_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFLOGIC_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_devices_lists_every_adapter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["devices"]) == 0
-    out = capsys.readouterr().out
+def test_devices_lists_every_adapter(said: Said) -> None:
+    out = said("devices").out
     for adapter in list_adapters():
         assert f"{adapter.index}: {adapter.name}" in out
         assert adapter.backend in out
@@ -38,15 +37,13 @@ def test_devices_lists_every_adapter(capsys: pytest.CaptureFixture[str]) -> None
     assert "hardware" in out or "software" in out
 
 
-def test_all_shows_every_limit(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["devices", "--all"]) == 0
-    out = capsys.readouterr().out
+def test_all_shows_every_limit(said: Said) -> None:
+    out = said("devices", "--all").out
     assert all(name in out for name in list_adapters()[0].limits)
 
 
-def test_devices_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["devices", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+def test_devices_as_json(said: Said) -> None:
+    listed = json.loads(said("devices", "--json").out)
     assert [entry["name"] for entry in listed] == [adapter.name for adapter in list_adapters()]
     first = listed[0]
     assert first["kind"] == ("software" if first["type"] == "CPU" else "hardware")
@@ -54,15 +51,13 @@ def test_devices_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert "handle" not in first
 
 
-def test_devices_without_any(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_without_any(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
-    assert main(["devices"]) == 0
-    assert capsys.readouterr().out.strip() == NO_ADAPTER
+    assert said("devices").out.strip() == NO_ADAPTER
 
 
-def test_doctor_really_tests_the_adapter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--adapter", "0", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_doctor_really_tests_the_adapter(said: Said) -> None:
+    report = json.loads(said("doctor", "--adapter", "0", "--json").out)
     assert report["healthy"]
     names = [check["name"] for check in report["adapters"][0]["checks"]]
     assert names == [
@@ -73,24 +68,21 @@ def test_doctor_really_tests_the_adapter(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(("checks", "code", "line"), [(GOOD, 0, "ok"), (BAD, 1, "FAIL")])
 def test_doctor_says_how_it_went(
-    checks: list[Check], code: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    checks: list[Check], code: int, line: str, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     monkeypatch.setattr(selftest, "self_test", lambda _: checks)
-    assert main(["doctor", "--adapter", "0"]) == code
-    out = capsys.readouterr().out
+    out = said("doctor", "--adapter", "0", code=code).out
     assert f"{line}  {checks[-1].name}: {checks[-1].detail}" in out.replace("ok    ", "ok  ")
     assert ("Not well" in out) == (code == 1)
 
 
-def test_doctor_without_any(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_without_any(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
-    assert main(["doctor"]) == 1
-    assert NO_ADAPTER in capsys.readouterr().out
+    assert NO_ADAPTER in said("doctor", code=1).out
 
 
-def test_doctor_of_an_unknown_adapter(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--adapter", "no such thing"]) == 1
-    assert "No GPU adapter matches 'no such thing'" in capsys.readouterr().err
+def test_doctor_of_an_unknown_adapter(said: Said) -> None:
+    assert "No GPU adapter matches 'no such thing'" in said("doctor", "--adapter", "no such thing", code=1).err
 
 
 @pytest.fixture
@@ -114,13 +106,12 @@ PRIVATE = ("mary", "acme", "ocelot", "people", "s3cret", "swordfish", "pytest-of
 
 
 def test_a_report_says_what_matters_and_nothing_private(
-    somebody: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    somebody: Path, monkeypatch: pytest.MonkeyPatch, said: Said
 ) -> None:
     paths = [somebody / "venv/bin/python", "/srv/acme/lib/libvulkan.so", r"C:\Users\mary-ann\driver.dll"]
     told = [Check(f"check {index}", False, f"ended ({path}: on ocelot)") for index, path in enumerate(paths)]
     monkeypatch.setattr(selftest, "self_test", lambda adapter: [*GOOD, *told])
-    assert main(["doctor", "--adapter", "0", "--report"]) == 1
-    out = capsys.readouterr().out
+    out = said("doctor", "--adapter", "0", "--report", code=1).out
     assert [word for word in PRIVATE if word in out.lower()] == []
     adapter = list_adapters()[0]
     for words in (
@@ -132,9 +123,7 @@ def test_a_report_says_what_matters_and_nothing_private(
         assert words in out
 
 
-def test_a_report_where_there_is_no_user_and_no_cpu_engine(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_where_there_is_no_user_and_no_cpu_engine(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     def nobody(*arguments: object) -> None:
         raise KeyError("getpwuid(): uid not found: 12345")
 
@@ -145,12 +134,10 @@ def test_a_report_where_there_is_no_user_and_no_cpu_engine(
     monkeypatch.setattr(Path, "home", homeless)
     monkeypatch.setitem(sys.modules, "difflogic.cpu.codegen.compiled", None)
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
-    assert main(["doctor", "--report"]) == 1
-    out = capsys.readouterr().out
+    out = said("doctor", "--report", code=1).out
     assert "of code, in the usual place: cannot be looked at (ModuleNotFoundError" in out
     assert out.strip().endswith(NO_ADAPTER)
 
 
-def test_a_report_is_no_document(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--report", "--json"]) == 2
-    assert "give one of them" in capsys.readouterr().err
+def test_a_report_is_no_document(said: Said) -> None:
+    assert "give one of them" in said("doctor", "--report", "--json", code=2).err

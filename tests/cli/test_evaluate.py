@@ -15,6 +15,7 @@ from difflogic.devices.open import open_engine
 from difflogic.evaluation import suite
 from difflogic.runs import checkpoint, checksummed
 from difflogic.train.trainer import Trainer
+from tests.cli.conftest import Said
 from tests.train.tiny import tiny_config
 
 
@@ -40,9 +41,8 @@ def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("here")
 
 
-def test_the_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(run), "--quick"]) == 0
-    out, errors = capsys.readouterr()
+def test_the_table(run: Path, said: Said) -> None:
+    out, errors = said("evaluate", run, "--quick")
     lines = out.splitlines()
     assert re.match(r"tiny, seed \d+ of 2 models, after epoch 3, on cpu: ", lines[0])
     assert lines[1].split() == ["test", "result", "the", "paper"]
@@ -53,9 +53,8 @@ def test_the_table(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert errors.count("... ") == len(json.loads((run / "evaluation.json").read_text())["measures"])
 
 
-def test_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(run), "--starts", "3", "--member", "2", "--engine", "cpu", "--json"]) == 0
-    out, errors = capsys.readouterr()
+def test_json(run: Path, said: Said) -> None:
+    out, errors = said("evaluate", run, "--starts", "3", "--member", "2", "--engine", "cpu", "--json")
     assert "..." not in errors
     data = json.loads(out)
     assert out.count("\n") == 1
@@ -65,13 +64,10 @@ def test_json(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_a_run_that_is_only_to_be_read_is_shown_all_the_same(
-    run: Path, capsys: pytest.CaptureFixture[str], as_json: bool
-) -> None:
+def test_a_run_that_is_only_to_be_read_is_shown_all_the_same(run: Path, said: Said, as_json: bool) -> None:
     (run / "evaluation.json").mkdir()  # nobody, not even root, replaces a folder by a file
     options = ["--json"] if as_json else ["--html", "report.html"]
-    assert main(["evaluate", str(run), "--quick", *options]) == 0
-    out, errors = capsys.readouterr()
+    out, errors = said("evaluate", run, "--quick", *options)
     warning = "Warning: the results are not kept in the run folder. Cannot write here/evaluation.json: "
     assert errors.splitlines()[-1].startswith(warning)
     assert json.loads(out)["quick"] if as_json else "8 fresh starts" in out
@@ -90,10 +86,9 @@ class Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in ("src", "href")]
 
 
-def test_the_report_needs_nothing_else(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_needs_nothing_else(run: Path, said: Said) -> None:
     odd = run.rename("<b>&here")
-    assert main(["evaluate", str(odd), "--quick", "--html", "report.html"]) == 0
-    assert capsys.readouterr().out.endswith("Written: report.html\n")
+    assert said("evaluate", odd, "--quick", "--html", "report.html").out.endswith("Written: report.html\n")
     text = Path("report.html").read_text(encoding="utf-8")
     page = Links()
     page.feed(text)
@@ -106,10 +101,9 @@ def test_the_report_needs_nothing_else(run: Path, capsys: pytest.CaptureFixture[
         assert measure["text"] in text
 
 
-def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_replaced_unasked(run: Path, said: Said) -> None:
     Path("report.html").write_text("mine")
-    assert main(["evaluate", str(run), "--html", "report.html"]) == 2
-    assert capsys.readouterr().err == (
+    assert said("evaluate", run, "--html", "report.html", code=2).err == (
         "Error: report.html exists already: choose another name, or replace it with --force.\n"
     )
     assert Path("report.html").read_text() == "mine"
@@ -129,9 +123,8 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["here", "--html", "here"], 2, "here is a folder: name a file in it."),
     ],
 )
-def test_refusals(run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, text: str) -> None:
-    assert main(["evaluate", *arguments]) == code
-    assert text in capsys.readouterr().err
+def test_refusals(run: Path, said: Said, arguments: list[str], code: int, text: str) -> None:
+    assert text in said("evaluate", *arguments, code=code).err
 
 
 def test_a_folder_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,10 +134,9 @@ def test_a_folder_without_a_checkpoint(tmp_path: Path, capsys: pytest.CaptureFix
     assert error in capsys.readouterr().err
 
 
-def test_a_run_of_another_version(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_of_another_version(run: Path, said: Said) -> None:
     file = run / checkpoint.NAME
     data = file.read_bytes()
     metadata = checksummed.metadata(data) | {"format": "9", "difflogic": "7.0"}
     file.write_bytes(checksummed.encode(checksummed.decode(data), metadata))
-    assert main(["evaluate", str(run)]) == 1
-    assert "was written by difflogic 7.0 in format 9" in capsys.readouterr().err
+    assert "was written by difflogic 7.0 in format 9" in said("evaluate", run, code=1).err

@@ -11,12 +11,12 @@ import pytest
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.cli.main import main
 from difflogic.model import netlist_json
+from tests.cli.conftest import Said
 from tests.export_cases import needs, published, published_small
 
 
-def test_the_help_lists_every_format(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "--help"]) == 0
-    listed = re.findall(r"^  ([a-z, ]+?)  +\w", capsys.readouterr().out, flags=re.MULTILINE)
+def test_the_help_lists_every_format(said: Said) -> None:
+    listed = re.findall(r"^  ([a-z, ]+?)  +\w", said("export", "--help").out, flags=re.MULTILINE)
     assert {name for line in listed for name in line.split(", ")} >= set(FORMATS)
 
 

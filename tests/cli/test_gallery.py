@@ -14,6 +14,7 @@ from difflogic.devices.open import open_engine
 from difflogic.evaluation.evaluate import evaluate
 from difflogic.model.netlist_json import load
 from difflogic.train.trainer import Trainer
+from tests.cli.conftest import Said
 from tests.train.tiny import tiny_config
 
 LINK = re.compile(r'(?:href|src)="([^"]+)"')
@@ -80,19 +81,18 @@ def test_an_evaluation_of_an_earlier_epoch_is_not_shown(
     assert "evaluation.json is no evaluation: remove it, or ask" in capsys.readouterr().err
 
 
-def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_run_is_named_and_left_out(trained: Path, tmp_path: Path, said: Said) -> None:
     shutil.copytree(trained, tmp_path / "runs")
     (tmp_path / "runs/a b/checkpoint.safetensors").write_bytes(b"nothing")
     out = str(tmp_path / "out")
-    assert main(["gallery", str(tmp_path / "runs"), "--out", out]) == 1
-    said = capsys.readouterr()
-    (error,) = [line for line in said.err.splitlines() if ": left out. " in line]
+    printed = said("gallery", tmp_path / "runs", "--out", out, code=1)
+    (error,) = [line for line in printed.err.splitlines() if ": left out. " in line]
     assert re.match(r".*/runs/a b: left out\. .* is not a difflogic checkpoint", error)
-    assert "1 of 2 runs" in said.out
+    assert "1 of 2 runs" in printed.out
     assert main(["gallery", str(tmp_path / "runs/a b"), "--out", out, "--force"]) == 1
 
 
-def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for arguments, sentence in (
@@ -101,8 +101,7 @@ def test_usage(pages: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ([tmp_path / "empty", "--out", pages], "is not empty: --force replaces the pages in it"),
         ([], "Missing argument 'RUN...'"),
     ):
-        assert main(["gallery", *map(str, arguments)]) == 2
-        assert sentence in capsys.readouterr().err
+        assert sentence in said("gallery", *arguments, code=2).err
     assert main(["gallery", str(tmp_path / "absent"), "--out", str(tmp_path / "out")]) == 1
     assert "absent does not exist: expected a folder with runs in it." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

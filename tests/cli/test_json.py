@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from difflogic.cli.main import main
+from tests.cli.conftest import Said
 
 
 @pytest.mark.parametrize(
@@ -18,11 +18,9 @@ from difflogic.cli.main import main
         (["presets"], True),
     ],
 )
-def test_help_says_what_is_printed(arguments: list[str], lines: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([arguments[0], "--help"]) == 0
+def test_help_says_what_is_printed(arguments: list[str], lines: bool, said: Said) -> None:
     words = "One JSON object per line" if lines else "One JSON document"
-    assert f"{words}, and nothing else." in " ".join(capsys.readouterr().out.split())
-    assert main([*arguments, "--json"]) == 0
-    out = capsys.readouterr().out
+    assert f"{words}, and nothing else." in " ".join(said(arguments[0], "--help").out.split())
+    out = said(*arguments, "--json").out
     for each in out.splitlines() if lines else [out]:
         assert isinstance(json.loads(each), dict if lines else list)

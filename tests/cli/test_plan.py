@@ -16,6 +16,7 @@ from difflogic.gpu.adapter import select_adapter
 from difflogic.gpu.device import Device
 from difflogic.gpu.planner import plan_for
 from difflogic.model.circuit import Circuit
+from tests.cli.conftest import Said
 
 Rows = list[dict[str, object]]
 
@@ -47,10 +48,9 @@ def test_big_work_computes_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert huge[2]["chosen"]
 
 
-def test_a_memory_limit_decides(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_memory_limit_decides(capsys: pytest.CaptureFixture[str], said: Said) -> None:
     assert planned(capsys, "--max-memory", "50")[1]["chosen"]
-    assert main(["plan", "--max-memory", "5"]) == 1
-    assert "The smallest plan needs" in capsys.readouterr().err
+    assert "The smallest plan needs" in said("plan", "--max-memory", "5", code=1).err
 
 
 def test_a_population_past_one_binding_is_planned_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,9 +84,8 @@ def test_what_is_planned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert main(["plan", "game-of-life", "--size", "40x30"]) == 0
 
 
-def test_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--small"]) == 0
-    first, second, third, _ = capsys.readouterr().out.splitlines()
+def test_text(said: Said) -> None:
+    first, second, third, _ = said("plan", "--small").out.splitlines()
     assert first.startswith("kept         chosen")
     assert second.startswith("recomputed  ")
     assert third.startswith("recomputed/2")
@@ -107,14 +106,12 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--max-memory", "inf"], "'inf' is not a positive number of MB."),
     ],
 )
-def test_bad_input(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", *arguments]) == 2
-    assert text in capsys.readouterr().err
+def test_bad_input(arguments: list[str], text: str, said: Said) -> None:
+    assert text in said("plan", *arguments, code=2).err
 
 
-def test_work_that_no_plan_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "--size", "2000x2000"]) == 1
-    assert "but this device binds at most" in capsys.readouterr().err
+def test_work_that_no_plan_can_hold(said: Said) -> None:
+    assert "but this device binds at most" in said("plan", "--size", "2000x2000", code=1).err
 
 
 def test_a_grid_past_the_machines_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,10 +6,7 @@ import json
 import tomllib
 from pathlib import Path
 
-import pytest
-
-from difflogic.cli.main import main
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Said
 
 HALF = ("--precision", "f16-storage")
 
@@ -42,9 +39,8 @@ def test_the_cpu_engine_refuses(call: Call) -> None:
     assert "but the cpu engine computes them again: ask for --gpu, or leave the precision at float32." in refused.errors
 
 
-def test_plan_shows_half(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_shows_half(said: Said) -> None:
     kept = []
     for options in ((), HALF):
-        assert main(["plan", "--json", *options]) == 0
-        kept.append(json.loads(capsys.readouterr().out)[0]["buffers"]["kept"])
+        kept.append(json.loads(said("plan", "--json", *options).out)[0]["buffers"]["kept"])
     assert 9 * kept[0] == 16 * kept[1]

@@ -9,6 +9,7 @@ import pytest
 
 from difflogic.cli.main import main
 from difflogic.config import presets
+from tests.cli.conftest import Said
 from tests.evaluation.pass_on import keeper, keeper_config
 from tests.evaluation.test_proof import kept_run
 from tests.learned import learned
@@ -21,33 +22,29 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return kept_run(Path("board"), config, learned(config))
 
 
-def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "board", "--every-start"]) == 0
-    text, written = capsys.readouterr().out.splitlines()
+def test_a_proof_is_kept_and_checked(board: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
+    text, written = said("prove", "board", "--every-start").out.splitlines()
     assert text.startswith("Every one of the 2^2048 starts on 16x16 cells shows the target from step ")
     assert written == "Written: board/proof.json"
-    assert main(["prove", "--check", "board/proof.json", "board"]) == 0
-    assert capsys.readouterr().out == f"Confirmed. {text}\n"
+    assert said("prove", "--check", "board/proof.json", "board").out == f"Confirmed. {text}\n"
     claim = json.loads((board / "proof.json").read_text())
     (board / "proof.json").write_text(json.dumps(claim | {"from_step": claim["from_step"] - 1}))
     assert main(["prove", "--check", "board/proof.json", "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == {"confirmed": False, "claimed": text, "found": text}
 
 
-def test_json_and_another_file(board: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prove", "board", "--size", "24x16", "--json", "-o", "wide.json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_json_and_another_file(board: Path, said: Said) -> None:
+    found = json.loads(said("prove", "board", "--size", "24x16", "--json", "-o", "wide.json").out)
     assert found == json.loads(Path("wide.json").read_text())
     assert (found["width"], found["height"], found["proved"]) == (24, 16, True)
     assert not (board / "proof.json").exists()
 
 
-def test_a_counterexample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_counterexample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.chdir(tmp_path)
     task = {"target": "checkerboard", "height": 4, "width": 4, "steps": 3}
     kept_run(Path("still"), keeper_config(2, task), keeper(2))
-    assert main(["prove", "still"]) == 1
-    lines = capsys.readouterr().out.splitlines()
+    lines = said("prove", "still", code=1).out.splitlines()
     assert lines[0].startswith("Wrong for every start on 4x4 cells: ")
     assert lines[1:] == [
         "Written: still/proof.json",
@@ -75,9 +72,8 @@ def test_a_folder_that_is_only_to_be_read(board: Path, capsys: pytest.CaptureFix
         (["board", "--size", "2x2"], "3"),
     ],
 )
-def test_what_is_refused(board: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    assert main(["prove", *arguments]) == 2
-    assert message in capsys.readouterr().err
+def test_what_is_refused(board: Path, said: Said, arguments: list[str], message: str) -> None:
+    assert message in said("prove", *arguments, code=2).err
 
 
 def test_a_proof_of_another_circuit(board: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from difflogic.evaluation import rehearsal
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint
 from difflogic.runs.plots import colors
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Said
 from tests.evaluation.pass_on import keeper_config, kept
 
 PICTURE = ("124", "...", "777", "1.1")
@@ -169,13 +169,12 @@ def test_nothing_is_replaced_unasked(run: Path, capsys: pytest.CaptureFixture[st
         (["-o", "film.gif", "--start", "pickled.npy"], "Cannot read the start pickled.npy"),
     ],
 )  # fmt: skip
-def test_refusals(board: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str) -> None:
+def test_refusals(board: Path, said: Said, arguments: list[str], text: str) -> None:
     np.save("half.npy", np.full((3, 3), 0.5))
     np.save("words.npy", np.array([["a"]]))
     np.save("wide.npy", np.zeros((2, 9)))
     np.save("pickled.npy", np.array([{}]), allow_pickle=True)
-    assert main(["render", str(board), *arguments, "--engine", "reference"]) == 2
-    errors = capsys.readouterr().err
+    errors = said("render", board, *arguments, "--engine", "reference", code=2).err
     assert text in errors
     assert errors.count("\n") == 1
     assert not Path("film.gif").exists()

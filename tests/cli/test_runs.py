@@ -15,6 +15,7 @@ from difflogic.runs import folder as folders
 from difflogic.runs import manifest
 from difflogic.runs.run_list import Broken, Entry, find, read
 from difflogic.train.trainer import Trainer
+from tests.cli.conftest import Said
 from tests.train.tiny import tiny_config
 
 
@@ -46,9 +47,8 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_table(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["runs", str(runs), "--sort", "name"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+def test_the_table(runs: Path, said: Said) -> None:
+    lines = [line.split() for line in said("runs", runs, "--sort", "name").out.splitlines()]
     assert lines[0][:4] == ["run", "what", "engine", "epochs"]
     assert lines[1][:4] == ["group/three", "tiny", "cpu", "2/2"]
     assert lines[2][:4] == ["one", "tiny", "reference", "3/3"]
@@ -82,15 +82,14 @@ def test_filters_and_order(runs: Path, capsys: pytest.CaptureFixture[str]) -> No
         assert len(listed(capsys, "--sort", order)) == 2
 
 
-def test_solved(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solved(runs: Path, capsys: pytest.CaptureFixture[str], said: Said) -> None:
     file = runs / "group/three/metrics.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     lines[-2] |= {"hard_loss": 0, "accuracy": 1.0}
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (found,) = listed(capsys, "--solved")
     assert (found["solved"], found["hard_loss"]) == (1, 0)
-    assert main(["runs", str(runs), "--solved"]) == 0
-    assert "1 of 3" in capsys.readouterr().out
+    assert "1 of 3" in said("runs", runs, "--solved").out
 
 
 @pytest.mark.parametrize(
@@ -106,20 +105,18 @@ def test_solved(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (None, "No such file or directory"),
     ],
 )  # fmt: skip
-def test_broken_runs_are_named(runs: Path, capsys: pytest.CaptureFixture[str], text: str | None, why: str) -> None:
+def test_broken_runs_are_named(runs: Path, said: Said, text: str | None, why: str) -> None:
     file = runs / "one" / manifest.NAME
     file.unlink() if text is None else file.write_text(text)
-    assert main(["runs", str(runs)]) == 0
-    out, errors = capsys.readouterr()
+    out, errors = said("runs", runs)
     assert "group/three" in out
     assert errors.startswith("Not listed: all/one, ")
     assert why in errors
     assert errors.count("\n") == 1
-    assert main(["show", "all/one"]) == 1
-    assert why in capsys.readouterr().err
+    assert why in said("show", "all/one", code=1).err
 
 
-def test_a_run_under_way(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_under_way(runs: Path, said: Said) -> None:
     changed(runs / "one", status="running", ended=None)
     lines = (runs / "one/metrics.jsonl").read_text().splitlines(keepends=True)
     (runs / "one/metrics.jsonl").write_text("".join(lines[:2]) + '{"epoch": 3, "soft')
@@ -134,20 +131,16 @@ def test_a_run_under_way(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
     empty = read(runs / "one")
     assert isinstance(empty, Entry)
     assert (empty.epoch, empty.soft_loss, empty.hard_loss, empty.solved) == (0, None, None, 0)
-    assert main(["runs", str(runs)]) == 0
-    assert "0/3" in capsys.readouterr().out
+    assert "0/3" in said("runs", runs).out
 
 
-def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_there(tmp_path: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["runs"]) == 1
-    assert "runs does not exist: expected a folder with runs in it." in capsys.readouterr().err
+    assert "runs does not exist: expected a folder with runs in it." in said("runs", code=1).err
     Path("runs").mkdir()
-    assert main(["runs"]) == 0
-    assert capsys.readouterr().out == "runs: there are no runs in it.\n"
+    assert said("runs").out == "runs: there are no runs in it.\n"
     Path("file").write_text("")
-    assert main(["runs", "file"]) == 1
-    assert "file is a file: expected a folder with runs in it." in capsys.readouterr().err
+    assert "file is a file: expected a folder with runs in it." in said("runs", "file", code=1).err
 
 
 def test_a_run_folder_itself(runs: Path) -> None:
@@ -156,9 +149,8 @@ def test_a_run_folder_itself(runs: Path) -> None:
     assert isinstance(read(runs / "group"), Broken)
 
 
-def test_show(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "all/group/three"]) == 0
-    out = capsys.readouterr().out
+def test_show(runs: Path, said: Said) -> None:
+    out = said("show", "all/group/three").out
     for text in (
         "Run:       all/group/three, tiny, complete",
         "Task:      checkerboard from random, 5x6 grid, 3 steps, synchronous",
@@ -174,23 +166,20 @@ def test_show(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(line.split()[1:2] in (["23"], ["24"], ["25"]) or "(best)" in line for line in out.splitlines()) >= 3
 
 
-def test_show_as_json(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "all/one", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+def test_show_as_json(runs: Path, said: Said) -> None:
+    data = json.loads(said("show", "all/one", "--json").out)
     assert data["manifest"]["config"]["name"] == "tiny"
     assert data["models"][0]["seed"] == 23
     assert data["models"][0]["last"]["epoch"] == 3
     assert data["files"]["summary.txt"] > 100
 
 
-def test_how_to_go_on(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_how_to_go_on(runs: Path, said: Said) -> None:
     record = json.loads((runs / "one" / manifest.NAME).read_text())
     record["config"]["train"]["epochs"] = 9
     changed(runs / "one", config=record["config"], status="interrupted")
-    assert main(["show", "all/one"]) == 0
-    assert "Go on with:  difflogic train --resume all/one" in capsys.readouterr().out
+    assert "Go on with:  difflogic train --resume all/one" in said("show", "all/one").out
 
 
-def test_show_wants_a_folder(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", "all/one/summary.txt"]) == 1
-    assert "all/one/summary.txt is no folder: expected a run folder" in capsys.readouterr().err
+def test_show_wants_a_folder(runs: Path, said: Said) -> None:
+    assert "all/one/summary.txt is no folder: expected a run folder" in said("show", "all/one/summary.txt", code=1).err

@@ -13,7 +13,7 @@ from difflogic.circuits.synthesis.simplify import FUNCTIONAL
 from difflogic.cli.main import main
 from difflogic.model import netlist_json
 from difflogic.model.netlist import Netlist
-from tests.cli.conftest import Call
+from tests.cli.conftest import Call, Said
 from tests.random_circuits import random_circuit
 
 
@@ -39,9 +39,8 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_run_made_small_and_proved(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simplify", str(run), "-o", "small.json"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
+    lines = said("simplify", run, "-o", "small.json").out.splitlines()
     assert lines[0].startswith("run: ")
     assert "two-input gates per cell; active gates as the paper counts them: " in lines[0]
     assert lines[1].split()[:3] == ["step", "gates", "before"]
@@ -53,8 +52,7 @@ def test_a_run_made_small_and_proved(run: Path, capsys: pytest.CaptureFixture[st
     ]
     assert lines[-2].startswith("Proved equal in its visible channels: ")
     assert lines[-1].endswith(": small.json")
-    assert main(["prove", str(run), "small.json", "--judge", "network", "--judge", "difflogic"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = said("prove", run, "small.json", "--judge", "network", "--judge", "difflogic").out.splitlines()
     assert [line.split()[:2] for line in lines[:3]] == [
         ["judge", "verdict"],
         ["network", "equal"],
@@ -65,26 +63,24 @@ def test_a_run_made_small_and_proved(run: Path, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--task"]])
 def test_ctrl_c_keeps_the_smallest_circuit(
-    run: Path, options: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Path, options: list[str], said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(netlist: Netlist) -> Netlist:
         raise KeyboardInterrupt
 
     monkeypatch.setitem(FUNCTIONAL, "resynthesis", interrupt)
-    assert main(["simplify", str(run), "-o", "small.json", *options]) == 130
-    said = capsys.readouterr()
+    printed = said("simplify", run, "-o", "small.json", *options, code=130)
     if "--json" in options:
-        report = json.loads(said.out)
+        report = json.loads(printed.out)
         assert (report["stopped"], report["equal"], report["out"]) == (True, True, "small.json")
     else:
-        assert "Stopped by Ctrl-C: this is the smallest circuit until then.\nProved equal" in said.out
-        assert said.err.rstrip().endswith(", stopped by Ctrl-C"), "nothing more is begun"
+        assert "Stopped by Ctrl-C: this is the smallest circuit until then.\nProved equal" in printed.out
+        assert printed.err.rstrip().endswith(", stopped by Ctrl-C"), "nothing more is begun"
     assert main(["prove", str(run), "small.json", "--judge", "difflogic"]) == 0
 
 
-def test_pruned_to_its_task(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simplify", str(run), "--task", "--json", "-o", "small.json"]) == 0
-    report = json.loads(capsys.readouterr().out)
+def test_pruned_to_its_task(run: Path, said: Said) -> None:
+    report = json.loads(said("simplify", run, "--task", "--json", "-o", "small.json").out)
     assert report["task_only"]["rollouts"] > 0
     assert report["equal"] is True
     assert report["gates"]["after"] <= min(step["gates"][1] for step in report["steps"])
@@ -98,36 +94,32 @@ def test_task_needs_a_run(file: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
-def test_two_that_differ(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_that_differ(file: Path, tmp_path: Path, said: Said) -> None:
     data = json.loads(file.read_text())
     other = tmp_path / "other.json"
     other.write_text(json.dumps(data | {"outputs": data["outputs"][::-1], "periodic": True}))
-    assert main(["prove", str(file), str(other), "--judge", "difflogic"]) == 1
-    out = capsys.readouterr().out
+    out = said("prove", file, other, "--judge", "difflogic", code=1).out
     assert "DIFFERENT" in out
     assert "Counter-example, evaluated in both: inputs that are 1: " in out
     assert "Note: one of the two is periodic and the other is not" in out
     assert out.endswith("Different.\n")
-    assert main(["prove", str(file), str(other), "--judge", "difflogic", "--json"]) == 1
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(said("prove", file, other, "--judge", "difflogic", "--json", code=1).out)
     assert (report["equal"], report["same_boundary"]) == (False, False)
     assert report["verdicts"][0]["counterexample"]["outputs"]
 
 
-def test_nobody_can_say(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_can_say(file: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert main(["prove", str(file), str(file), "--judge", "yosys"]) == 1
-    out = capsys.readouterr().out
+    out = said("prove", file, file, "--judge", "yosys", code=1).out
     assert "yosys is not installed: on Debian and Ubuntu it is the package yosys." in out
     assert out.endswith("Undecided: no judge could prove it.\n")
 
 
 @pytest.mark.parametrize("command", [["simplify"], ["prove", "absent.json"]])
-def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_files_are_one_sentence(command: list[str], tmp_path: Path, said: Said) -> None:
     path = tmp_path / "bad.json"
     path.write_text('{"format": "difflogic-circuit"')
-    assert main([*command[:1], str(path), *command[1:]]) == 2
-    errors = capsys.readouterr().err
+    errors = said(*command[:1], path, *command[1:], code=2).err
     assert errors.startswith(f"Error: {path}: The circuit is not whole JSON: ")
     assert errors.count("\n") == 1
 

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from difflogic.cli.main import main
 from difflogic.cli.screen import table
 from difflogic.config import presets
+from tests.cli.conftest import Said
 
 HEADERS = ("run", "what it is", "epochs", "status")
 ROWS = [
@@ -61,10 +61,9 @@ def test_a_terminal_of_no_width(capsys: pytest.CaptureFixture[str], monkeypatch:
 
 
 @pytest.mark.parametrize("width", ["60", "80", "120"])
-def test_presets(width: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_presets(width: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", width)
-    assert main(["presets"]) == 0
-    out = capsys.readouterr().out
+    out = said("presets").out
     assert all(name in out for name in presets.PRESETS)
     assert all(len(line) <= int(width) for line in re.sub(r"\x1b\[\d*m", "", out).splitlines())
