@@ -101,7 +101,7 @@ def test_a_job_goes_on_where_it_was_as_long_as_that_is_there(store, spec, clock)
     assert claim(store)[0].device == "cpu"
 
 
-def test_a_beat_prolongs_and_tells(store, spec, clock):
+def test_a_heartbeat_prolongs_and_tells(store, spec, clock):
     store.submit("ann", spec)
     store.register_worker("w", "cpu", "a processor", 1)
     job, lease = claim(store)
@@ -112,6 +112,10 @@ def test_a_beat_prolongs_and_tells(store, spec, clock):
     store.watch(job.id, 10)
     assert store.heartbeat(job.id, lease, 15, memory=7, epoch=3).watched
     assert store.version() == version + 1, "nothing new is no change"
+    attempts = {"attempts": [{"number": 1}]}
+    for _ in range(2):
+        store.heartbeat(job.id, lease, 15, result=attempts)
+    assert (store.job(job.id).result, store.version()) == (attempts, version + 2), "what came of attempts so far"
     worker = store.workers()[0]
     assert (worker.job, worker.memory, worker.seen) == (job.id, 7, clock.now)
     clock.now += 14
