@@ -95,7 +95,7 @@ def _outcome_of_attempts(path: Path) -> TrainingOutcome:
     if not record.is_over:
         return TrainingOutcome(True, {"epoch": made[-1].epoch})
     # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
-    best = made[attempts.fewest([each.wrong for each in made])]
+    best = made[record.best]
     summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
     standing = _final_progress(trainer.load(path / best.folder))
     return TrainingOutcome(False, summary | standing | {"result": result_of_attempts(record)})
