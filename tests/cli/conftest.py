@@ -22,6 +22,11 @@ class Result(NamedTuple):
 Call = Callable[..., Result]
 
 
+def complaints(errors: str) -> list[str]:
+    """The lines of standard error, but not that the CPU engine is compiled, which whoever comes first is told."""
+    return [line for line in errors.splitlines() if "compiling the CPU engine" not in line]
+
+
 class Output(NamedTuple):
     out: str
     err: str

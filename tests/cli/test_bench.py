@@ -15,7 +15,7 @@ from difflogic.cli.screen import table
 from difflogic.config import presets
 from difflogic.errors import NoAdapterError
 from tests.bench.made_up import TINY, line, make_results
-from tests.cli.conftest import Said
+from tests.cli.conftest import Said, complaints
 from tests.train.tiny import tiny_config
 
 QUICKLY = ("--quick", "--rounds", "1", "--engine", "reference")
@@ -47,12 +47,11 @@ def test_a_table(said: Said) -> None:
     assert "... train/tiny: train step" in captured.err
 
 
-def test_json_is_the_results_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_json_is_the_results_file(said: Said, tmp_path: Path) -> None:
     out, picture = tmp_path / "a.json", tmp_path / "a.png"
     chosen = ("--case", "batch", "--case", "train", "--engine", "cpu")
-    code = main(["bench", *QUICKLY, *chosen, "--json", "--out", str(out), "--picture", str(picture)])
-    captured = capsys.readouterr()
-    assert (code, captured.err) == (0, "")
+    captured = said("bench", *QUICKLY, *chosen, "--json", "--out", out, "--picture", picture)
+    assert complaints(captured.err) == []
     assert captured.out == out.read_text()
     found = [(each["case"], each["engine"]) for each in json.loads(captured.out)["cases"]]
     assert found == [("train/tiny", "reference"), ("train/tiny", "cpu"), ("batch/3", "cpu"), ("batch/12", "cpu")]

@@ -18,8 +18,8 @@ PACKAGE = Path(cli.__file__).parents[1]
 READ_OR_FOLDERS = {
     "backup folder", "bench compare new", "bench compare old", "check-grad run", "evaluate run", "export circuit",
     "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
-    "init rule_table", "init target", "plan config_file", "profile config_file", "prove one", "prove other",
-    "render run", "runs folder", "serve folder", "serve token_file", "show run", "simplify circuit",
+    "init rule_table", "init target", "plan config_file", "profile config_file", "prove check", "prove one",
+    "prove other", "render run", "runs folder", "serve folder", "serve token_file", "show run", "simplify circuit",
     "simulate circuit", "submit config_file", "submit rule_table", "submit target", "train config_file",
     "train init_from", "train out", "train resume", "train rule_table", "train target", "train-checkerboard init_from",
     "train-checkerboard out", "train-checkerboard resume", "tune config_file", "worker folder",
