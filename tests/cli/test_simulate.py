@@ -98,7 +98,7 @@ def test_json(simulate: Simulate) -> None:
     assert (begin["width"], begin["height"], begin["gates"], begin["boundary"]) == (9, 8, 26, "periodic")
     assert (end["step"], end["out"], end["interrupted"]) == (25, "a.png", None)
     assert end["population"][0] >= 0
-    assert done.errors == ""
+    assert complaints(done.errors) == []
 
 
 def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
