@@ -23,7 +23,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.trainer import Trainer
-from tests.cli.conftest import Result
+from tests.cli.conftest import Result, complaints
 from tests.export_cases import life
 from tests.train.tiny import tiny_config
 
@@ -95,7 +95,7 @@ def test_json(simulate: Simulate) -> None:
     events = [json.loads(line) for line in done.out.splitlines()]
     assert [event["event"] for event in events[:1] + events[-1:]] == ["begin", "end"]
     begin, end = events[0], events[-1]
-    assert (begin["width"], begin["height"], begin["gates"], begin["boundary"]) == (9, 8, 26, "periodic")
+    assert (begin["width"], begin["height"], begin["gates"], begin["boundary"]) == (9, 8, 28, "periodic")
     assert (end["step"], end["out"], end["interrupted"]) == (25, "a.png", None)
     assert end["population"][0] >= 0
     assert complaints(done.errors) == []
