@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -177,6 +177,14 @@ def rig(device: Device, circuits: Sequence[Circuit], shape: Shape, **options: An
     yield made
     made.get("control", 8, dtype=np.uint32)  # waits for all work
     made.work.close()
+
+
+def assert_twins(got: np.ndarray, twin: Callable[[int, np.ndarray], None], before: np.ndarray | None = None) -> None:
+    """Of each model, bit for bit what its twin leaves in a buffer, where `before` it held that."""
+    for m, each in enumerate(got):
+        expected = np.empty_like(each) if before is None else before[m].copy()
+        twin(m, expected)
+        np.testing.assert_array_equal(each, expected)
 
 
 def train_alone(

@@ -13,7 +13,7 @@ from difflogic.gpu.probes import AnyShader
 from difflogic.gpu.shaders import Source, shader_root
 from difflogic.reference.kernels.fire_mask import fire_mask
 from difflogic.reference.kernels.seed_grid import seed_grid
-from tests.gpu.rig import rig
+from tests.gpu.rig import assert_twins, rig
 from tests.random_circuits import random_circuit
 
 COUNT_WORDS = """
@@ -63,10 +63,7 @@ def test_start_grids(device: Device, shape: Shape) -> None:
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
         np.testing.assert_array_equal(r.get("control", 8, dtype=np.uint32), control)
-    for m in range(2):
-        expected = np.empty((shape.channels, shape.cells), dtype=np.float32)
-        seed_grid(shape, control[m], expected)
-        np.testing.assert_array_equal(got[m], expected)
+    assert_twins(got, lambda m, state: seed_grid(shape, control[m], state))
 
 
 @pytest.mark.parametrize("fire_rate", [0.1, 0.6])
@@ -77,8 +74,5 @@ def test_fire_masks(device: Device, shape: Shape, fire_rate: float) -> None:
         r.put("control", control)
         r.run(*r.work.fire)
         got = r.get("masks", shape.steps, shape.cells_per_grid)
-    for m in range(2):
-        expected = np.empty_like(got[m])
-        fire_mask(shape, fire_rate, control[m], expected)
-        np.testing.assert_array_equal(got[m], expected)
-        assert len(np.unique(got)) == 2
+    assert_twins(got, lambda m, masks: fire_mask(shape, fire_rate, control[m], masks))
+    assert len(np.unique(got)) == 2

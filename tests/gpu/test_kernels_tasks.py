@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from difflogic.reference.kernels.step_loss import step_loss
 from difflogic.reference.kernels.step_loss_backward import step_loss_backward
 from difflogic.reference.kernels.write_back import write_back
 from tests import tolerances
-from tests.gpu.rig import Rig, rig
+from tests.gpu.rig import Rig, assert_twins, rig
 from tests.gpu.test_kernels_random import control_words
 from tests.random_circuits import bits, random_circuit
 
@@ -66,10 +67,7 @@ def test_boards(device: Device, shape: Shape) -> None:
         r.put("control", CONTROL)
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), 1, shape.cells)
-    for m in range(M):
-        expected = np.empty((1, shape.cells), dtype=np.float32)
-        seed_boards(shape, CONTROL[m], expected)
-        np.testing.assert_array_equal(got[m], expected)
+    assert_twins(got, lambda m, state: seed_boards(shape, CONTROL[m], state))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -79,9 +77,7 @@ def test_the_same_start(device: Device, shape: Shape) -> None:
         r.put("same", same)
         r.run(*r.work.seed)
         got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
-    expected = np.empty((shape.channels, shape.cells), dtype=np.float32)
-    same_start(shape, same, expected)
-    np.testing.assert_array_equal(got, [expected] * M)
+    assert_twins(got, lambda _, state: same_start(shape, same, state))
 
 
 @pytest.mark.parametrize("shape", [replace(shape, loss_channels=1) for shape in SHAPES], ids=str)
@@ -94,10 +90,7 @@ def test_rule_targets(device: Device, shape: Shape) -> None:
         r.put("rule", rule)
         r.run(r.work.seed[-1])
         got = r.get_cells("targets", 1, shape.cells)
-    for m in range(M):
-        expected = np.empty((1, shape.cells), dtype=np.float32)
-        rule_target(shape, state[m], rule, expected)
-        np.testing.assert_array_equal(got[m], expected)
+    assert_twins(got, lambda m, targets: rule_target(shape, state[m], rule, targets))
 
 
 @pytest.mark.parametrize("probes", [0, 40])
@@ -110,10 +103,7 @@ def test_corners(device: Device, shape: Shape, probes: int) -> None:
         r.put("control", CONTROL)
         r.run(*r.work.corners)
         got = r.get("corners", steps, r.plan.corner_samples, 2, dtype=np.uint32)
-    for m in range(M):
-        expected = np.empty((steps, shape.batch, 2), dtype=np.int64)
-        draw_corners(shape, CONTROL[m], expected)
-        np.testing.assert_array_equal(got[m, :, first : first + shape.batch], expected)
+    assert_twins(got[:, :, first : first + shape.batch], lambda m, corners: draw_corners(shape, CONTROL[m], corners))
     np.testing.assert_array_equal(got[:, :, :first], before[:, :, :first])
 
 
@@ -122,6 +112,10 @@ def test_damage(device: Device, shape: Shape) -> None:
     rng = np.random.default_rng(4)
     state = rng.random((M, shape.channels, shape.cells), dtype=np.float32) + np.float32(1)
     corners = corners_of(shape, shape.batch)
+
+    def damage_of(mark: int, m: int, state: np.ndarray) -> None:
+        damage(shape, mark, corners[m], state)
+
     with rig(device, circuits(shape), shape, probes=3, hard_batch=shape.batch) as r:
         put_corners(r, corners)
         for step in shape.damage_steps:
@@ -129,11 +123,8 @@ def test_damage(device: Device, shape: Shape) -> None:
             r.run(*r.work._damage(step))
         got = [r.get_cells(r.work.state(step), *state.shape[1:]) for step in shape.damage_steps]
     for mark, damaged in enumerate(got):
-        for m in range(M):
-            expected = state[m].copy()
-            damage(shape, mark, corners[m], expected)
-            assert (expected == 0).any()
-            np.testing.assert_array_equal(damaged[m], expected)
+        assert_twins(damaged, partial(damage_of, mark), state)
+        assert (damaged == 0).any(axis=(1, 2)).all()
 
 
 @pytest.mark.parametrize("shape", DAMAGED, ids=str)
@@ -166,10 +157,7 @@ def test_hard_damage(device: Device, shape: Shape, probes: int) -> None:
         r.put_cells(r.work.words(2), words)
         r.run(*r.work._hard_damage(2))
         got = r.get_cells(r.work.words(2), *words.shape[1:], dtype=np.uint32)
-        for m in range(M):
-            expected = words[m].copy()
-            hard_damage(r.hard_shape, 1, corners[m], expected)
-            np.testing.assert_array_equal(got[m], expected)
+        assert_twins(got, lambda m, words: hard_damage(r.hard_shape, 1, corners[m], words), words)
 
 
 @pytest.mark.parametrize("shape", [replace(shape, loss_steps=(1, 3, 4)) for shape in SHAPES], ids=str)
