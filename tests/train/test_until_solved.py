@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-from difflogic.train.member import Member
 
 from difflogic.config import recipes, schedule
 from difflogic.config.presets import checkerboard
@@ -17,6 +16,7 @@ from difflogic.engine.api import Evaluation
 from difflogic.errors import UsageError
 from difflogic.runs import attempts, chosen
 from difflogic.train import restarts
+from difflogic.train.replica import Replica
 from difflogic.train.restarts import Attempts
 from difflogic.train.signals import Deadline, Stop
 from difflogic.train.success import SuccessTest
@@ -34,8 +34,8 @@ def placement() -> Placement:
 def passes_at(monkeypatch: pytest.MonkeyPatch, seed: int, epoch: int) -> None:
     """The success test passes one model alone, at one evaluation."""
 
-    def passed(test: SuccessTest, member: Member, evaluation: Evaluation) -> bool:
-        return (member.seed, member.state.epoch) == (seed, epoch)
+    def passed(test: SuccessTest, replica: Replica, evaluation: Evaluation) -> bool:
+        return (replica.seed, replica.state.epoch) == (seed, epoch)
 
     monkeypatch.setattr(SuccessTest, "passed", passed)
 
