@@ -62,7 +62,8 @@ class Chosen:
 
 
 def run_folder(path: Path) -> Path:
-    """The run folder or checkpoint file that `path` stands for: of several attempts the one of the fewest wrong values.
+    """The run folder or checkpoint file that `path` stands for: of several attempts the solved one, else the one of the
+    fewest wrong values.
 
     Raises RunFolderError where there is no attempt yet.
     """
@@ -72,8 +73,9 @@ def run_folder(path: Path) -> Path:
     if not folders:
         raise RunFolderError(f"The run in {path} has no attempt that was saved yet: go on with it first.")
     folders.sort(key=lambda folder: int(folder.name[8:]))
+    solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]
     wrong = [_wrong(folder) for folder in folders]
-    return folders[attempts.fewest(wrong)]
+    return solved[0] if solved and solved[0] in folders else folders[attempts.fewest(wrong)]
 
 
 def load(path: Path, member: int | None = None) -> Chosen:

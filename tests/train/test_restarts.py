@@ -136,7 +136,7 @@ def test_attempts_share_the_epochs(population: int, config: Config, placement: P
     done = restarts.train(flat, placement, 2, tmp_path / "run", population)
     lengths = [run.state.epoch * population for run in done.runs]
     assert lengths == {1: [20, 20, 60], 2: [40, 40, 20]}[population]
-    assert done.record.epochs == sum(lengths) == 100
+    assert done.record.effort == sum(lengths) == 100
     assert [run.interrupted for run in done.runs] == [None] * 3
     told = json.loads((tmp_path / "run" / attempts.NAME).read_text())
     assert [each["status"] for each in told["attempts"]] == ["given up", "given up", "complete"]
