@@ -181,6 +181,7 @@ def lane(root: Path, engine: str, gpu: bool) -> Iterator[tuple[str, str]]:
         done = called(line, folder, DIFFLOGIC_CACHE_DIR=str(root / "cache"))
         print(f"{engine}: {line}: {done.returncode}", file=sys.stderr)
         yield f"{engine}/$ {line}", f"exit code {done.returncode}"
+        # What a command prints for people may change; what it writes for programs may not.
         if "--json" in line:
             yield from rows(f"{engine}/$ {line}", documents(done.stdout))
         elif done.returncode:

@@ -31,6 +31,7 @@ class SimulationSpec:
     """Which cells fire comes from it."""
 
     def __post_init__(self) -> None:
+        # A neighbour must not be met twice: on a torus of two cells left and right would be the same one.
         if min(self.height, self.width) < MIN_SIDE:
             raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
         if not 1 <= self.fire_units <= bernoulli.CERTAIN:

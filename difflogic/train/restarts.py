@@ -190,6 +190,7 @@ def train(
     """
     check(config, restarts, population, within)
     if restarts is None:
+        # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
     most = None if within is None else within.epochs
     record = Record(config, restarts, population, stop_when_solved, most_epochs=most)
@@ -246,6 +247,7 @@ class _Series:
         """Those that are left."""
         seconds = None if self.within is None else self.within.seconds
         if seconds is None:
+            # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
             return self._train(out, self.stop)
         with StopSignals() if self.stop is None else nullcontext(self.stop) as stop:
             return self._train(out, Deadline(stop, seconds))

@@ -54,6 +54,7 @@ class SuccessTest:
         circuit = member.circuit
         if not self.is_promising(evaluation):
             return False
+        # A proof for every start says more than rollouts from some of them, so nothing is left to measure.
         if self.is_proved(circuit):
             return True
         return self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
@@ -81,6 +82,7 @@ class SuccessTest:
         if not self.is_promising(evaluation):
             return False
         if config.train.asynchronous:
+            # Other masks than those of the verdict: nothing is chosen by what decides.
             key = prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM + 1)
             return not any(self._asynchronous(circuit, probes, key)["wrong_shares"])
         if config.task.start != "random" or config.task.target == "rule":
@@ -108,6 +110,7 @@ class SuccessTest:
         """Values of the loss channels that are wrong after `steps`, from `starts [B, H, W, C]`."""
         own = self._config.task
         target, total = job.fixed_target(replace(own, height=starts.shape[1], width=starts.shape[2])), 0
+        # A rollout keeps all its states, so a large batch goes in parts and a long rollout in stretches.
         count = CELLS_AT_ONCE // (starts.shape[1] * starts.shape[2])
         for first in range(0, len(starts), count):
             x: npt.ArrayLike = starts[first : first + count].astype(np.float32)
@@ -138,6 +141,7 @@ class SuccessTest:
 
     def _draw(self, height: int, width: int) -> Bits:
         """Fresh random starts, of a stream that neither training nor the probes see."""
+        # The side is folded in too, so that a large grid is no continuation of a small one.
         key = prng.fold_in(prng.fold_in(prng.key_from_seed(self._config.seed), FRESH_STREAM), height)
         return prng.randint_power_of_two(key, (STARTS, height, width, self._config.model.channels), 2).astype(np.uint8)
 
@@ -145,6 +149,7 @@ class SuccessTest:
 def turned(probes: Bits) -> Bits:
     """Square probes as they are, turned and mirrored: eight times as many starts, each as random as the probes."""
     turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]
+    # A board has no up or down, so a turned start must work as well: eight starts for the price of one.
     return np.concatenate([*turns, *(turn.swapaxes(1, 2) for turn in turns)])
 
 
@@ -152,5 +157,6 @@ def tiled(probes: Bits, side: int) -> Bits:
     """The probes side by side, as few grids of `side` x `side`; what is left over is not used."""
     height, width = probes.shape[1:3]
     down, across = side // height, side // width
+    # Sixteen starts of 16x16 side by side are one of 64x64 that no run was trained on.
     boards = probes[: len(probes) // (down * across) * down * across].reshape(-1, down, across, *probes.shape[1:])
     return boards.swapaxes(2, 3).reshape(len(boards), down * height, across * width, -1)

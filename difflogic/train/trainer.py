@@ -276,6 +276,7 @@ def load(folder: Path) -> Run:
     found, record = checkpoint.read(folder), manifest.read(folder)
     engine = manifest.last_engine(record)
     try:
+        # A run that was killed may have rows that are newer than its checkpoint.
         rows = [each[: found.epoch] for each in read_rows(folder, found.seeds)]
         summary = (folder / results.SUMMARY).read_text(encoding="utf-8")
     except OSError as error:
