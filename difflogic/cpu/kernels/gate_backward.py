@@ -31,6 +31,9 @@ from difflogic.cpu.tables import DAMAGED, JUDGED, Grid
 from difflogic.engine.shape import Array
 
 
+# A step's nodes are computed again rather than kept. Of the paper's checkerboard they are 4,680 rows of 32 floats,
+# 600 kB, which the L2 cache holds; those of all steps and tiles would be 190 MB, which no cache does, and to fetch
+# a row takes longer than the gate that makes it.
 @inlined
 def gate_backward(
     program: Program,
@@ -55,9 +58,6 @@ def gate_backward(
     the pass begins, takes its adjoint from the loss. On the way a damaged cell's adjoint ends, and that of an earlier
     loss joins; see `Buffers` for `judged` and `kept`.
     """
-    # A step's nodes are computed again rather than kept. Of the paper's checkerboard they are 4,680 rows of 32 floats,
-    # 600 kB, which the L2 cache holds; those of all steps and tiles would be 190 MB, which no cache does, and to fetch
-    # a row takes longer than the gate that makes it.
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for slot in range(program.accumulators):
         store(slots, slot * TILE, zeros())
