@@ -52,6 +52,7 @@ def make_rollout(circuit: Circuit, steps: int) -> Any:
             values = gates(layer, pair, values)
         return values
 
+    # Over the batch, the rows and the columns: a cell knows nothing but its patch.
     cells = jax.vmap(jax.vmap(jax.vmap(cell, in_axes=(None, 0)), in_axes=(None, 0)), in_axes=(None, 0))
 
     def rollout(logits: Logits, x: Any, masks: Any, hard: bool = False) -> Any:

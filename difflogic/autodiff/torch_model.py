@@ -42,6 +42,7 @@ class Rollout:
             values = gates(layer, values.gather(1, index[:, 0]), values.gather(1, index[:, 1]))
         channels = self._circuit.channels
         seen = values.reshape(kernels, values.shape[1], channels, -1).permute(2, 1, 0, 3)
+        # The update network reads the centres, then channel by channel the outputs of all kernels.
         values = torch.cat([state.reshape(channels, -1), seen.reshape(-1, seen.shape[-1])])
         for layer, pairs in zip(coef[self._count :], self._update, strict=True):
             # `index_select` in place of the brackets took six times as long on a CPU

@@ -50,6 +50,8 @@ def configure(request: TrainRequest) -> Configured:
     The grid keeps its size where a whole configuration is given, or a field sets one of its sides. Raises ConfigError,
     DataError, UsageError.
     """
+    # A picture has to know the grid and the channels before the configuration is made, so these fields are looked at
+    # ahead; all others are applied at the end, where they go before what the target or the recipe set.
     base, fields = base_of(request), request.fields
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
     is_fixed = request.config is not None or cells != (None, None)
@@ -128,6 +130,7 @@ def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
 def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, int] | None) -> None:
     """One synchronous step on a torus; where a cell is one bit, from all boards of 3x3, which hold every patch."""
     changed["task"]["rule"] = rule
+    # Another rule on the same boards is all that changes in a preset that learns one.
     if config.task.target == "rule":
         return
     height, width = fixed or ((MIN_SIDE, MIN_SIDE) if config.model.channels == 1 else _grid(config))
@@ -159,6 +162,7 @@ def _begin_with(
         if start == "zeros":  # an empty torus looks the same from every cell, for ever
             changed["model"]["periodic"] = False
         return
+    # A word that is neither a kind of start nor a file is more likely a slip of the pen than a missing picture.
     path = Path(start)
     if not path.suffix and not path.exists():
         words = [word for word in STARTS if word != "picture"]

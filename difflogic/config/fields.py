@@ -61,6 +61,7 @@ FILE_NAME = Limits(
 )
 
 
+# Files come from anybody: a refusal that quotes what came must not be as long as that.
 _SHOWN = reprlib.Repr()
 _SHOWN.maxstring = _SHOWN.maxother = 200
 _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxdict = 20
@@ -138,6 +139,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
     require(
         isinstance(data, dict), f"{where.removesuffix('.') or 'The configuration'} must be a table, got {shown(data)}."
     )
+    # Unknown names come before missing ones: most often a name is missing because it was written wrongly.
     hints = typing.get_type_hints(cls)
     for name in data:
         if name not in hints:
@@ -148,6 +150,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
     missing = [f.name for f in fields if f.default is dataclasses.MISSING and f.name not in data]
     if missing:
         raise ConfigError(_missing(missing, where, hints))
+    # Limits are passed on for the words of a refusal alone; the section that is built checks them.
     limits = {f.name: f.metadata.get("limits") for f in fields}
     values = {name: _convert(hints[name], value, f"{where}{name}", limits[name]) for name, value in data.items()}
     return cls(**values)
@@ -174,6 +177,7 @@ def _convert(kind: Any, value: Any, where: str, limits: Limits | None = None) ->
     if isinstance(kind, types.GenericAlias):  # tuple[item, ...]
         require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
         return tuple(_convert(kind.__args__[0], item, f"each of {where}") for item in value)
+    # TOML tells 1 from 1.0, people do not. True is an int to Python, and to nobody else.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below
             return float(value)

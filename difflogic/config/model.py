@@ -61,6 +61,7 @@ class ModelConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # The ends of both networks follow from the grid and the channels; only what lies between is free.
         first, last = self.perceive.widths[0], self.perceive.widths[-1]
         require(first == wiring.PATCH, f"perception reads a 3x3 patch: widths must begin with 9, got {first}.")
         inputs = self.channels + self.channels * last * self.kernels

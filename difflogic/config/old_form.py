@@ -72,6 +72,7 @@ def current(data: Any) -> Any:
 def moved(data: Mapping[str, Any]) -> dict[str, Any]:
     """Fields with those of the old form in their new places, which is said once. Raises ConfigError for two of one."""
     found = dict(data)
+    # `train.pool = 4` becomes `pool.size = 4`; what else is in either table stays where it is.
     for name in _old_names(data):
         section, field = MOVED[name]
         inside = found.get(section, {})

@@ -58,6 +58,7 @@ def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold
 
 def _bits(picture: Image.Image, colors: int, threshold: float | None) -> Bits:
     pixels = np.asarray(picture, dtype=np.float32) / 255
+    # On black: a pixel that is half transparent is half as bright.
     light = pixels[..., :3] * pixels[..., 3:]
     if colors in THRESHOLDS:
         above: npt.NDArray[np.bool_] = light > (THRESHOLDS[colors] if threshold is None else threshold)
@@ -79,7 +80,8 @@ def _open(path: Path) -> Image.Image:
                 _check_still(path, picture)
                 return _rgba(ImageOps.exif_transpose(picture))
     except OSError as error:
-        if error.strerror:  # the system's
+        # The system's errors have a text of their own, Pillow's do not.
+        if error.strerror:
             raise DataError(f"Cannot read the picture {path}: {error.strerror}.") from error
         raise _unreadable(path, error) from error
     except Image.DecompressionBombError as error:
@@ -106,7 +108,8 @@ def _rgba(picture: Image.Image) -> Image.Image:
 
     if picture.mode == "F":
         raise ValueError("pixels without a known white")
-    if picture.mode.startswith("I"):  # 16 bits a pixel, which Pillow would clip
+    # 16 bits a pixel, which Pillow would clip at 255 where they should be divided by 257.
+    if picture.mode.startswith("I"):
         picture = Image.fromarray((np.asarray(picture, dtype=np.int64).clip(0, 65535) // 257).astype(np.uint8))
     return picture.convert("RGBA")
 

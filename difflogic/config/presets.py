@@ -81,6 +81,7 @@ HEART = (
 """10x10, 46 ones: not the paper's."""
 
 
+# The notebook's schemes: the first layer of perception pairs the centre with each neighbour, all others draw pairs.
 def _perceive(*widths: int) -> NetworkConfig:
     return NetworkConfig(widths, ("first_kernel",) + ("unique",) * (len(widths) - 2))
 

@@ -46,6 +46,7 @@ class Recipe:
             "initial": {"logit": 6.0},
             "hardening": {"share": HARDENED, **_epochs(self.hardened, config)},
         }
+        # With very few epochs two grids would end at the same one: then it does not grow at all.
         until = [round(share * config.train.epochs) for share, *_ in self.grids]
         few = any(a >= b for a, b in itertools.pairwise([0, *until]))
         if self.grids and not few and self._fits(config.task):

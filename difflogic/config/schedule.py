@@ -27,6 +27,7 @@ def stage_of(growth: GrowthConfig, epochs: int) -> int:
 
 def at_stage(config: Config, stage: int) -> Config:
     """What is trained in that stage, as a configuration without growth."""
+    # For until = (4, 7): stage 0 is epochs 1 to 4, stage 1 is 5 to 7, and stage 2, the task itself, all later ones.
     growth, whole = config.growth, config.with_(growth=GrowthConfig())
     if stage == len(growth.until):
         return whole

@@ -67,6 +67,7 @@ class Config(Section):
             self.task.start != "boards" or self.model.channels == 1,
             f'start "boards" fills one channel, but a cell has {self.model.channels}.',
         )
+        # The task alone could not say it: how many bits a character may hold depends on the model's channels.
         if self.task.start_picture:
             try:
                 text_picture.decode(self.task.start_picture, min(self.model.channels, text_picture.MAX_BITS))
@@ -89,6 +90,7 @@ class Config(Section):
             "A rule is judged against fresh starts, but a pool keeps later states: set pool.size to 0, "
             f'or another target than "rule", got pool.size {size}.',
         )
+        # A power of two, since a place in a part is then some low bits of one random word, the same on every engine.
         part, rest = divmod(size, batch)
         require(
             rest == 0 and part.bit_count() == 1,
@@ -119,6 +121,7 @@ class Config(Section):
 
         Raises ConfigError as `from_dict` does.
         """
+        # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
         data = self.to_dict()
         for name, value in sections.items():
             fields = (

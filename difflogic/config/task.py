@@ -81,6 +81,7 @@ class TaskConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # Given where nothing uses it is refused as well: it would silently not be what somebody asked for.
         for name, used in (("picture", self.target), ("start_picture", self.start), ("rule", self.target)):
             given, needed = bool(getattr(self, name)), used == name.removeprefix("start_")
             require(given or not needed, f"{name} is missing: {_user_of(name)} needs it.")

@@ -24,6 +24,7 @@ def commented(config: Config, opening: str) -> str:
 
 def _table(section: Any, path: str) -> Iterator[str]:
     """Values first, then the tables inside: what follows a table's header belongs to it."""
+    # In TOML, `epochs = 9` after `[model.update]` would be a field of that table: those of a table come first.
     fields = dataclasses.fields(section)
     tables = [each for each in fields if dataclasses.is_dataclass(getattr(section, each.name))]
     for each in fields:

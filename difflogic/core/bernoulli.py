@@ -39,6 +39,8 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
     for start in range(0, len(less) if units else 0, _CHUNK):
         part = less[start : start + _CHUNK]
         counters = np.arange(start, start + len(part)).astype(np.uint32)
+        # For p = 0.75, which is 0b11 << 14, two bits are drawn, 14 and 15: `less` is u_14', then u_15' | u_14', which
+        # is 1 in three of four cases.
         for k in range((units & -units).bit_length() - 1, BITS):
             low, high = prng.threefry2x32(key, counters, np.full_like(counters, k))
             drawn = low.astype(np.uint64) | high.astype(np.uint64) << np.uint64(32)

@@ -30,6 +30,7 @@ ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 def pack_grids(grids: Array) -> Array:
     """0/1 grids `[B, H, W, C]` -> uint32 words `[C, groups*H*W]`; bit `i` of group `g` is sample `32*g + i`."""
+    # A batch of fewer than 32 takes one group with only so many lanes in use; the bits above them stay 0.
     batch, height, width, channels = grids.shape
     groups, lanes = -(-batch // WORD), min(batch, WORD)
     bits = np.zeros((groups * lanes, height, width, channels), dtype=np.uint32)
@@ -53,7 +54,9 @@ def pack_bits(bits: Bits) -> Words:
     """0/1 samples `[n, samples]` -> words uint64 `[n, ceil(samples/64)]`; bit `i` of word `w` is sample `64*w + i`."""
     padded = np.zeros((len(bits), -(-bits.shape[1] // LONG_WORD) * LONG_WORD), dtype=np.uint8)
     padded[:, : bits.shape[1]] = bits
-    packed = np.packbits(padded.reshape(-1), bitorder="little")  # at once: row by row takes ten times as long
+    # All rows at once: row by row takes ten times as long. Eight bytes in little-endian order are one word, whatever
+    # the machine's own order is.
+    packed = np.packbits(padded.reshape(-1), bitorder="little")
     return packed.view("<u8").astype(np.uint64, copy=False).reshape(len(bits), -1)
 
 

@@ -26,6 +26,7 @@ _ids = np.arange(GATE_COUNT)
 TRUTH = np.stack([(_ids >> (3 - row)) & 1 for row in range(4)], axis=1)
 """int `[16, 4]`: output of each gate for inputs 00, 01, 10, 11."""
 
+# From c0 + ca*a + cb*b + cab*a*b at the four corners: f00 = c0, f10 = c0 + ca, f01 = c0 + cb, f11 = all four.
 TABLE = np.stack(
     [
         TRUTH[:, 0],
@@ -37,5 +38,6 @@ TABLE = np.stack(
 )
 """int `[16, 4]`: the coefficients `(c0, ca, cb, cab)` of each gate."""
 
+# They are shared by all modules: a slip that wrote into them would change every circuit of the process.
 for _constant in (TRUTH, TABLE):
     _constant.setflags(write=False)

@@ -29,6 +29,7 @@ def _rotate_left(x: Words, distance: int) -> Words:
 
 def threefry2x32(key: Key, x0: Words, x1: Words) -> tuple[Words, Words]:
     """Encrypt the counters `(x0, x1)`, uint32 arrays of one shape, with `key`."""
+    # Four rounds of adding, rotating and mixing, five times; after each four a part of the key goes in again.
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     with np.errstate(over="ignore"):  # uint32 wraps by design
         x0, x1 = x0 + schedule[0], x1 + schedule[1]
@@ -48,8 +49,10 @@ def key_from_seed(seed: int) -> Key:
 
 def random_bits(key: Key, count: int) -> Words:
     """`count` uniform 32-bit words, uint32 `[count]`."""
-    half = (count + 1) // 2  # JAX encrypts the first half of the counters together with the second
-    counters = np.zeros(2 * half, dtype=np.uint32)  # an odd count gets one zero appended
+    # JAX encrypts the first half of the counters together with the second, and appends a zero to an odd number of
+    # them. For five words, counters 0 1 2 go with 3 4 0, and of the six words that come out the last is dropped.
+    half = (count + 1) // 2
+    counters = np.zeros(2 * half, dtype=np.uint32)
     counters[:count] = np.arange(count, dtype=np.uint32)
     return np.concatenate(threefry2x32(key, counters[:half], counters[half:]))[:count]
 
@@ -74,6 +77,8 @@ def uniform(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
 
 def normal(key: Key, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
     """float32 of mean 0 and variance 1, from two `uniform` numbers each. Source: Box & Muller 1958."""
+    # In float64, since engines never draw this: it is done once, when a run begins. `uniform` may be 0 and is never 1,
+    # so the logarithm is taken of 1 minus it.
     radius, turn = uniform(key, (2, *shape)).astype(np.float64)
     drawn: npt.NDArray[np.float64] = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * turn)
     return drawn.astype(np.float32)

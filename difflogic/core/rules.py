@@ -44,6 +44,7 @@ def table(rule: str) -> npt.NDArray[np.uint8]:
 
 def life_like(entries: npt.NDArray[np.uint8]) -> str | None:
     """The inverse of `table`: `B3/S23` where a rule knows only how many neighbours there are, else None."""
+    # Each of the eighteen cases, a centre and a number of neighbours, must lead to one value whatever their places.
     counts = {"B": "", "S": ""}
     neighbourhoods = patches()
     neighbours = neighbourhoods.sum(axis=1) - neighbourhoods[:, CENTRE]
@@ -72,6 +73,7 @@ def apply(entries: npt.NDArray[np.uint8], grid: npt.NDArray[np.uint8], periodic:
     border = [(0, 0)] * (grid.ndim - 2) + [(1, 1), (1, 1)]
     wide = np.pad(grid, border, mode="wrap" if periodic else "constant")
     height, width = grid.shape[-2:]
+    # The patch of every cell as a number of nine bits, which is the entry of the table that it looks up.
     index = np.zeros(grid.shape, dtype=np.int64)
     for f in range(PATCH):
         index = index << 1 | wide[..., f // 3 : f // 3 + height, f % 3 : f % 3 + width]

@@ -35,6 +35,7 @@ def decode(rows: Sequence[str], channels: int) -> npt.NDArray[np.uint8]:
     unknown = sorted(set("".join(rows)) - set(ALPHABET))
     if unknown:
         raise DataError(f"a picture is written in the characters {ALPHABET}, got {unknown[0]!r}.")
+    # `7` is 0b111: the bits of channels 0, 1 and 2, white.
     values = np.array([[ALPHABET.index(character) for character in row] for row in rows])
     if values.max() >> channels:
         raise DataError(f"the value of {ALPHABET[values.max()]!r} does not fit in {channels} channels.")

@@ -16,6 +16,7 @@ def topological_sort(
 
     Gates that are in order already stay as they are. Raises CircuitError where there is a cycle.
     """
+    # What we wrote ourselves is in order: it must come out as it was, byte for byte, and is by far the usual case.
     if all(a < inputs + index and b < inputs + index for index, (a, b) in enumerate(wires)):
         return list(range(len(wires))), list(wires), list(outputs)
     order = _sorted(inputs, wires)
@@ -38,7 +39,8 @@ def _sorted(inputs: int, wires: Sequence[Wire]) -> list[int]:
                 readers[bit - inputs].append(gate)
                 waits[gate] += 1
     order = [gate for gate, count in enumerate(waits) if not count]
-    for gate in order:  # grows as it goes
+    # A gate joins the list when the last of what it waits for was ordered; the list grows while it is walked.
+    for gate in order:
         for reader in readers[gate]:
             waits[reader] -= 1
             if not waits[reader]:
@@ -48,6 +50,7 @@ def _sorted(inputs: int, wires: Sequence[Wire]) -> list[int]:
 
 def _on_cycle(inputs: int, wires: Sequence[Wire], order: Sequence[int], names: Sequence[str]) -> str:
     """The name of a gate on a cycle: back from any gate left over, always to one that is left over too."""
+    # Whatever was left over waits for something left over: walking back so never ends, and so meets itself.
     done = set(order)
     gate = next(gate for gate in range(len(wires)) if gate not in done)
     seen = set()

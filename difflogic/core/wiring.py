@@ -37,6 +37,7 @@ def unique_pairs(n_in: int, n_out: int) -> Wires:
     In order: (0,1),(2,3),...; then (1,2),(3,4),...; then every pair of offset 2, 3, ...
     Raises CircuitError where fewer than `n_out` pairs exist.
     """
+    # For 4 inputs: (0,1) (2,3), then (1,2), then (0,2) (1,3), then (0,3). Half as many gates as inputs read each once.
     pairs = [(i, i + 1) for i in range(0, n_in - 1, 2)]
     if len(pairs) < n_out:
         pairs += [(i, i + 1) for i in range(1, n_in - 1, 2)]
@@ -59,6 +60,8 @@ def unique(key: prng.Key, n_in: int, n_out: int) -> Wires:
 
 def random(key: prng.Key, n_in: int, n_out: int) -> Wires:
     """Two draws per gate; every input is used about equally often."""
+    # A permutation of 2 * n_out numbers modulo n_in hits every input equally often, but for the remainder; the second
+    # permutation decides which inputs get the remainder.
     key_inputs, key_draws = prng.split(key)
     draws = prng.permutation(key_draws, 2 * n_out) % n_in
     draws = prng.permutation(key_inputs, n_in)[draws]
@@ -103,6 +106,7 @@ def moore_start(logits: Sequence[Array], wires: Sequence[Array], key: prng.Key) 
             last[[gates.PASS_THROUGH, gates.OR]] = last[[gates.OR, gates.PASS_THROUGH]]
         neighbours = own[0][0]
         for place, bit in zip(places, own[-1][:, 0], strict=False):
+            # The gate whose neighbour arrives at this output, and the one that has the neighbour we want, swap.
             here = _passed_on(own[:-1], int(bit))
             wanted = RING[(2 * turn + (-place if mirror & 1 else place)) % len(RING)]
             there = int(np.flatnonzero(neighbours == wanted)[0])

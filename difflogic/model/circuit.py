@@ -84,6 +84,7 @@ class Circuit:
         Its start logit, and what is lower or noisy in it, is said by `initial`.
         Key discipline: `key, sub = split(PRNGKey(seed))`; update network first, then perception.
         """
+        # The same splits in the same order as in the notebook, or its seeds would name other circuits.
         _, sub = prng.split(prng.key_from_seed(seed))
         key, update_key = prng.split(sub)
         key, perceive_key = prng.split(key)
@@ -93,6 +94,8 @@ class Circuit:
             perceive_wires = [np.stack(layer) for layer in zip(*per_kernel, strict=True)]
         else:
             perceive_wires = _draw(model.perceive, perceive_key)
+        # A logit of 10 beside fifteen zeros is a probability of 0.9993: the circuit begins as wires, through which
+        # gradients pass nearly whole, however deep it is, and departs from them gate by gate.
         start, narrow = np.zeros((2, gates.GATE_COUNT), dtype=np.float32)
         start[gates.PASS_THROUGH] = initial.logit
         narrow[gates.PASS_THROUGH] = initial.logit - initial.narrow_drop
@@ -111,6 +114,7 @@ class Circuit:
         )
         if not initial.noise:
             return circuit
+        # From a stream of its own, so that noise changes no wire.
         key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
         noise = prng.normal(key, (circuit.gates, gates.GATE_COUNT))
         return circuit.with_logits(circuit.flat_logits() + np.float32(initial.noise) * noise)
@@ -222,6 +226,7 @@ def _layer_wires(where: str, values: npt.ArrayLike, n_in: int, logits: Array) ->
         raise CircuitError(f"The wires of {where} must be whole numbers, got {array.dtype}.")
     shape = (2, logits.shape[-2])
     per_kernel = (logits.shape[0], *shape) if logits.ndim == 3 else shape
+    # Wiring that kernels share is kept once for each: engines need no second case, and the wires are small.
     if array.shape == shape and logits.ndim == 3:
         array = np.tile(array, (logits.shape[0], 1, 1))
     if array.shape != per_kernel:

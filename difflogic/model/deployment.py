@@ -68,6 +68,7 @@ class Scenario:
             grid[self.height // 2, self.width // 2] = 1
         elif self.start == "picture":
             bits = self._bits()
+            # Simplification may have dropped channels: those that are left are found by the names they had.
             for channel, name in enumerate(origin):
                 if name < text_picture.MAX_BITS:
                     grid[..., channel] = bits[..., name]

@@ -86,6 +86,7 @@ class Layout:
         """Slots per cell: the patch region and two regions that levels take in turn."""
         return int(self.fanout.max(initial=1))
 
+    # Only what trains has to know the slots: they are found when they are asked for, both at once.
     @cached_property
     def _fanout(self) -> tuple[Index, Index]:
         firsts = [self.patch_nodes + level.first_instance for level in self.levels]
@@ -137,6 +138,11 @@ def flat_layout(circuit: Circuit) -> Layout:
     wires: list[npt.NDArray[np.int64]] = []
     instance, gate = 0, 0
 
+    # With two channels, and one kernel of two gates, the nodes of a cell are
+    #     0 .. 8  the patch of channel 0        18, 19  perception gate 0 on channels 0 and 1
+    #     9 .. 17 the patch of channel 1        20, 21  perception gate 1 on channels 0 and 1
+    # and the update network reads, centres first, then channel by channel: 4 13, 18 20, 19 21.
+
     # nodes[k, c, j]: node that input j of perception kernel k reads for channel c
     patch = np.arange(channels)[:, None] * wiring.PATCH + np.arange(wiring.PATCH)
     nodes = np.broadcast_to(patch, (kernels, channels, wiring.PATCH))
@@ -151,6 +157,7 @@ def flat_layout(circuit: Circuit) -> Layout:
         nodes = own.reshape(kernels, n_out, channels).transpose(0, 2, 1)
         instance, gate = instance + count, gate + kernels * n_out
 
+    # The notebook concatenates in this order, and a seed's wires are drawn for it: no other one gives its circuits.
     centre = patch[:, wiring.CENTRE]
     inputs = np.concatenate([centre, nodes.transpose(1, 2, 0).reshape(-1)])  # [centre] ++ [(c*S + s)*K + k]
     for pairs in circuit.update_wires:  # [2, out]

@@ -100,6 +100,7 @@ class Netlist:
     def from_circuit(cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None) -> Netlist:
         """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
         layout = flat_layout(circuit)
+        # `argmax` takes the first of equals, which is what every engine's hard evaluation does too.
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)
         return cls.build(
             channels=circuit.channels,
@@ -127,6 +128,7 @@ class Netlist:
 
     def evaluate(self, words: Words) -> Words:
         """The outputs uint64 `[C, N]` for inputs uint64 `[9*C, N]` in the order of the bits, 64 samples per word."""
+        # All bits of all gates are held at once, so the samples go through in parts that a cache can bear.
         chunk = max(1, _CHUNK_BYTES // (8 * (self.inputs + len(self.gates))))
         result = np.empty((self.channels, words.shape[1]), dtype=np.uint64)
         for start in range(0, words.shape[1], chunk):
@@ -158,6 +160,7 @@ def patches(state: Bits, periodic: bool) -> Bits:
     """`[B, H, W, C]` -> `[9*C, B*H*W]`, the order of `in[channel][patch]`."""
     height, width = state.shape[1:3]
     border = ((0, 0), (1, 1), (1, 1), (0, 0))
+    # Nine shifted views of one padded copy: no gather, and the order of the views is that of a patch, row by row.
     padded = np.pad(state, border, mode="wrap" if periodic else "constant")
     views = [padded[:, dy : dy + height, dx : dx + width] for dy in range(3) for dx in range(3)]
     return np.stack(views, axis=-1).transpose(3, 4, 0, 1, 2).reshape(wiring.PATCH * state.shape[3], -1)

@@ -103,6 +103,7 @@ def parse(text: str) -> dict[str, Any]:
 
 def from_data(data: Mapping[str, Any]) -> Netlist:
     """A netlist from the parsed circuit.json. Raises CircuitError."""
+    # Every sentence below quotes what came, cut short: a circuit may come from anybody, also through the service.
     if data.get("format") != FORMAT or data.get("version") != VERSION or data["version"] is True:
         raise CircuitError(
             f"Expected {FORMAT} version {VERSION}, got {data.get('format')} version {data.get('version')}, "
@@ -120,6 +121,7 @@ def from_data(data: Mapping[str, Any]) -> Netlist:
     bits = _bits(rows, channels, origin)
     gate_ids, wires = _gates(rows, bits)
     ends = [_bit(bits, name, "an output") for name in outputs]
+    # People and other programs write gates in any order. Ours come sorted, and are left exactly as they are.
     ids = [row["id"] for row in rows]
     order, wires, ends = topological_sort(wiring.PATCH * channels, wires, ends, ids)
     scenario = _scenario(_typed(data, "habitat", dict)) if "habitat" in data else None

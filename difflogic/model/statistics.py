@@ -25,6 +25,7 @@ def active_gates(logits: npt.NDArray[np.floating]) -> int:
 
 def undecided_gates(logits: npt.NDArray[np.floating]) -> int:
     """How many gates of `logits [G, 16]` have no gate with a probability of DECIDED."""
+    # The largest logit becomes exp(0) = 1, so its probability is 1 over the sum of the row.
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return int((1 / exponentials.sum(axis=1) < DECIDED).sum())
 
@@ -36,6 +37,7 @@ def decide(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """
     found, best = logits.copy(), logits.argmax(axis=1)
     rows = np.arange(len(logits))
+    # For a probability p the logit must lie log(p / (1 - p)) above the log of the others' sum of exponentials.
     others = np.where(np.arange(logits.shape[1]) == best[:, None], -np.inf, logits)
     rest = np.logaddexp.reduce(others, axis=1)
     found[rows, best] = np.maximum(logits[rows, best], rest + np.log(CERTAIN / (1 - CERTAIN)))

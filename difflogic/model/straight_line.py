@@ -44,6 +44,8 @@ class Line(NamedTuple):
 
 def lines(netlist: Netlist) -> list[Line]:
     """The gates that an output depends on, in order."""
+    # From the outputs backwards: a gate that nobody wants is left out, and with it all that it alone would read. A
+    # gate that ignores an input does not want it, so that what looks connected may fall away too.
     wanted = bytearray(netlist.inputs + len(netlist.gates))
     for output in netlist.outputs.tolist():
         wanted[output] = 1
@@ -112,6 +114,8 @@ def register_program(netlist: Netlist) -> RegisterProgram:
     last_read = {bit: line.bit for line in gates for bit in line.reads}
     last_read |= dict.fromkeys(netlist.outputs.tolist(), len(netlist.gates) + netlist.inputs)
     register = {bit: index for index, bit in enumerate(patches)}
+    # A bit's last reader gives its register back before its own value takes one: the value may then overwrite an
+    # input in place. What an output shows is read after the last gate, and so is never given back.
     free: list[int] = []
     registers = len(patches)
     code = []

@@ -148,6 +148,7 @@ def _of_first_format(folder: Path, epochs: int, told: Sequence[dict[str, Any]]) 
 
     It did not say how many attempts there could be, so the last one takes what is left.
     """
+    # What it left out is in the first attempt's own folder, which was configured as the run but for its epochs.
     first = folder / told[0]["folder"]
     population = len(json.loads((first / "manifest.json").read_text(encoding="utf-8")).get("seeds", [0]))
     record = Record(Config.load(first / "config.toml").with_(train={"epochs": epochs}), len(told) - 1, population, 1)

@@ -80,6 +80,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
 
     Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
     """
+    # First the new file, whole and on the disk, then two renames: at no moment is there neither the old nor the new.
     path = folder / NAME
     temporary = write_beside(path, encode(checkpoint))
     if path.exists():
@@ -129,6 +130,7 @@ def read(path: Path) -> Checkpoint:
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """The bytes of a checkpoint file."""
+    # One run has arrays as they are, so that its file can be read without knowing of populations.
     columns = [_to_arrays(member) for member in checkpoint.members]
     arrays = columns[0]
     if len(columns) > 1:
@@ -158,6 +160,7 @@ def _to_arrays(member: ModelState) -> checksummed.Arrays:
 
 def decode(data: bytes, file: Path) -> Checkpoint:
     """The inverse of `encode`; `file` is named in errors. Raises CheckpointError."""
+    # The format comes before the checksums: a file of another version is intact, and should not be called corrupt.
     written = checksummed.peek(data, "format")
     if written is None:
         raise _DamagedError(f"{file} is not a difflogic checkpoint, or its header is damaged.")
@@ -175,6 +178,7 @@ def decode(data: bytes, file: Path) -> Checkpoint:
 
 
 def _from_arrays(arrays: checksummed.Arrays, config: Config) -> Checkpoint:
+    # How many layers there are, and of which shape, is said by the configuration, not by names found in the file.
     shapes = Circuit.initial(config.model, config.seed)
     if "seeds" not in arrays:
         return Checkpoint((_member(arrays, config, shapes),))
@@ -229,6 +233,7 @@ def _bytes_of(file: Path) -> bytes:
 
 def _advice(file: Path) -> str:
     """What to do about an unusable checkpoint."""
+    # The best circuit can be done without, and the last checkpoint has one before it; all else needs a copy.
     if file.name == BEST:
         return f"Remove it, and the last circuit, {NAME}, is taken instead."
     previous = file.with_name(PREVIOUS)

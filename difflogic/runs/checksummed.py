@@ -36,6 +36,7 @@ def encode(arrays: Arrays, metadata: dict[str, str]) -> bytes:
         {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()},
         metadata=metadata | digests | blank,
     )
+    # The digits of the file's checksum cannot cover themselves: they count as zeros, here and when it is checked.
     start = _checksum_start(data)
     return data[:start] + _file_digest(data, start) + data[start + len(_BLANK) :]
 
@@ -88,6 +89,7 @@ def _damage(data: bytes) -> str:
         arrays = safetensors.numpy.load(data)
     except (safetensors.SafetensorError, KeyError, ValueError) as error:
         return f"it is truncated or its header is damaged ({error})"
+    # Only a file that is known to be damaged is looked at array by array: its sum alone is quicker to check.
     for name, array in arrays.items():
         if peek(data, f"sha256.{name}") != _digest(array):
             return f"the array {name} does not match its checksum"

@@ -72,6 +72,7 @@ def run_folder(path: Path) -> Path:
     folders = [folder for folder in path.glob("attempt-*") if folder.name[8:].isdigit() and checkpoint.is_in(folder)]
     if not folders:
         raise RunFolderError(f"The run in {path} has no attempt that was saved yet: go on with it first.")
+    # By number, since attempt-10 would come before attempt-2 by name; of equals the first is taken.
     folders.sort(key=lambda folder: int(folder.name[8:]))
     solved = [path / each.folder for each in attempts.read(path).attempts if each.status == "solved"]
     wrong = [_wrong(folder) for folder in folders]
@@ -116,5 +117,6 @@ def _wrong(folder: Path) -> int | None:
     """Wrong values of the circuit that is taken from a run folder."""
     if (folder / checkpoint.BEST).exists():
         return checkpoint.load(folder / checkpoint.BEST).best
+    # A run of before the best circuit was kept: its last one is what is taken, and so what counts.
     judged = [last_evaluated(rows) for rows in read_rows(folder, checkpoint.read(folder).seeds)]
     return min((row.hard_loss for row in judged if row is not None and row.hard_loss is not None), default=None)

@@ -53,6 +53,7 @@ def scale_for(frames: Pixels) -> int:
 def animation(frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS) -> bytes:
     """An endless `gif` or `apng` of `frames [n, h, w, 3]`, at most 256 colours, a pause on the last one."""
     images = _indexed(frames, scale or scale_for(frames))
+    # The end is what a viewer wants to see: an animation that begins again at once would hide it.
     durations = [frame_ms] * (len(images) - 1) + [max(frame_ms, LAST_FRAME_MS)]
     buffer = io.BytesIO()
     images[0].save(
@@ -97,6 +98,7 @@ def _indexed(frames: Pixels, scale: int) -> list[Image.Image]:
     """Frames over one palette, so that no colour is approximated and files stay small."""
     from PIL import Image
 
+    # A pixel as one number, 0xRRGGBB, so that `unique` finds the colours, of which there are few.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     palette, places = np.unique(packed, return_inverse=True)
     flat = [channel for color in palette.tolist() for channel in (color >> 16, color >> 8 & 255, color & 255)]

@@ -51,6 +51,7 @@ def check_new(path: Path) -> None:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an existing folder. Raises RunFolderError where another process does."""
+    # The system gives the lock back when a process ends, however it ends: a killed run blocks nobody.
     lock = filelock.FileLock(path / LOCK)
     with _guard(path, "lock"):
         try:
@@ -94,7 +95,8 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
         folder = cls(path)
         try:
-            check_new(path)  # again, now that nobody else can write
+            # Again, now that it is locked: between the first look and the lock another process may have written.
+            check_new(path)
             folder.write(manifest.NAME, manifest_text)
             folder.write("config.toml", first.members[0].config.to_toml())
             folder.write("target.png", target)
@@ -118,7 +120,8 @@ class RunFolder:
     def promote(self, file: Path) -> None:
         """Make `file`, one of the two checkpoints, the current one, so that saving keeps it."""
         with _guard(self.path, "write to"):
-            for left in self.path.glob(f"*{files.TEMPORARY}"):  # of a process that was killed
+            # A process that was killed in the middle of writing leaves its temporary file.
+            for left in self.path.glob(f"*{files.TEMPORARY}"):
                 left.unlink()
             if file.name == checkpoint.PREVIOUS:
                 file.replace(self.path / checkpoint.NAME)
@@ -145,6 +148,7 @@ class RunFolder:
     def save(self, state: Checkpoint) -> None:
         """Metrics to the disk, then the checkpoint."""
         with self._writing(checkpoint.NAME):
+            # The rows first: a checkpoint without the rows that led to it cannot be resumed.
             self._rows.sync()
             checkpoint.save(self.path, state)
         self._saved = state.epoch

@@ -90,6 +90,7 @@ class Row:
         return ",".join("" if value is None else repr(value) for value in values) + "\n"
 
 
+# A logging run encodes a line per epoch and model: what `json.dumps` would do anew each time is done once.
 _ENCODE = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 Rows = Sequence[Sequence[Row]]
@@ -111,6 +112,7 @@ class Journal:
         columns = COLUMNS if len(seeds) == 1 else ("seed", *COLUMNS)
         texts = self._texts(rows)
         for name, text in ((JSONL, texts[0]), (CSV, ",".join(columns) + "\n" + texts[1])):
+            # Rows after the checkpoint are not of the run that goes on: they will come again, and the same.
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND))
 
@@ -143,6 +145,8 @@ def read_rows(folder: Path, seeds: Sequence[int] = (0,)) -> list[list[Row]]:
     labels = _labels(seeds)
     rows: list[list[Row]] = [[] for _ in labels]
     for values, (epoch, member) in zip(jsonl.objects(folder / JSONL), _places(len(labels)), strict=False):
+        # Rows must stand where the writer would have put them: one that is missing makes all later ones worthless,
+        # since a resumed run counts on having every epoch.
         row = _row(values)
         if row is None or (values.get("seed"), row.epoch) != (labels[member], epoch):
             break

@@ -122,6 +122,7 @@ def last_epoch(path: Path) -> int:
 
 def _last_epoch(file: BinaryIO) -> int:
     """The epoch of the last whole line; 0 where there is none."""
+    # A process that was killed may leave half a line at the end: the last whole one counts.
     size = os.fstat(file.fileno()).st_size
     start = size
     while start > 0:
@@ -136,7 +137,9 @@ def _last_epoch(file: BinaryIO) -> int:
 def _seek(file: BinaryIO, epoch: int) -> None:
     """To the first line of a later epoch: epochs ascend, so half of the file is left out at each look."""
     low, high = 0, os.fstat(file.fileno()).st_size
-    while low < high:  # `low` begins a line, and what begins at `high` or later is of a later epoch
+    # `low` always begins a line, and what begins at `high` or later is of a later epoch. A file of 100,000 lines is
+    # searched by looking at some 17 of them.
+    while low < high:
         middle = (low + high) // 2
         start = _line_start(file, middle, low)
         file.seek(start)
@@ -185,6 +188,8 @@ class Every:
         self.kept: dict[int, bytes] = {}
 
     def add(self, number: int, text: bytes) -> None:
+        # With room for 4, numbers 1 2 3 4 are kept; the fifth leaves 1 3 5 and a step of 2, so that 7 comes next. So a
+        # number that is left out never comes back, and a curve that is drawn from the others does not jump about.
         if self._seen % self._step == 0:
             self.kept[number] = text
         self._seen += 1
@@ -225,12 +230,14 @@ class Sample:
 
     def _read_on(self, file: BinaryIO) -> None:
         status = os.fstat(file.fileno())
-        if status.st_ino != self._file or status.st_size < self._offset:  # written anew: by a try that follows a crash
+        # Another file of this name, or a shorter one: a run that goes on after a crash writes its metrics anew.
+        if status.st_ino != self._file or status.st_size < self._offset:
             self._begin(status.st_ino)
         file.seek(self._offset)
         together: list[bytes] = []
         for line in _lines(file):
-            if not is_whole(line):  # damaged, or not where a line begins: next time from the beginning
+            # Damaged, or not where a line begins, as the file was written anew meanwhile: next time from the beginning.
+            if not is_whole(line):
                 self._file = 0
                 return
             together.append(line)

@@ -97,6 +97,7 @@ def _here(engine: EngineInfo, reason: str) -> Manifest:
 def versions() -> dict[str, str]:
     """Versions of what computes; wgpu's only where it is in use."""
     found = {"difflogic": difflogic.__version__, "python": platform.python_version(), "system": platform.platform()}
+    # Asking for a version must not import a package that the run does without.
     for package in ("numpy", "wgpu"):
         if package in sys.modules:
             found[package] = importlib.metadata.version(package)
@@ -109,6 +110,7 @@ def git_commit() -> str | None:
     git = shutil.which("git")
     if git is None or not (checkout / ".git").exists():
         return None
+    # `--exclude=*` passes over tags: what is wanted is the commit itself, whatever somebody named it.
     command = [git, "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     return answer.stdout.strip() or None

@@ -55,6 +55,7 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
     figure, batch, probes = _two_panels(title)
     _mark(batch, probes, config, members[leader])
     crowd = {"color": "0.6", "linewidth": 0.6, "alpha": max(0.25, 1 / math.sqrt(len(members)))}
+    # Drawn last, so that it lies above the others.
     order = [index for index in range(len(members)) if index != leader] + [leader]
     for index in order:
         rows, style = members[index], {"linewidth": 1.5} if index == leader else crowd
@@ -68,13 +69,20 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
     return _png(figure)
 
 
-def _two_panels(title: str) -> tuple[Figure, Any, Any]:
-    """Over the same epochs."""
+def _figure(width: float, height: float, dpi: int) -> Figure:
+    """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 6), dpi=110, layout="constrained")
+    # Drawn into memory, never through pyplot: that would look for a display, and keeps every figure until it is closed.
+    figure = Figure(figsize=(width, height), dpi=dpi, layout="constrained")
     FigureCanvasAgg(figure)
+    return figure
+
+
+def _two_panels(title: str) -> tuple[Figure, Any, Any]:
+    """Two diagrams over the same epochs."""
+    figure = _figure(8, 6, 110)
     above, below = figure.subplots(2, 1, sharex=True)
     above.set_title(title, parse_math=False)
     below.set_xlabel("epoch")
@@ -96,9 +104,8 @@ def _mark(above: Axes, below: Axes, config: Config, rows: Sequence[Row]) -> None
 def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings(
-            "ignore", "Glyph .* missing from font"
-        )  # a name may be in any script: boxes stand for it
+        # A name may be in any script: boxes stand for what the font does not have.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(buffer, format="png")
     return buffer.getvalue()
 
@@ -119,6 +126,7 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """
     if bits.shape[-1] == 1:
         return np.repeat(bits * np.uint8(255), 3, axis=-1)
+    # With two bits a colour has four levels, 0 85 170 255: 85 times the number that both make.
     padded = np.zeros((*bits.shape[:-1], 6), dtype=np.uint8)
     padded[..., : min(6, bits.shape[-1])] = bits[..., :6]
     if bits.shape[-1] <= 3:
@@ -159,13 +167,10 @@ def _scaled_png(picture: npt.NDArray[np.uint8]) -> bytes:
 
 def gates_png(layers: Sequence[Layer], title: str) -> bytes:
     """How many gates of each layer are each of the sixteen: a table in shades, undecided ones at the right."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
 
     counts = np.array([layer.kinds for layer in layers])
-    figure = Figure(figsize=(11, 1.8 + 0.3 * len(layers)), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(11, 1.8 + 0.3 * len(layers), 110)
     axes = figure.subplots()
     axes.set_title(title, parse_math=False)
     shades = np.ma.masked_equal(counts, 0)
@@ -185,11 +190,7 @@ def _layer_label(layer: Layer) -> str:
 
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
     """Wrong values over CA steps, small."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(3.8, 1.9), dpi=140, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = _figure(3.8, 1.9, 140)
     axes = figure.subplots()
     axes.plot(steps, curve, linewidth=1)
     axes.set_ylim(bottom=0)

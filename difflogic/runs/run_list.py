@@ -107,6 +107,7 @@ def _entry_of_attempts(path: Path) -> Entry | Broken:
         return taken
     last, has_budget = record.attempts[-1], record.restarts is not None
     status = "complete" if record.is_over else "killed" if last.status == "running" else "interrupted"
+    # restarts.json is written when an attempt begins and ends; in between its own metrics know how far it is.
     done = record.with_attempt(replace(last, epoch=_epochs_of(path / last.folder) or last.epoch))
     return replace(
         taken,
@@ -150,6 +151,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
+    # Read from metrics and not from checkpoints, which are large: a list of many runs should not wait for them.
     judged = [last_evaluated(each) for each in rows]
     best = (path / checkpoint.BEST).exists()
     kept = [row.hard_loss for each in rows for row in each if best and row.hard_loss is not None]

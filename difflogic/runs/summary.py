@@ -27,6 +27,7 @@ def summarise(
     lines.append(
         f"Epochs:          {state.epoch} of {config.train.epochs}, {state.skipped} skipped (gradient not finite)"
     )
+    # An epoch of the search has no soft loss, and the one before it says nothing of the circuit that came out.
     if rows:
         searched = 0 < config.search.begin < state.epoch
         soft = "none, the last epochs were a search" if searched else f"{rows[-1].soft_loss:.4f}"

@@ -24,6 +24,7 @@ def _is_default(field: Field[Any], value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
+    # Without NumPy, which this module need not import: whatever has a dtype is shown by its shape.
     if hasattr(value, "dtype"):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, Mapping | Sequence) and not isinstance(value, str) and len(value) > MOST:

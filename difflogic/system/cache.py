@@ -51,6 +51,7 @@ class JsonCache:
 
     def read(self) -> dict[str, Entry]:
         """All entries; none, with a sentence, where the file is corrupt, foreign or of another version."""
+        # Whatever is in the file, the package works without it: everything that can be wrong ends in one warning.
         try:
             data = json.loads(self.path.read_text(encoding="utf-8"))
             if (data["format"], data["version"]) != (self._format, self.version):
@@ -67,6 +68,7 @@ class JsonCache:
 
     def write(self, key: str, entry: Entry) -> None:
         """Keep one entry beside the others; where that cannot be, say so and go on."""
+        # Two processes that write at once may lose one entry, which is then found anew: no lock is worth that.
         self._write(self.read() | {key: entry})
 
     def drop(self, key: str) -> None:

@@ -33,6 +33,7 @@ def write_beside(path: Path, data: bytes) -> Path:
     """Write `data` to the temporary name of `path`, flushed to the disk; returns that name. Raises OSError."""
     temporary = path.with_name(path.name + TEMPORARY)
     try:
+        # Only after `fsync` may a rename follow: in a power cut some systems keep the new name and lose the bytes.
         with temporary.open("wb", buffering=0) as file:
             write_all(file.fileno(), data)
             os.fsync(file.fileno())
@@ -90,6 +91,7 @@ class Output:
 
         Raises UsageError where another file has come there since, DifflogicError.
         """
+        # Checked when it was named, and again now: what took hours must not replace a file that came in between.
         self.is_stream = self._check()
         try:
             with self.path.open("wb") if self.is_stream else self._replacing(private) as file:
@@ -128,7 +130,8 @@ class Output:
     @contextmanager
     def _replacing(self, private: bool) -> Iterator[BinaryIO]:
         path = self.path.resolve()
-        temporary = path.with_name(f".{os.urandom(8).hex()}{TEMPORARY}")  # nobody else's, whatever lies there
+        # A name that nobody can have laid there before, since the folder may be one that others write to.
+        temporary = path.with_name(f".{os.urandom(8).hex()}{TEMPORARY}")
         temporary.touch(0o600 if private else 0o666, exist_ok=False)
         try:
             if path.exists() and not private:
@@ -138,6 +141,7 @@ class Output:
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
+        # Also for Ctrl-C, which is no Exception: half a file is never left behind.
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise

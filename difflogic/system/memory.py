@@ -22,6 +22,7 @@ def free_memory() -> int | None:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
     except OSError:
         return physical_memory()
+    # MemAvailable counts what caches would give back, which MemFree does not.
     found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
     return 1024 * int(found[0]) if found else physical_memory()
 
