@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from difflogic.evaluation.render import render as render
     from difflogic.model.circuit import Circuit as Circuit
     from difflogic.train.observer import Observer as Observer
+    from difflogic.train.restarts import solve as solve
     from difflogic.train.trainer import Run as Run
     from difflogic.train.trainer import Trainer as Trainer
 
@@ -39,6 +40,7 @@ _EXPORTS = {
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
     "render": "difflogic.evaluation.render",
+    "solve": "difflogic.train.restarts",
 }
 
 __all__ = ["__version__", *_EXPORTS]

@@ -26,13 +26,14 @@ from difflogic.config.fields import MOST
 from difflogic.config.request import Within
 from difflogic.config.schema import Config
 from difflogic.core import prng
-from difflogic.devices.open import Placement
+from difflogic.devices.open import Placement, place
+from difflogic.engine.api import Engine
 from difflogic.errors import ConfigError, UsageError
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import stalled, trainer
+from difflogic.train import results, stalled, trainer
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.session import GiveUp
@@ -42,6 +43,8 @@ from difflogic.train.trainer import LOG_INTERVAL, Run, Trainer
 
 LOOK = 10
 """Epochs between evaluations, at most, of what goes on until it is solved: it ends with the first that finds it so."""
+RESULTS = ("config.toml", "circuit.json", "rollout.gif", "loss.png")
+"""Of the best attempt, copied to the top of the folder."""
 STREAM = 0x72657374
 """`fold_in` data of the first restart's seed ("rest"); later ones follow."""
 
@@ -204,6 +207,35 @@ def train(
         return series.train(out)
 
 
+def solve(
+    config: Config,
+    within: str | None = None,
+    engine: Engine | str = "auto",
+    out: Path | str | None = None,
+    population: int = 1,
+    observer: Observer | None = None,
+) -> Attempts:
+    """Train `config` with ever other wiring until a circuit passes the success test of its task, and return it.
+
+        done = difflogic.solve(difflogic.presets.get("checkerboard"), within="60s")
+        done.solved, done.best.circuit
+
+    Args:
+        config: What to train; a recipe such as `robust` succeeds in far fewer attempts than the paper's.
+        within: Where to end, solved or not, as `60s`, `5m` or `2000 epochs`; None: at nothing but a solution.
+        engine: An engine, or a selector as `--engine` takes it.
+        out: A new folder for the attempts; None: nothing is written.
+        population: Models that each attempt trains at once.
+        observer: Is told of each attempt when it begins and when it has ended, and of all its epochs.
+
+    Raises UsageError for a limit that is none or that no attempt fits into, DeviceErrors, RunFolderError.
+    """
+    limit = None if within is None else Within.parse(within)
+    where = place(engine) if isinstance(engine, str) else Placement(engine)
+    folder = None if out is None else Path(out)
+    return train(config, where, None, folder, population, observer=observer, within=limit)
+
+
 def resume(
     folder: Path,
     placement: Placement,
@@ -266,7 +298,10 @@ class _Series:
             self._note(_ended(attempt, runs[-1], is_solved), out)
             if runs[-1].interrupted is not None:
                 break
-        return Attempts(out, self.record, tuple(runs))
+        made = Attempts(out, self.record, tuple(runs))
+        if out is not None:
+            _show_best(made, out)
+        return made
 
     def _next(self) -> Attempt:
         """The attempt that was cut short, else a new one."""
@@ -305,6 +340,15 @@ class _Series:
             give_up=None if is_last else _hopeless(record, config),
             accept=SuccessTest(placement.engine, config).passed if record.restarts is None else None,
         )
+
+
+def _show_best(made: Attempts, out: Path) -> None:
+    """The results of the best attempt at the top of the folder, where people look first, with the summary of all."""
+    for name in RESULTS:
+        file = out / made.record.attempts[made.record.best].folder / name
+        if file.exists():
+            files.write_atomically(out / name, file.read_bytes())
+    files.write_atomically(out / results.SUMMARY, made.summary.encode())
 
 
 def _can_go_on(folder: Path) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import difflogic
 from difflogic.config import recipes, schedule
 from difflogic.config.presets import checkerboard
 from difflogic.config.request import Within
@@ -65,6 +66,17 @@ def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monke
     assert chosen.load(tmp_path / "run").config.seed == third
     with pytest.raises(UsageError, match="is over, no attempt is left"):
         restarts.resume(tmp_path / "run", placement)
+
+
+def test_the_best_attempts_results_lie_at_the_top(
+    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes_at(monkeypatch, restarts.seed_of(FLAT.seed, 1), 10)
+    done = difflogic.solve(FLAT, engine=placement.engine, out=str(tmp_path / "run"))
+    assert done.solved
+    for name in restarts.RESULTS:
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "run/attempt-2" / name).read_bytes()
+    assert (tmp_path / "run/summary.txt").read_text() == done.summary
 
 
 def test_a_limit_of_epochs(placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
