@@ -13,8 +13,8 @@ from difflogic.engine import memory
 from difflogic.errors import LimitError
 from difflogic.model.circuit import Circuit
 from difflogic.train import start
-from difflogic.train.observer import Observer
 from difflogic.train.trainer import Trainer
+from tests.train.diary import Diary
 from tests.train.tiny import tiny_config
 
 SMALL = presets.checkerboard(small=True)
@@ -64,17 +64,11 @@ def test_no_preset_is_refused_or_called_long(name: str, machine: None) -> None:
 
 
 def test_what_takes_long_is_announced() -> None:
-    heard = []
-
-    class Ending(Observer):
-        def noticed(self, text: str) -> None:
-            heard.append(text)
-
-    config = tiny_config(epochs=2_000_000_000)
-    Trainer(config, open_engine("cpu")).run(observer=Ending(), give_up=lambda members: True)
-    assert heard == [cost.notice(config, 1)]
-    assert heard[0].startswith("This may take about ")
-    assert " hours on a processor like most, and less than 2 s an epoch; Ctrl-C ends it" in heard[0]
+    diary, config = Diary(), tiny_config(epochs=2_000_000_000)
+    Trainer(config, open_engine("cpu")).run(observer=diary, give_up=lambda members: True)
+    assert diary.notices == [cost.notice(config, 1)]
+    assert diary.notices[0].startswith("This may take about ")
+    assert " hours on a processor like most, and less than 2 s an epoch; Ctrl-C ends it" in diary.notices[0]
     slow = cost.notice(SMALL.with_(train={"batch": 20_000, "epochs": 1}), 1)
     assert slow is not None
     assert "minutes an epoch" in slow

@@ -19,9 +19,10 @@ from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageErro
 from difflogic.model import netlist_json
 from difflogic.runs import checkpoint
 from difflogic.runs.journal import Row, read_rows
-from difflogic.train.observer import Beginning, Observer, Standing
+from difflogic.train.observer import Standing
 from difflogic.train.summary import wilson_interval
 from difflogic.train.trainer import Run, Trainer
+from tests.train.diary import Diary
 from tests.train.scripted import Scripted
 from tests.train.tiny import EPOCHS, assert_same_run, state_of, tiny_config, untimed
 
@@ -110,22 +111,6 @@ class Troupe(Scripted):
     def play(self, job: Job, state: TrainState) -> Scripted:
         actor = Scripted(self, SOLVED.get(job.config.seed, {}))
         return actor.play(job, state)
-
-
-class Diary(Observer):
-    def __init__(self) -> None:
-        self.began_with: Beginning | None = None
-        self.standings: list[Standing] = []
-        self.notices: list[str] = []
-
-    def began(self, beginning: Beginning) -> None:
-        self.began_with = beginning
-
-    def compared(self, standing: Standing) -> None:
-        self.standings.append(standing)
-
-    def noticed(self, text: str) -> None:
-        self.notices.append(text)
 
 
 @pytest.mark.parametrize(("stop", "epochs"), [(0, 12), (1, 5), (True, 5), (2, 12)])

@@ -12,18 +12,10 @@ from difflogic.config.schema import Config
 from difflogic.engine.api import Engine
 from difflogic.errors import ConfigError
 from difflogic.train import reach
-from difflogic.train.observer import Observer
 from difflogic.train.trainer import Trainer
+from tests.train.diary import Diary
 
 CORNERS = ("1.....1", ".......", "...1...", ".......", ".......", ".......", "1.....1")
-
-
-class Listener(Observer):
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def noticed(self, text: str) -> None:
-        self.notices.append(text)
 
 
 def drawn(rows: tuple[str, ...], start: str = "seed", steps: int = 2, periodic: bool = False, **task: Any) -> Config:
@@ -90,7 +82,7 @@ def test_what_it_says_holds_of_any_rule() -> None:
 
 
 def test_it_is_said_before_training(engine: Engine) -> None:
-    listener = Listener()
+    listener = Diary()
     config = drawn(CORNERS, periodic=True).with_(train={"epochs": 1})
     Trainer(config, engine).run(observer=listener)
     assert listener.notices == [reach.notice(config)]

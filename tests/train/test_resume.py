@@ -21,6 +21,7 @@ from difflogic.train.signals import Stop
 from difflogic.train.trainer import Run, Trainer
 from tests.tasks import task_config
 from tests.train import processes
+from tests.train.diary import Diary
 from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
 
 CHILD = "tests.train.child"
@@ -43,14 +44,6 @@ class SignalAt(Observer):
     def advanced(self, epoch: int) -> None:
         if epoch == self.epoch:
             os.kill(os.getpid(), self.number)
-
-
-class Notes(Observer):
-    def __init__(self) -> None:
-        self.notices: list[str] = []
-
-    def noticed(self, text: str) -> None:
-        self.notices.append(text)
 
 
 @pytest.mark.parametrize(("population", "first"), [(1, 1), (1, 3), (1, 5), (1, 10), (1, 11), (3, 1), (3, 5), (3, 7)])
@@ -245,7 +238,7 @@ def test_previous_checkpoint_can_be_resumed(finished: Run, config: Config, engin
 def test_a_cut_short_save_is_told(finished: Run, config: Config, engine: Engine, tmp_path: Path) -> None:
     run = Trainer(config, engine).run(out=tmp_path / "run", observer=SignalAt(7, signal.SIGINT))
     (run.path / checkpoint.NAME).unlink()
-    notes = Notes()
+    notes = Diary()
     Trainer(config, engine).run(resume=run.path, observer=notes)
     assert notes.notices == [
         "checkpoint.safetensors is missing (a save was cut short): going on from checkpoint.previous.safetensors."
@@ -257,7 +250,7 @@ def test_another_engine_is_told(finished: Run, config: Config, engine: Engine) -
     manifest = json.loads((finished.path / "manifest.json").read_text())
     manifest["engine"] = {**manifest["engine"], "engine": "gpu", "adapter": "Imaginary 9000"}
     (finished.path / "manifest.json").write_text(json.dumps(manifest))
-    notes = Notes()
+    notes = Diary()
     Trainer(config, engine).run(resume=finished.path, observer=notes)
     assert "The run was on gpu: Imaginary 9000" in notes.notices[0]
     assert "not with bit for bit the same numbers" in notes.notices[0]

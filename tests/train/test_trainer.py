@@ -19,39 +19,12 @@ from difflogic.engine.api import Engine
 from difflogic.engine.job import PROBE_STREAM, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
 from difflogic.model.statistics import undecided_gates
-from difflogic.runs.journal import Row
-from difflogic.train.observer import Beginning, Observer
+from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.trainer import Run, Trainer
+from tests.train.diary import Diary
 from tests.train.scripted import Scripted
 from tests.train.tiny import tiny_config
-
-
-class Diary(Observer):
-    def __init__(self) -> None:
-        self.began_with: Beginning | None = None
-        self.advances: list[int] = []
-        self.logs: list[tuple[int, float]] = []
-        self.notices: list[str] = []
-        self.saves: list[int] = []
-
-    def began(self, beginning: Beginning) -> None:
-        self.began_with = beginning
-
-    def advanced(self, epoch: int) -> None:
-        self.advances.append(epoch)
-
-    def logged(self, row: Row, judged: Row | None) -> None:
-        assert judged is not None
-        assert judged.accuracy is not None
-        self.logs.append((row.epoch, judged.accuracy))
-        assert judged.epoch <= row.epoch
-
-    def noticed(self, text: str) -> None:
-        self.notices.append(text)
-
-    def saved(self, epoch: int) -> None:
-        self.saves.append(epoch)
 
 
 def test_in_memory(
