@@ -10,6 +10,7 @@ import pytest
 
 from difflogic.gpu import model as model_room
 from difflogic.gpu.device import Device
+from difflogic.gpu.launch import SOFTWARE
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import HISTORY
 from tests.jobs import make_job, start
@@ -103,6 +104,15 @@ def test_what_a_task_asks_for_costs_its_own_dispatches(device: Device) -> None:
     ruled = task_job("boards and a rule, torus")
     model = GpuModel.from_cpu(device, [ruled], [start(ruled)])
     assert [dispatch.kernel for dispatch in model.train_step][:3] == ["seed_boards", "rule_target", "gate_forward"]
+    model.close()
+
+
+def test_steps_between_kept_states_are_run_again(device: Device) -> None:
+    """The worked example of `difflogic/gpu/launch.py`."""
+    job, launch = make_job(steps=6), SOFTWARE[0].with_memory(store_activations=False, checkpoint_every=3)
+    model = GpuModel.from_cpu(device, [job], [start(job)], launch)
+    letters = {"gate_forward": "F", "loss": " ", "gate_backward": "B"}
+    assert "".join(letters.get(dispatch.kernel, "") for dispatch in model.train_step) == "FFFFFF BBBFFBBB"
     model.close()
 
 

@@ -207,3 +207,17 @@ def test_a_big_grid_is_planned_without_keeping_nodes(adapter: Adapter, device: D
     made = plan(adapter, device.limits, shape, flat_layout(circuit))
     assert not made.launch.store_activations
     assert made.total_bytes() < 300e6
+
+
+def test_the_worked_example() -> None:
+    """Of `Plan`: what the paper's checkerboard keeps."""
+    config = presets.checkerboard()
+    circuit = Circuit.initial(config.model, config.seed)
+    kept = Plan(tuple(wired([flat_layout(circuit)])), Shape.training(circuit, config))
+    assert (kept.chunks, kept.nodes, kept.buffer_counts()["kept"]) == (32, 3144, 20)
+    assert kept.buffer_bytes()["kept"] == 32 * 3144 * 64
+    counts = [
+        replace(kept, launch=kept.launch.with_memory(False, spacing)).buffer_counts()["states"]
+        for spacing in planner.checkpoint_distances(20)
+    ]
+    assert counts == [21, 12, 9]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from difflogic.gpu import plan as planning
 from difflogic.gpu import planner
 from difflogic.gpu.device import Device
-from difflogic.gpu.kernels import TILED, cut_ranges
+from difflogic.gpu.kernels import TILED, DispatchRange, cut_ranges
 from difflogic.gpu.launch import SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.planner import checkpoint_distances, plan_for
@@ -34,6 +34,11 @@ def test_spans_cover_everything_once_and_blocks_in_order(tiles: int, parts: int,
             seen[tile] += range(span.first_part, span.end_part)
     assert all(order == list(range(parts)) for order in seen.values())
     assert len(made) == 1 or tiles * parts * work > most
+
+
+def test_the_worked_example_of_ranges() -> None:
+    assert cut_ranges(4, 8, 10, 100) == [DispatchRange(0, 4, part, part + 2) for part in (0, 2, 4, 6)]
+    assert len(cut_ranges(4, 8, 10, 25)) == 16
 
 
 def dispatches(works: Sequence[int]) -> list[Dispatch]:
