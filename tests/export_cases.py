@@ -42,7 +42,7 @@ AND, XOR, OR, NOT, A_AND_NOT_B = 1, 6, 7, 12, 2
 
 
 def life(periodic: bool = True) -> Netlist:
-    """Conway's rule: the eight neighbours added up."""
+    """Conway's rule in 28 gates: the eight neighbours added up."""
     gate = Builder(1)
 
     def half(a: int, b: int) -> tuple[int, int]:

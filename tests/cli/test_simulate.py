@@ -103,7 +103,7 @@ def test_json(simulate: Simulate) -> None:
 
 def test_ctrl_c_leaves_the_state_reached(simulate: Simulate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class Interrupting(simulation.SimulationReporter):
-        def advanced(self, progress: loop.Progress) -> None:
+        def advanced(self, progress: loop.SimulationProgress) -> None:
             signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(simulation, "SimulationReporter", Interrupting)

@@ -67,7 +67,7 @@ def test_a_generated_error_names_the_generated_file() -> None:
     source = generated_source(life())
     (line,) = [i for i, text in enumerate(source.text.splitlines(), start=1) if text.startswith("fn next_words")]
     assert source.locate(f"wgsl:{line}:1") == "simulation/interpreted.wgsl:1:1"
-    assert source.text.count("    let v") == 9 + 26
+    assert source.text.count("    let v") == 9 + 28
 
 
 def test_a_grid_beyond_a_binding_is_refused(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
