@@ -36,6 +36,7 @@ class Rollout:
         """`[C, B, H, W]` -> the same, a step later."""
         patch = self._patches(state)
         kernels = self._circuit.kernels
+        # All channels and cells are one axis here: a perception kernel does the same to each of them.
         values = patch.reshape(1, 9, -1).expand(kernels, -1, -1)
         for layer, pairs in zip(coef[: self._count], self._perceive, strict=True):
             index = pairs.unsqueeze(-1).expand(-1, -1, -1, values.shape[-1])

@@ -112,6 +112,7 @@ class Section:
 
 def hint(word: str, names: Iterable[str]) -> str:
     """` (did you mean NAME?)`, with the nearest of the names; empty where none is near."""
+    # Only a name that is clearly meant is offered: a wrong guess costs more time than none.
     near = difflib.get_close_matches(word, list(names), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
@@ -158,6 +159,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
 
 def _nearest(name: str, where: str, hints: Mapping[str, Any]) -> str:
     """The nearest name of this table, or the same name in a table inside it."""
+    # `lr` at the top of a file was meant for the section that has it: nearer than any name that sounds alike.
     inside = [f"{where}{key}.{name}" for key, kind in hints.items()
               if dataclasses.is_dataclass(kind) and name in typing.get_type_hints(kind)]  # fmt: skip
     return f" (did you mean {inside[0]}?)" if inside else hint(name, hints)
@@ -174,7 +176,8 @@ def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
 def _convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
     if dataclasses.is_dataclass(kind):
         return build(typing.cast(type, kind), value, f"{where}.")
-    if isinstance(kind, types.GenericAlias):  # tuple[item, ...]
+    # The only generic type of a field is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
+    if isinstance(kind, types.GenericAlias):
         require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
         return tuple(_convert(kind.__args__[0], item, f"each of {where}") for item in value)
     # TOML tells 1 from 1.0, people do not. True is an int to Python, and to nobody else.

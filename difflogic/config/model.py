@@ -81,6 +81,8 @@ class ModelConfig(Section):
                 self.kernels >= wiring.MOORE_START_KERNELS,
                 f"all_round needs {wiring.MOORE_START_KERNELS} kernels or more, got {self.kernels}.",
             )
+            # Its wires are swapped in the first layer, which must have each neighbour once, and a gate of a later one
+            # becomes an OR: there must be a later one.
             schemes = self.perceive.connections
             require(
                 schemes[0] == "first_kernel" and len(schemes) > 1,

@@ -95,6 +95,7 @@ def checkerboard(small: bool = False) -> Config:
 
     The start is noise in all 8 channels; after 20 synchronous steps channel 0 should show the board.
     """
+    # Wide layers mix the 264 inputs, narrow ones gather what they found into the 8 bits of the new cell.
     body = (256,) * (4 if small else 10)
     tail = (128, 64, 32, 16, 8) if small else (128, 64, 32, 16, 8, 8)
     return Config(

@@ -52,6 +52,7 @@ class Recipe:
         if self.grids and not few and self._fits(config.task):
             sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
             sections["growth"] = {"until": until, "sides": sides, "steps": steps}
+        # Shares and not epochs: a run of a third of the length should do the same in a third of the time.
         if self.falls is not None:
             sections["schedule"] = {"share": FALLEN, **_epochs(self.falls, config)}
         if self.searched is not None:

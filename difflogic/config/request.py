@@ -96,4 +96,5 @@ class TrainRequest:
     @property
     def solved_models(self) -> int:
         """So many solved models end it: 0 is never, and attempts are over with the first, unless more are asked for."""
+        # A run without restarts goes on to its last epoch, in which undecided gates may still become decided.
         return self.stop_when_solved or int(self.until_solved or self.restarts is not None)

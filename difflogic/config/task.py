@@ -111,6 +111,7 @@ class TaskConfig(Section):
                 self.loss_channels == 1, f"A rule speaks of channel 0 alone, but loss_channels is {self.loss_channels}."
             )
         if self.start == "boards":
+            # A board's number has a bit for each cell, and is drawn below a power of two: 16 cells are 65536 boards.
             cells = self.height * self.width
             require(
                 cells <= MAX_BOARD_CELLS,
@@ -118,6 +119,7 @@ class TaskConfig(Section):
             )
 
     def _check_steps(self) -> None:
+        # An engine walks through the steps once, forwards, and stops at each that is named: hence ascending, each once.
         require_ascending("loss_steps", self.loss_steps, 1, self.steps)
         require(
             not self.loss_steps or self.loss_steps[-1] == self.steps,

@@ -94,6 +94,7 @@ class OptimizerConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # Entry by entry a clip of 0 only makes every gradient 0; by norm it would divide by it.
         require(self.clip > 0 or self.clip_by == "element", 'clip must be more than 0 where clip_by is "norm", got 0.')
 
 
@@ -114,6 +115,7 @@ class ScheduleConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        # A share of 1 never falls, so that begin and end may stay 0, as they are where nobody asked.
         require(
             self.share == 1 or self.begin < self.end,
             f"schedule.end must be later than schedule.begin, {self.begin}, where schedule.share is below 1, "

@@ -37,6 +37,7 @@ def coins(key: prng.Key, height: int, words: int, units: int) -> Planes:
         return np.full((height, words), 0xFFFFFFFFFFFFFFFF, dtype=np.uint64)
     less = np.zeros(height * words, dtype=np.uint64)
     for start in range(0, len(less) if units else 0, _CHUNK):
+        # In parts, since a large grid's counters and words would otherwise be held several times over.
         part = less[start : start + _CHUNK]
         counters = np.arange(start, start + len(part)).astype(np.uint32)
         # For p = 0.75, which is 0b11 << 14, two bits are drawn, 14 and 15: `less` is u_14', then u_15' | u_14', which

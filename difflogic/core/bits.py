@@ -44,6 +44,7 @@ def unpack_grids(words: Array, grid: tuple[int, ...]) -> Array:
     """The inverse of `pack_grids` for states `[..., C, groups*H*W]`: float32 `[..., B, H, W, C]`."""
     batch, height, width, channels = grid
     lead = words.shape[:-2]
+    # Each word is shifted by 0, 1, ... 31: one axis more, which the samples of a group then lie along.
     split = words.reshape(*lead, channels, -1, 1, height, width)
     shifts = np.arange(min(batch, WORD), dtype=np.uint32)[:, None, None]
     bits = (split >> shifts & np.uint32(1)).reshape(*lead, channels, -1, height, width)[..., :batch, :, :]

@@ -34,6 +34,7 @@ def table(rule: str) -> npt.NDArray[np.uint8]:
     life_like = re.fullmatch(r"[Bb]([0-8]*)/[Ss]([0-8]*)", rule)
     if life_like is None or any(len(set(digits)) != len(digits) for digits in life_like.groups()):
         raise ConfigError(f"{rule!r} is no rule: {GRAMMAR}.")
+    # `B3/S23`: birth is true at 3, survival at 2 and 3; each is looked up by the number of neighbours.
     birth, survival = (np.isin(np.arange(PATCH), [int(digit) for digit in digits]) for digits in life_like.groups())
     neighbourhoods = patches()
     centre = neighbourhoods[:, CENTRE]

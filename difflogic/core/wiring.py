@@ -27,6 +27,7 @@ def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
     """Each of the eight neighbours once, in random order, against the centre."""
     if (n_in, n_out) != (PATCH, PATCH - 1):
         raise CircuitError(f"first_kernel wires 9 inputs to 8 gates, not {n_in} to {n_out}; use unique or random.")
+    # Each gate of the first layer compares the cell with one neighbour: all nine cells of the patch are read.
     neighbours = np.array([f for f in range(PATCH) if f != CENTRE])
     return np.stack([neighbours[prng.permutation(key, n_out)], np.full(n_out, CENTRE)])
 

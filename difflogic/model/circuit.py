@@ -147,6 +147,8 @@ class Circuit:
 
     def unflatten(self, flat: Array) -> ArraysByNetwork:
         """Arrays in the logits' shapes from `[G, 16]`: the inverse of `flat_logits`, for gradients too."""
+        # Gradients and moments are kept flat, as `[G, 16]`: one array to send, to save and to update. The shapes of the
+        # layers come back only where somebody looks at one.
         ends = np.cumsum([layer.size // gates.GATE_COUNT for layer in (*self.perceive, *self.update)])[:-1]
         parts = np.split(np.asarray(flat), ends)
         count = len(self.perceive)
@@ -182,6 +184,7 @@ def _network(
         raise CircuitError(
             f"{name} needs one wires array per logits array and at least one layer, got {len(logits)} and {len(wires)}."
         )
+    # Each layer reads what the one before it gives, so the widths need not be said: they follow from the logits.
     layers, connections = [], []
     kernels = None
     for index, (layer, pair) in enumerate(zip(logits, wires, strict=True)):
@@ -215,6 +218,7 @@ def _layer_logits(where: str, name: str, values: npt.ArrayLike, kernels: int | N
         raise CircuitError(
             f"Every perception layer needs the same K: {kernels} expected, {where} has {array.shape[0]}."
         )
+    # One NaN would reach every cell in a few steps, and nobody would know any more where it came from.
     if not np.isfinite(array).all():
         raise CircuitError(f"The logits of {where} contain NaN or infinity; every logit must be finite.")
     return array

@@ -56,6 +56,7 @@ class Scenario:
     def of(cls, config: Config) -> Scenario:
         """Of a training job. Boards are random bits: on other grids than their own there is no list of all."""
         task = config.task
+        # A circuit that learned from all 3x3 boards is shown on larger grids, of which nobody could list all.
         start = "random" if task.start == "boards" else task.start
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 

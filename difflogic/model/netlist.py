@@ -81,6 +81,7 @@ class Netlist:
         return netlist
 
     def _validate(self) -> None:
+        # What reads only earlier bits can have no cycle, and one walk from first to last evaluates it.
         count = len(self.gates)
         before = self.inputs + np.arange(count)
         if not 1 <= self.visible <= self.channels:
@@ -105,6 +106,7 @@ class Netlist:
         return cls.build(
             channels=circuit.channels,
             periodic=circuit.periodic,
+            # A perception gate stands here once for each channel: in hardware each is a gate of its own.
             gates=hard[layout.instance_gates],
             wires=layout.wires,
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
@@ -144,6 +146,7 @@ class Netlist:
 
     def steps(self, state: Bits, steps: int) -> Iterator[Bits]:
         """The states uint8 `[B, H, W, C]` after 1, 2, ... steps, one at a time."""
+        # A cell of every grid is a sample of its own: B grids of H x W cells are B*H*W samples, 64 to a word.
         for _ in range(steps):
             new = self.evaluate(pack_bits(patches(state, self.periodic)))
             shape = state.shape[:3]

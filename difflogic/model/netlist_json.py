@@ -51,6 +51,7 @@ def to_json(netlist: Netlist) -> str:
         head["origin"] = list(netlist.origin)
     if netlist.scenario is not None:
         head["habitat"] = {name: value for name, value in asdict(netlist.scenario).items() if value != ()}
+    # One gate a line, which a person can read and a diff can show; `json.dumps` puts all on one line, or each number.
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(
         f'{{"id": "g{index}", "gate": {gate}, "name": "{gates.NAMES[gate]}", "a": "{names[a]}", "b": "{names[b]}"}}'
@@ -83,6 +84,7 @@ def refusal(path: Path, error: Exception) -> CircuitError:
 def read_text(path: Path) -> str:
     """A text file that is small enough to parse. Raises CircuitError."""
     try:
+        # Looked at before it is read: reading alone would take the memory.
         if path.stat().st_size > MAX_BYTES:
             raise CircuitError(f"The circuit {path} has {path.stat().st_size} bytes; at most {MAX_BYTES} are read.")
         return path.read_text(encoding="utf-8-sig")
@@ -145,6 +147,7 @@ def _scenario(data: Mapping[str, Any]) -> Scenario:
 
 def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str, int]:
     """Every name with its bit, gates numbered as they come."""
+    # Names lead to numbers: inputs first, then gates as they come. A gate may be named before it is described.
     bits = {
         f"in[{name}][{patch}]": wiring.PATCH * channel + patch
         for channel, name in enumerate(origin)

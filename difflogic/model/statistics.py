@@ -64,6 +64,7 @@ def census(circuit: Circuit) -> tuple[Layer, ...]:
     layers = []
     for network in NETWORKS:
         for index, logits in enumerate(circuit.logits[network]):
+            # The logits of K kernels count K times, since each kernel has its own.
             flat = logits.reshape(-1, gates.GATE_COUNT)
             kinds = np.bincount(flat.argmax(axis=1), minlength=gates.GATE_COUNT)
             layers.append(

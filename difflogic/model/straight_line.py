@@ -63,7 +63,9 @@ def lines(netlist: Netlist) -> list[Line]:
 
 def _line(bit: int, gate: int, a: int, b: int) -> Line:
     """The same value with a gate of one input reading `a`, and a gate whose inputs are one bit reduced to such."""
-    if a == b:  # only the outputs for 00 (bit 3 of the id) and 11 (bit 0) can come up
+    # Where both inputs are one bit, only the outputs for 00, bit 3 of the id, and for 11, bit 0, can come up: XOR of a
+    # bit with itself is FALSE, AND is the bit.
+    if a == b:
         gate = (FALSE, NOT_A, A, TRUE)[2 * (gate & 1) + (gate >> 3)]
     elif gate in (B, NOT_B):
         gate, a = (A if gate == B else NOT_A), b

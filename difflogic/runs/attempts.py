@@ -110,6 +110,7 @@ class Record:
 
     def write(self, folder: Path) -> None:
         """Keep it. Raises OSError."""
+        # `asdict` would turn the configuration into plain data without its format.
         data = asdict(self) | {"format": FORMAT, "config": self.config.to_dict()}
         files.write_atomically(folder / NAME, json.dumps(data, indent=2).encode() + b"\n")
 

@@ -95,6 +95,7 @@ def locate(path: Path) -> Path:
         return path
     if not path.is_dir():
         raise CheckpointError(f"There is no run folder or checkpoint at {path}.")
+    # Where a process was killed between the two renames of `save`, only the previous one is there.
     for name in (NAME, PREVIOUS):
         if (path / name).exists():
             return path / name
@@ -147,11 +148,13 @@ def _to_arrays(member: ModelState) -> checksummed.Arrays:
     for network, layers in member.circuit.wires.items():
         arrays |= {f"wires.{network}.{index}": wires.astype(np.int32) for index, wires in enumerate(layers)}
     arrays |= {"data_key": state.data_key, "train_key": state.train_key}
+    # safetensors knows neither None nor plain numbers: counters are arrays of no axis, and -1 is "not yet".
     best = -1 if member.best is None else member.best
     counters = {"step": optimizer.step, "epoch": state.epoch, "skipped": state.skipped, "best": best}
     arrays |= {name: np.array(value, dtype=np.int64) for name, value in counters.items()}
     arrays["elapsed_s"] = np.array(member.elapsed_s, dtype=np.float64)
     if state.pool is not None:
+        # A pool of 16 grids of 20x20 cells with 128 channels is 102 kB so, and 819 kB as bytes.
         arrays["pool"] = np.packbits(state.pool.reshape(len(state.pool), -1), axis=1)
     if state.costs is not None:
         arrays["costs"] = state.costs
@@ -187,6 +190,7 @@ def _from_arrays(arrays: checksummed.Arrays, config: Config) -> Checkpoint:
         _member({name: array[index] for name, array in arrays.items()}, config.with_(seed=seed), shapes)
         for index, seed in enumerate(seeds)
     )
+    # `range` refuses a leader that is not there, with an IndexError, which is told as a file that holds no usable run.
     return Checkpoint(members, range(len(members))[leader])
 
 

@@ -51,6 +51,7 @@ def decode(data: bytes) -> Arrays:
 
 def peek(data: bytes, name: str) -> str | None:
     """The metadata value `name` as the header spells it, before any check; None where there is none."""
+    # Without parsing: the header of a damaged file may be no JSON, and its version is still worth knowing.
     match = re.search(rb'"%s":"([^"\\]*)"' % re.escape(name.encode()), _header(data))
     return match[1].decode(errors="replace") if match else None
 
@@ -78,6 +79,7 @@ def _file_digest(data: bytes, start: int) -> bytes:
 
 
 def _digest(array: npt.NDArray[Any]) -> str:
+    # With type and shape, since the same bytes are another array when they are read in another way.
     digest = hashlib.sha256(f"{array.dtype.str}{list(array.shape)}".encode())
     digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

@@ -88,6 +88,8 @@ def load(path: Path, member: int | None = None) -> Chosen:
     folder = run_folder(Path(path))
     saved = checkpoint.read(folder)
     best = folder / checkpoint.BEST
+    # The last state is what training goes on from, not what it is for: gates may have changed for the worse since the
+    # best one was kept. Who names a member, or a file, gets just that.
     kept = member is None and folder.is_dir() and best.exists()
     if kept:
         model, what = checkpoint.load(best), "the best circuit"

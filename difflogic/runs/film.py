@@ -33,6 +33,7 @@ MARGIN = 6
 def tiles(states: Pixels) -> Pixels:
     """RGB `[..., h, w, 3]` of 0/1 states `[..., H, W, C]`: every channel in black and white, row by row, C of them."""
     channels = states.shape[-1]
+    # As square as can be: 8 channels are 3 columns in 3 rows, and one tile stays grey.
     columns = math.ceil(math.sqrt(channels))
     rows = math.ceil(channels / columns)
     height, width = states.shape[-3:-1]
@@ -72,6 +73,7 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None) -> by
     from PIL import Image, ImageDraw, ImageFont
 
     pixels = _scaled(frames, scale or scale_for(frames))
+    # The font that Pillow brings along, so that a strip looks alike everywhere.
     font = ImageFont.load_default()
     line = math.ceil(font.getbbox("0123456789 step")[3]) + MARGIN
     height, width = pixels.shape[1] + line, pixels.shape[2]

@@ -173,6 +173,7 @@ class RunFolder:
 
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
+        # Every write may be the one that finds the disk full: each refusal says what is safe, and how to go on.
         kept = "" if self._saved is None else f" The checkpoint of epoch {self._saved} is intact:"
         advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if kept else ""
         with _guard(self.path, f"write {name} in", kept + advice):

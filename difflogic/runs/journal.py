@@ -50,6 +50,7 @@ class Row:
     @classmethod
     def of(cls, metrics: EpochMetrics, elapsed_s: float) -> Row:
         """A row without evaluation."""
+        # Whatever is not finite becomes NaN: JSON has no infinity, and a row must read back as it was.
         loss = metrics.soft_loss if math.isfinite(metrics.soft_loss) else math.nan
         return cls(metrics.epoch, loss, None, None, None, None, round(elapsed_s, 3), metrics.skipped)
 

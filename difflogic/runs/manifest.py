@@ -46,6 +46,7 @@ def begin(
 
 def resume(earlier: Manifest, config: Config, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
     """The manifest of a run that goes on now after `epoch`; each resume is listed with what ran it."""
+    # Another machine may go on: a result was computed by all that are listed, not by the last one alone.
     here = _here(engine, reason)
     entry = {"resumed": now(), "after_epoch": epoch, **here}
     resumes = [*earlier.get("resumes", []), entry]

@@ -91,6 +91,7 @@ def _two_panels(title: str) -> tuple[Figure, Any, Any]:
 
 def _mark(above: Axes, below: Axes, config: Config, rows: Sequence[Row]) -> None:
     """A line where another grid is trained on, or a search begins, as far as the rows go; its name stands on top."""
+    # Losses on both sides of a line are not to be compared: they are sums over grids of different sizes.
     marks = [(epoch, words) for epoch, words in schedule.marks(config) if epoch < len(rows)]
     if not marks:
         return
@@ -112,6 +113,7 @@ def _png(figure: Figure) -> bytes:
 
 def _label(axes: Axes, text: str, values: Sequence[float]) -> None:
     """A scale that is logarithmic above 1 and reaches 0, since a solved circuit's loss is exactly 0."""
+    # A plain logarithm has no 0, which is where a run wants to get; a linear scale would hide all but the first epochs.
     axes.set_yscale("symlog", linthresh=1)
     axes.set_ylim(-0.1, 2 * max([1.0, *values]))
     axes.set_ylabel(text)

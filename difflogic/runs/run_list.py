@@ -72,6 +72,7 @@ def find(folder: Path) -> Iterator[Path]:
 
 
 def _search(folder: Path, depth: int) -> Iterator[Path]:
+    # Attempts are run folders inside: they are told of with this run, and are none of the list's own.
     if any((folder / mark).exists() for mark in MARKS):
         yield folder
         return
@@ -129,6 +130,7 @@ def _epochs_of(folder: Path) -> int | None:
 
 def _status(path: Path, record: dict[str, Any]) -> str:
     status = str(record["status"])
+    # A process that was killed could not write how it ended: the lock, which the system took back, tells it.
     return "killed" if status == "running" and not folders.is_held(path) else status
 
 

@@ -15,6 +15,7 @@ MOST = 8
 def brief(self: Any) -> str:
     """A dataclass in short, for its body: `__repr__ = brief`. Fields that are as they would be unasked are left out."""
     values = [(field, getattr(self, field.name)) for field in fields(self)]
+    # A configuration of forty fields is mostly defaults: what differs from them is what one wants to see.
     shown = [f"{field.name}={_short(value)}" for field, value in values if not _is_default(field, value)]
     return _cut(f"{type(self).__name__}({', '.join(shown)})", LONGEST)
 

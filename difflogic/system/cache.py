@@ -100,4 +100,5 @@ class JsonCache:
 
 def key_of(*parts: object) -> str:
     """One short key for everything that an entry depends on."""
+    # A digest, since names of adapters and shapes may be of any length and in any script.
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]

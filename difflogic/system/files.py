@@ -59,6 +59,7 @@ def sync_folder(folder: Path) -> None:
     """Make renames inside `folder` last through a power cut, where the system can open folders."""
     if os.name != "posix":
         return
+    # A rename is a change of the folder: the file may be on the disk and its name not yet.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
