@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.service import load
+from benchmarks.service.servers import Served
 from benchmarks.store import Line
 from difflogic.config import presets
 from difflogic.engine.api import EpochMetrics, Evaluation
@@ -26,9 +27,9 @@ from difflogic.serve.store.store import Store
 NAME = "by-hand"
 EPOCHS = 6000
 """Epochs that are trained before anything is asked."""
-BEAT_S = 0.2
-PER_BEAT = 12
-"""Epochs between two beats, as a small job on two cores has them."""
+HEARTBEAT_S = 0.2
+PER_HEARTBEAT = 12
+"""Epochs between two heartbeats, as a small job on two cores has them."""
 FRAME = {"epoch": 1, "bits": "A" * 4000}
 """A text as long as a frame of a small job."""
 
@@ -95,40 +96,41 @@ def _prepared(folder: Path, jobs: int) -> Iterator[tuple[Training, str]]:
 
 def measure(folder: Path, reads: int = 200, jobs: int = 1000, clients: int = 100, seconds: float = 10.0) -> Line:
     """A line for the results: of each kind of read the seconds for 1000, and a second's share of listeners."""
-    with _prepared(folder, jobs) as (training, waiting), load.serving(folder, "none") as service:
+    with _prepared(folder, jobs) as (training, waiting), Served(folder, "none").running() as service:
         cost = {name: asyncio.run(_asked(service, path, reads)) for name, path in load.reads_of(training.job).items()}
         cost["priority"] = asyncio.run(_asked(service, f"/jobs/{waiting}", reads, {"priority": 1}))
         listening = asyncio.run(_heard(service, training, clients, seconds))
     return {"case": "costs", "jobs": jobs, "s_per_1000": cost, "clients": clients, "listening_cores": listening}
 
 
-async def _asked(service: load.Service, path: str, count: int, body: Any = None) -> float:
+async def _asked(service: Served, path: str, count: int, body: Any = None) -> float:
     """Seconds of the server for 1000 of these requests."""
     connection = load.Connection(service.address)
     method = "GET" if body is None else "PATCH"
+    # Once before the clock starts: the first answer fills caches.
     await connection.ask(method, load.API + path, body)
-    before = load.cpu_s(service.pid)
+    before = load.cpu_s(service.process.pid)
     for _ in range(count):
         status, answer = await connection.ask(method, load.API + path, body)
         assert status == 200, answer
     connection.close()
-    return round((load.cpu_s(service.pid) - before) / count * 1000, 2)
+    return round((load.cpu_s(service.process.pid) - before) / count * 1000, 2)
 
 
-async def _heard(service: load.Service, training: Training, clients: int, seconds: float) -> float:
+async def _heard(service: Served, training: Training, clients: int, seconds: float) -> float:
     """Seconds of the server for a second of so many listeners, while the job goes on."""
     heard = load.Load()
     paths = [f"{load.API}/jobs/{training.job}/events?after={1 << 40}", f"{load.API}/events"]
     tasks = [asyncio.create_task(load.listen(service.address, paths[number % 2], heard)) for number in range(clients)]
     await asyncio.sleep(load.SETTLE_S)
-    before, begun, turn = load.cpu_s(service.pid), time.perf_counter(), 0
+    before, begun, turn = load.cpu_s(service.process.pid), time.perf_counter(), 0
     while time.perf_counter() - begun < seconds:
-        training.train(PER_BEAT)
+        training.train(PER_HEARTBEAT)
         if turn % 3 == 0:
             training.draw()
         turn += 1
-        await asyncio.sleep(BEAT_S)
-    took = (load.cpu_s(service.pid) - before) / (time.perf_counter() - begun)
+        await asyncio.sleep(HEARTBEAT_S)
+    took = (load.cpu_s(service.process.pid) - before) / (time.perf_counter() - begun)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -16,7 +16,12 @@ from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
 
 EPOCHS, INTERVAL = 1500, 50
-PATIENCE_S = 300.0
+PATIENCE_S = 900.0
+"""A guard against what hangs, and no judgement of speed.
+
+A supervisor ends a worker that hangs after `WorkerLimits.first` at the latest. Whatever else takes long is a busy
+machine, where follow-ups, which have the lowest rank, wait for everybody else.
+"""
 
 
 def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Config:
@@ -33,26 +38,27 @@ def config(seed: int = 23, epochs: int = EPOCHS, interval: int = INTERVAL) -> Co
     )
 
 
-def spec(of: Config, engine: str = "cpu", **fields: Any) -> JobSpec:
-    return JobSpec("train", of.name, of.to_dict(), engine, **fields)
+def spec_of(config: Config, **fields: Any) -> JobSpec:
+    """A training on the processor, unless `fields` say otherwise."""
+    return JobSpec(**{"kind": "train", "name": config.name, "config": config.to_dict(), "engine": "cpu"} | fields)
 
 
-def by_hand(of: Config, path: Path, engine: str = "cpu") -> Path:
-    """The run folder of a run that nothing disturbs."""
-    Trainer(of, open_engine(engine)).run(out=path)
+def by_hand(config: Config, path: Path, engine: str = "cpu", **options: Any) -> Path:
+    """The run folder of a run that nothing disturbs; `options` are those of `Trainer.run`."""
+    Trainer(config, open_engine(engine)).run(out=path, **options)
     return path
 
 
-def wait(condition: Callable[[], object], what: str, seconds: float = PATIENCE_S) -> None:
+def wait(condition: Callable[[], object], what: str = "it") -> None:
     """Wait until the condition holds. Raises TimeoutError where it does not come to that."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"Waited {seconds:.0f} s for {what}.")
+            raise TimeoutError(f"Waited {PATIENCE_S:.0f} s for {what}.")
         time.sleep(0.02)
 
 
 def ended(store: Store, job: str) -> JobRecord:
     """The job, once it is over. Raises TimeoutError."""
-    wait(lambda: store.job(job).is_over, f"job {job} to end")
+    wait(lambda: store.job(job).is_over, f"job {job} to end: {store.job(job)}")
     return store.job(job)

@@ -9,23 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from benchmarks.service.jobs import PATIENCE_S
+from benchmarks.service.servers import TOKEN, Served
 from benchmarks.store import Line
 from difflogic.config import presets
 from difflogic.serve.worker.follow_up_process import processor_time
 
-TOKEN = "a-token-for-the-load"
 API = "/api/v1"
-PATIENCE_S = 300.0
 SETTLE_S = 3.0
 """Seconds before a stretch is timed: the listeners are there, and the last poll has passed."""
 
@@ -116,47 +112,6 @@ async def _chunks(reader: asyncio.StreamReader) -> Any:
     await reader.readline()
 
 
-@dataclass
-class Service:
-    """`difflogic serve`."""
-
-    address: str
-    pid: int
-    ready_s: float
-    """Seconds from the start of the process to the answer that it is ready."""
-
-
-@contextmanager
-def serving(folder: Path, workers: str = "cpu") -> Iterator[Service]:
-    """A server that runs until the end of the context. Raises TimeoutError."""
-    command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(folder), "--port", "0", "--workers", workers]
-    start = time.perf_counter()
-    with (
-        (folder.parent / "server.log").open("w") as log,
-        subprocess.Popen(
-            command, env=os.environ | {"DIFFLOGIC_TOKEN": TOKEN}, stdout=subprocess.PIPE, stderr=log, text=True
-        ) as process,
-    ):
-        assert process.stdout is not None
-        try:
-            address = process.stdout.readline().split()[-1]
-            asyncio.run(_until_ready(address))
-            yield Service(address, process.pid, time.perf_counter() - start)
-        finally:
-            process.terminate()
-            process.wait(PATIENCE_S)
-
-
-async def _until_ready(address: str) -> None:
-    connection = Connection(address)
-    deadline = time.monotonic() + PATIENCE_S
-    while (await connection.ask("GET", f"{API}/ready"))[0] != 200:
-        if time.monotonic() > deadline:
-            raise TimeoutError("The server did not become ready.")
-        await asyncio.sleep(0.01)
-    connection.close()
-
-
 def measure(
     folder: Path, seconds: float = 60.0, jobs: int = 1000, clients: int = 100, rate: float = 20.0, compared: bool = True
 ) -> Line:
@@ -164,16 +119,16 @@ def measure(
 
     Not `compared`: in one stretch, without the quiet ones.
     """
-    with serving(folder) as service:
+    with Served(folder).running() as service:
         time.sleep(SETTLE_S)
-        idle = _resident_mb(service.pid)
+        idle = _resident_mb(service.process.pid)
         found = asyncio.run(_measured(service, seconds, jobs, clients, rate, compared))
-        found["loaded_mb"] = _resident_mb(service.pid)
+        found["loaded_mb"] = _resident_mb(service.process.pid)
     return {"case": "load", "ready_s": round(service.ready_s, 2), "idle_mb": idle, **found}
 
 
 async def _measured(
-    service: Service, seconds: float, jobs: int, clients: int, rate: float, compared: bool
+    service: Served, seconds: float, jobs: int, clients: int, rate: float, compared: bool
 ) -> dict[str, Any]:
     load = Load()
     control = Connection(service.address)
@@ -192,11 +147,11 @@ async def _measured(
         work = _work(service.address, running, waiting, clients, rate, load) if is_loaded else asyncio.sleep(0)
         tasks = asyncio.ensure_future(work)
         await asyncio.sleep(SETTLE_S)
-        before = cpu_s(service.pid), time.process_time()
+        before = cpu_s(service.process.pid), time.process_time()
         speed = await _speed(control, running, stretch)
         if is_loaded:
             # Cores that were busy on average: 0.1 is a tenth of one processor.
-            server += (cpu_s(service.pid) - before[0]) / seconds
+            server += (cpu_s(service.process.pid) - before[0]) / seconds
             own += (time.process_time() - before[1]) / seconds
         (loaded if is_loaded else quiet).append(speed)
         tasks.cancel()

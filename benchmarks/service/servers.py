@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -30,11 +32,12 @@ TOKEN = "token-of-this-benchmark"
 
 
 class Served:
-    """A server process that can be killed and started again, at the same address."""
+    """`difflogic serve`, a process that can be killed and started again, at the same address."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: str = "cpu", token: str = TOKEN) -> None:
         self.folder = folder
-        self._log = folder.with_name("server.log")
+        self.log = folder.with_name("server.log")
+        self._workers, self._token = workers, token
         # The system picks a free port. It is let go at once, and the server that is started again and again takes the
         # same one.
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -44,19 +47,21 @@ class Served:
     def start(self) -> None:
         """Returns when it answers and has a worker. Raises TimeoutError."""
         command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(self.folder)]
-        with self._log.open("a") as log:
+        begun = time.perf_counter()
+        with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [*command, "--port", str(self.port), "--workers", "cpu"],
-                env={**os.environ, "DIFFLOGIC_TOKEN": TOKEN},
+                [*command, "--port", str(self.port), "--workers", self._workers],
+                env={**os.environ, "DIFFLOGIC_TOKEN": self._token},
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 start_new_session=True,
             )
         jobs.wait(self._is_ready, "the server")
+        self.ready_s = time.perf_counter() - begun
 
     def _is_ready(self) -> bool:
         if self.process.poll() is not None:
-            raise RuntimeError(f"The server ended: {self._log.read_text()[-500:]}")
+            raise RuntimeError(f"The server ended: {self.log.read_text()[-500:]}")
         try:
             return httpx.get(f"{self.address}{API}/ready", trust_env=False).is_success
         except httpx.TransportError:
@@ -65,6 +70,15 @@ class Served:
     def end(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
         self.process.wait(jobs.PATIENCE_S)
+
+    @contextmanager
+    def running(self) -> Iterator[Served]:
+        """Start it, and end it in good order with the context."""
+        self.start()
+        try:
+            yield self
+        finally:
+            self.end(signal.SIGTERM)
 
 
 class Load:

@@ -27,13 +27,14 @@ def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
     """SIGKILL of a worker at `count` random moments of short jobs, from the claim to the last picture."""
     outcome, draw = Outcome("SIGKILL of a worker"), random.Random(seed)
     config = jobs.config()
+    # What every job must come to, however often its worker is killed: all of them have the same configuration.
     expected = jobs.by_hand(config, folder / "hand")
     store = Store.open(folder / "store")
     begin = time.monotonic()
     with Supervisor(store.folder, ["cpu"]):
         life = _life(store)
         while outcome.events < count:
-            job, _ = store.submit("bench", jobs.spec(config))
+            job, _ = store.submit("bench", jobs.spec_of(config))
             for _ in range(min(KILLS_A_JOB, count - outcome.events)):
                 jobs.wait(lambda job=job: store.job(job.id).status != "queued", "a worker")
                 time.sleep(draw.uniform(0, life))
@@ -45,7 +46,7 @@ def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
 
 def _life(store: Store) -> float:
     """Seconds from a job's claim to its end, in a new worker."""
-    job, _ = store.submit("bench", jobs.spec(jobs.config()))
+    job, _ = store.submit("bench", jobs.spec_of(jobs.config()))
     jobs.wait(lambda: store.job(job.id).status != "queued", "a worker")
     begin = time.monotonic()
     jobs.ended(store, job.id)
@@ -95,7 +96,7 @@ def faults(folder: Path, kind: str, count: int, seed: int = 0, limits: WorkerLim
         epoch = draw.randrange(config.train.eval_interval, config.train.epochs - config.train.eval_interval)
         command = [sys.executable, "-m", "benchmarks.service.faulty", kind, str(epoch), str(mark)]
         with Supervisor(store.folder, [device], limits, command=command):
-            job, _ = store.submit("bench", jobs.spec(config, device if device == "cpu" else "gpu"))
+            job, _ = store.submit("bench", jobs.spec_of(config, engine=device if device == "cpu" else "gpu"))
             jobs.wait(mark.exists, "the fault")
             happened = time.monotonic()
             outcome.hit(store.job(job.id).phase)

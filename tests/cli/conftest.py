@@ -62,6 +62,13 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tm
 
 
 @pytest.fixture
+def run(call: Call) -> Path:
+    """A tiny run, three epochs long."""
+    assert call("--epochs", 3, "--out", "here").code == 0
+    return Path("here")
+
+
+@pytest.fixture
 def difflogic(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
     """`difflogic("train", "tiny")` in tmp_path; `tiny` is a preset like any other."""
     monkeypatch.setitem(presets.PRESETS, "tiny", presets.Preset(tiny_config, "a stand-in"))

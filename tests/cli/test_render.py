@@ -14,20 +14,12 @@ from difflogic.evaluation import rehearsal
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint
 from difflogic.runs.plots import colors
-from tests.cli.conftest import Call, Said
+from tests.cli.conftest import Said
 from tests.evaluation.pass_on import keeper_config, kept
 
 PICTURE = ("124", "...", "777", "1.1")
 STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}
 STILL |= {"height": 4, "width": 3, "steps": 3, "loss_channels": 3}
-
-
-@pytest.fixture
-def run(call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A tiny run, three epochs long."""
-    assert call("--epochs", 3, "--out", "here").code == 0
-    capsys.readouterr()
-    return Path("here")
 
 
 @pytest.fixture

@@ -24,14 +24,6 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(call: Call, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A tiny run, three epochs long."""
-    assert call("--epochs", 3, "--out", "here").code == 0
-    capsys.readouterr()
-    return Path("here")
-
-
-@pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "random.json"
     netlist = Netlist.from_circuit(random_circuit(np.random.default_rng(6)))

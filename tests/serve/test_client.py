@@ -6,16 +6,16 @@ import json
 import os
 import signal
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import httpx
 import pytest
 
+from benchmarks.service.servers import Served
 from difflogic.cli import main as cli
 from difflogic.cli.commands import jobs, train
 from difflogic.cli.screen.following import follow, result_lines
@@ -28,55 +28,23 @@ from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
 from tests.serve.live import ANN, serving
-from tests.serve.service import PATIENCE_S, by_hand, wait
+from tests.serve.service import by_hand, wait
 from tests.serve.test_restarts import flat
 from tests.train.tiny import assert_same_run, tiny_config
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 
-@dataclass
-class Service:
-    """`difflogic serve`, with one worker."""
-
-    address: str
-    process: subprocess.Popen[str]
-    log: Path
-
-
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    folder = tmp_path_factory.mktemp("service")
-    command = [
-        sys.executable,
-        "-m",
-        "difflogic.cli.main",
-        "serve",
-        str(folder / "jobs"),
-        "--port",
-        "0",
-        "--workers",
-        "cpu",
-    ]
-    log = folder / "log"
-    with (
-        log.open("w") as errors,
-        subprocess.Popen(
-            command, env=os.environ | {TOKEN: ANN}, stdout=subprocess.PIPE, stderr=errors, text=True
-        ) as process,
-    ):  # fmt: skip
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[-1]
-        wait(lambda: httpx.get(address + "/api/v1/ready").status_code == 200, "the server to be ready")
-        try:
-            yield Service(address, process, log)
-        finally:
-            process.terminate()
-            assert process.wait(PATIENCE_S) == 0
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """`difflogic serve`, with one worker."""
+    with Served(tmp_path_factory.mktemp("service") / "jobs", token=ANN).running() as served:
+        yield served
+    assert served.process.returncode == 0
 
 
 @pytest.fixture
-def here(service: Service, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def here(service: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder of one's own, with the server in the environment."""
     monkeypatch.setenv(SERVER, service.address)
     monkeypatch.setenv(TOKEN, ANN)
@@ -147,7 +115,7 @@ def test_a_job_is_cancelled(here: Path, capsys) -> None:
     assert f"{job} is cancelled" in call(capsys, "watch", job, code=1)
 
 
-def test_ctrl_c_detaches_and_the_job_goes_on(service: Service, here: Path, capsys, monkeypatch) -> None:
+def test_ctrl_c_detaches_and_the_job_goes_on(service: Served, here: Path, capsys, monkeypatch) -> None:
     real = Client.events
 
     def interrupted(self: Client, *arguments: object):
@@ -163,9 +131,9 @@ def test_ctrl_c_detaches_and_the_job_goes_on(service: Service, here: Path, capsy
         wait(lambda: client.job(job)["status"] == "done", "the job to end")
 
 
-def test_the_log_is_json_lines_without_the_token(service: Service, here: Path, capsys) -> None:
+def test_the_log_is_json_lines_without_the_token(service: Served, here: Path, capsys) -> None:
     call(capsys, "jobs")
-    assert stat.S_IMODE((service.log.parent / "jobs").stat().st_mode) == 0o700
+    assert stat.S_IMODE(service.folder.stat().st_mode) == 0o700
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]
     assert {"time", "level", "event"} <= set.intersection(*map(set, lines))
     assert any(line["event"] == "request" and line["path"] == "/api/v1/jobs" for line in lines)

@@ -41,6 +41,7 @@ def command(adapter: str | None, report: bool, as_json: bool) -> int:
     if report and as_json:
         raise UsageError("--report is a text to paste, --json a document: give one of them.")
     versions = {"difflogic": difflogic.__version__, "python": platform.python_version()}
+    # Asked of the installation and not of the modules, which a broken one may fail to import.
     versions |= {name: metadata.version(name) for name in ("numpy", "wgpu")}
     # The report passes every line through a filter that takes names and folders out of it.
     say = _quiet if as_json else _reporting() if report else click.echo

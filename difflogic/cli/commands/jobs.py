@@ -108,6 +108,7 @@ def list_jobs(status: str | None, kind: str | None, search: str | None, limit: i
 
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
+        # Below the table, since it is a sentence, and of few jobs.
         if job["waits_for"]:
             click.echo(f"{job['id']} waits: {job['waits_for']}")
 

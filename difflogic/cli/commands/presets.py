@@ -24,6 +24,7 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from difflogic.config import presets
 
+    # What is printed of a preset is computed from its configuration, so that the table is never out of date.
     if name is not None:
         config = presets.get(name)
         click.echo(json.dumps(_row(name) | {"config": config.to_dict()}) if as_json else _shown(name))

@@ -55,6 +55,7 @@ def command(
     entries = [each for each in found if isinstance(each, Entry) and _wanted(each, preset, engine, solved)]
     # A folder that looks like a run and cannot be read is named, and not passed over: it may be the one that is missed.
     broken = [each for each in found if not isinstance(each, Entry)]
+    # Python's sort is stable: runs that are equal in this respect stay in the order in which they were found.
     entries.sort(key=SORTS[sort], reverse=reverse)
     if as_json:
         for entry in entries:

@@ -45,6 +45,7 @@ class TrainingReporter(Observer):
             *self._where(beginning),
             Preview(config),
         ]
+        # A program that reads the events of one run need not know of populations.
         if beginning.population > 1:
             fields["population"] = beginning.population
         if beginning.lender is not None:

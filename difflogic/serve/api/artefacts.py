@@ -83,6 +83,7 @@ def end_of(path: Path, most: int) -> str:
     """The last so many bytes of a text; nothing where there is none. Raises OSError."""
     try:
         with path.open("rb") as file:
+            # A log may be a megabyte, of which a page shows the end.
             file.seek(max(0, os.fstat(file.fileno()).st_size - most))
             return file.read(most).decode("utf-8", "replace")
     except FileNotFoundError:

@@ -38,6 +38,7 @@ async def context(request: Request) -> Context:
     return found
 
 
+# Endpoints name what they need as a type. An address that takes `OwnJob` cannot forget to ask whose job it is.
 ServiceContext = Annotated[Context, Depends(context)]
 
 bearer = HTTPBearer(auto_error=False, scheme_name="token", description="One of the server's tokens.")

@@ -22,6 +22,8 @@ Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 
 def _one_of(names: Iterable[str]) -> Any:
     """The field of a text that is one of these names."""
+    # Not a Literal: the names are only known when the program runs. The pattern refuses others, and the enum shows them
+    # in the document.
     known: list[JsonValue] = [*names]
     return Field(pattern=f"^({'|'.join(map(str, known))})$", json_schema_extra={"enum": known})
 
@@ -31,6 +33,7 @@ Start = Annotated[str, _one_of(name for name in STARTS if name != "picture")]
 Recipe = Annotated[str, _one_of(RECIPES)]
 
 
+# A misspelled field would be ignored otherwise, and "1000" taken for 1000: whoever sends a request learns of both.
 class Strict(BaseModel):
     """A request: unknown fields are refused, and no type is guessed."""
 
@@ -114,6 +117,7 @@ class JobRequest(Strict):
 
 def job_body() -> dict[str, Any]:
     """`openapi_extra` of an address that takes a job as JSON, or as a form with files."""
+    # FastAPI reads either JSON or a form. This address takes both, so that its body is described by hand.
     job = JobRequest.model_json_schema()
     files = {name: {"type": "string", "format": "binary"} for name in FILES}
     form = {
@@ -170,10 +174,6 @@ class Edit(Strict):
 
     name: Name | None = None
     priority: Priority | None = None
-
-
-class Nothing(Strict):
-    """An empty object, or no body at all."""
 
 
 class SimplifyRequest(Strict):

@@ -12,6 +12,7 @@ MEGABYTE = 1 << 20
 
 def default_memory() -> int:
     """Three quarters of the machine's, 4 GB where it does not tell."""
+    # A quarter is left for the server, the system and whoever else uses the machine.
     memory = physical_memory()
     return 4 << 30 if memory is None else memory * 3 // 4
 

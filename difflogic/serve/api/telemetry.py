@@ -45,6 +45,7 @@ class _OfStore(Collector):
         return []
 
     def collect(self) -> Iterator[Metric]:
+        # Read when Prometheus asks, every quarter of a minute or so, and not kept up to date in between.
         counts = self._store.counts()
         jobs = GaugeMetricFamily("difflogic_jobs", "Jobs by status.", labels=["status"])
         for status in STATUSES:

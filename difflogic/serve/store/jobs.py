@@ -23,6 +23,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 """Nothing happens any more to a job that is so, unless someone asks."""
 PRIORITIES = range(-10, 11)
+# Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(r"[a-z2-7]{16}")
 """Every path of a job is made of an id that matches whole."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"

@@ -57,6 +57,7 @@ def _presets() -> list[dict[str, Any]]:
 def _recipes(config: Config) -> list[str]:
     """The names of those that can be applied to a configuration."""
     found = []
+    # Trying is the one way to find out: what a recipe needs is its own business.
     for name in RECIPES:
         with contextlib.suppress(ConfigError):
             recipes.applied(name, config)
@@ -74,6 +75,7 @@ def _fields(section: type, path: str) -> Iterator[dict[str, Any]]:
     kinds = typing.get_type_hints(section)
     for field in dataclasses.fields(section):
         kind = kinds[field.name]
+        # Sections nest: `model.update.widths` is a field of a section of a section.
         if dataclasses.is_dataclass(kind):
             yield from _fields(typing.cast(type, kind), f"{path}{field.name}.")
             continue

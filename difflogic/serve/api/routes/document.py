@@ -46,6 +46,7 @@ def _grouped(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 def in_words(schema: dict[str, Any]) -> str:
     """The values that a schema takes."""
+    # A reference to a schema with a name, such as JobRecord, is shown by that name.
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     if "enum" in schema:
@@ -75,6 +76,7 @@ def _limits(schema: dict[str, Any]) -> str:
     parts = []
     if isinstance(inside := schema.get("items", schema.get("additionalProperties")), dict):
         parts.append(f" of {in_words(inside)}")
+    # One word each for the limits of numbers, lists and texts, which JSON schema calls by different names.
     least = schema.get("minimum", schema.get("minItems", schema.get("minLength")))
     most = schema.get("maximum", schema.get("exclusiveMaximum", schema.get("maxItems", schema.get("maxLength"))))
     unit = " characters" if schema.get("type") == "string" else ""
