@@ -24,6 +24,7 @@ def rivals(monkeypatch: pytest.MonkeyPatch) -> None:
         candidate = Candidate("the CPU engine", lambda: open_engine("cpu"))
         return Placement(open_engine("reference"), "to be measured", candidate=candidate)
 
+    open_engine("cpu")  # where it must be compiled, that is told here
     monkeypatch.setattr(race, "clock", lambda: 0.0)
     monkeypatch.setattr(choose, "place_run", place_run)
 
