@@ -129,7 +129,7 @@ class Session:
 
     def _advance(self, stop: int) -> None:
         """Train towards epoch `stop`, as far as the engine goes at once."""
-        decision = self.training.decide()
+        decision = self.training.ask_race()
         if decision is not None:
             self._place(decision)
         # Where the first epochs were a race, its result is told before the next one is trained.

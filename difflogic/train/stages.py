@@ -145,7 +145,7 @@ class Training:
         """What the model of this moment runs on."""
         return self._model.info
 
-    def decide(self) -> Decision | None:
+    def ask_race(self) -> Decision | None:
         """Asked before each `advance`: hands over to another engine where that is to be tried; told once, what won."""
         # The race may hand the run over in here: the next epoch is then trained by another engine.
         decision = None if self._race is None else self._race.decide(self.epoch, self._epochs, self._switch)
