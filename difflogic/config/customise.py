@@ -57,9 +57,9 @@ def configure(request: TrainRequest) -> Configured:
     is_fixed = request.config is not None or cells != (None, None)
     grid = (cells[0] or base.task.height, cells[1] or base.task.width) if is_fixed else None
     changed = changes(base, request, grid, _asked(fields, "model", "channels") or base.model.channels)
-    config = applied(base, merged(changed, fields))
+    config = base.with_(**merged(changed, fields))
     if request.recipe is not None:
-        config = applied(recipes.applied(request.recipe, config), fields)
+        config = recipes.applied(request.recipe, config).with_(**fields)
     return Configured(config, base, changed)
 
 
@@ -70,11 +70,6 @@ def base_of(request: TrainRequest) -> Config:
     if request.preset is not None and request.config is None:
         return presets.get(request.preset)
     raise UsageError("Say what to train: either preset or config.")
-
-
-def applied(config: Config, fields: Mapping[str, Any]) -> Config:
-    """A copy of a configuration with these fields. Raises ConfigError as `Config.from_dict` does."""
-    return Config.from_dict(merged(config.to_dict(), fields))
 
 
 def _check(request: TrainRequest) -> None:

@@ -20,11 +20,6 @@ def next_stop(epoch: int, total: int, eval_interval: int) -> int:
     return 1 if epoch == 0 else min(total, (epoch // eval_interval + 1) * eval_interval)
 
 
-def stage_of(growth: GrowthConfig, epochs: int) -> int:
-    """The stage, counted from 0, of the epoch that comes after so many; the last one is the task itself."""
-    return bisect_right(growth.until, epochs)
-
-
 def at_stage(config: Config, stage: int) -> Config:
     """What is trained in that stage, as a configuration without growth."""
     # For until = (4, 7): stage 0 is epochs 1 to 4, stage 1 is 5 to 7, and stage 2, the task itself, all later ones.
@@ -53,7 +48,7 @@ def marks(config: Config) -> list[tuple[int, str]]:
 
 def cells(config: Config, epoch: int) -> int:
     """Cells of the grid of an epoch, counted from 1."""
-    task = at_stage(config, stage_of(config.growth, epoch - 1)).task
+    task = at_stage(config, bisect_right(config.growth.until, epoch - 1)).task
     return task.height * task.width
 
 

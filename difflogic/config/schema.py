@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from difflogic.config import old_form
-from difflogic.config.fields import FILE_NAME, Section, between, build, plain, require, spec
+from difflogic.config.fields import FILE_NAME, Section, between, build, merged, plain, require, spec
 from difflogic.config.model import ModelConfig
 from difflogic.config.task import MIN_SIDE, TaskConfig
 from difflogic.config.train import (
@@ -116,22 +116,15 @@ class Config(Section):
                 f"Each of {name} must be between {least} and {most}, the task's own, got {list(numbers)}.",
             )
 
-    def with_(self, **sections: Any) -> Config:
-        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`.
+    def with_(self, /, **sections: Any) -> Config:
+        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`, at any depth.
 
         Raises ConfigError as `from_dict` does.
         """
         # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
-        data = self.to_dict()
-        for name, value in sections.items():
-            fields = (
-                plain(dataclasses.asdict(value))
-                if dataclasses.is_dataclass(value) and not isinstance(value, type)
-                else value
-            )
-            inside = isinstance(fields, dict) and isinstance(data.get(name), dict)
-            data[name] = {**data[name], **fields} if inside else fields
-        return Config.from_dict(data)
+        given = {name: dataclasses.asdict(value) if isinstance(value, Section) else value
+                 for name, value in sections.items()}  # fmt: skip
+        return Config.from_dict(merged(self.to_dict(), plain(given)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""

@@ -12,7 +12,6 @@ from PIL import Image
 
 from difflogic.cli import request
 from difflogic.config import presets, recipes
-from difflogic.config.customise import applied
 from difflogic.config.schema import Config
 from difflogic.config.train import HardeningConfig, TrainConfig
 from difflogic.errors import UsageError
@@ -61,8 +60,8 @@ def test_fields_that_go_only_together(difflogic: Call) -> None:
 
 def test_a_field_deep_inside() -> None:
     changed = request.parse(["model.update.connections=['random', 'unique', 'unique', 'unique']"])
-    assert applied(tiny_config(), changed).model.update.connections[:2] == ("random", "unique")
-    assert applied(tiny_config(), changed).model.update.widths == tiny_config().model.update.widths
+    assert tiny_config().with_(**changed).model.update.connections[:2] == ("random", "unique")
+    assert tiny_config().with_(**changed).model.update.widths == tiny_config().model.update.widths
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from difflogic.config import presets
-from difflogic.config.customise import applied, changes
+from difflogic.config.customise import changes
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.core import text_picture
@@ -28,7 +28,7 @@ def picture(folder: Path, width: int, height: int, color: tuple[int, int, int] =
 
 
 def wished(config: Config, fixed: tuple[int, int] | None = None, **asked: Any) -> Config:
-    return applied(config, changes(config, TrainRequest(**asked), fixed, config.model.channels))
+    return config.with_(**changes(config, TrainRequest(**asked), fixed, config.model.channels))
 
 
 def test_without_a_wish_nothing_changes() -> None:

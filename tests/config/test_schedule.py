@@ -30,7 +30,6 @@ def test_schedule() -> None:
 
 
 def test_the_stage_of_an_epoch(config: Config) -> None:
-    assert [schedule.stage_of(config.growth, epochs) for epochs in (0, 3, 4, 6, 7, 99)] == [0, 0, 1, 1, 2, 2]
     assert [schedule.cells(config, epoch) for epoch in (1, 4, 5, 7, 8)] == [9, 9, 16, 16, 30]
 
 

@@ -159,16 +159,17 @@ TYPES: list[tuple[str, str, Any, str]] = [
     (
         "model",
         "perceive",
-        {"widths": [9, 8]},
-        "Missing field model.perceive.connections: `difflogic init` writes a file with all of them.",
-    ),
-    (
-        "model",
-        "perceive",
         {"widths": [9, 8], "connections": ["unique"], "depth": 1},
         "Unknown field model.perceive.depth: expected widths, connections.",
     ),
 ]
+
+
+def test_a_missing_field_is_named_by_its_path() -> None:
+    data = SMALL.to_dict()
+    data["model"]["perceive"] = {"widths": [9, 8]}
+    with pytest.raises(ConfigError, match=r"^Missing field model\.perceive\.connections: `difflogic init` writes"):
+        Config.from_dict(data)
 
 
 ALL_ROUND: list[tuple[dict[str, Any], str]] = [
@@ -325,6 +326,8 @@ def test_with_replaces_fields_and_leaves_the_rest() -> None:
     assert (changed.train.epochs, changed.seed) == (9, 5)
     assert changed.with_(train={"epochs": 500}, seed=23) == SMALL
     assert SMALL.with_(task=TaskConfig("checkerboard", 9, 9, 4)).task.height == 9
+    deep = SMALL.with_(model={"perceive": {"connections": ["random", "unique", "unique"]}}).model.perceive
+    assert (deep.widths, deep.connections[0]) == (SMALL.model.perceive.widths, "random")
 
 
 @pytest.mark.parametrize(
