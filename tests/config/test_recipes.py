@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from difflogic.config import presets, recipes
+from difflogic.config.schema import Config
 from difflogic.errors import ConfigError
 
 TRAINING = ("train", "optimizer", "schedule", "initial", "hardening", "growth", "search", "pool")
@@ -30,42 +32,26 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     assert same == before
 
 
-def test_hardening_is_spread_over_the_epochs_that_a_run_has() -> None:
-    short, long = (
-        recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": epochs})).hardening
-        for epochs in (100, 1000)
-    )
-    assert (short.begin, short.end) == (10, 36)
-    assert (long.begin, long.end) == (100, 360)
-    assert recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": 1})).hardening.end == 1
+@pytest.mark.parametrize(
+    ("preset", "find", "expected"),
+    [
+        ("checkerboard", lambda c: (c.hardening.begin, c.hardening.end), {1: (0, 1), 100: (10, 36), 1000: (100, 360)}),
+        ("checkerboard", lambda c: c.growth.until, {1000: (120, 200), 500: (60, 100), 9: (1, 2), 3: ()}),
+        ("lizard", lambda c: (c.schedule.begin, c.schedule.end), {3500: (2000, 2800), 700: (400, 560), 1: (1, 2)}),
+        ("lizard", lambda c: c.search.begin, {3500: 2000, 700: 400, 1: 1}),
+    ],
+    ids=["hardening", "growth", "learning rate", "search"],
+)
+def test_it_is_spread_over_the_epochs_that_a_run_has(
+    preset: str, find: Callable[[Config], Any], expected: dict[int, Any]
+) -> None:
+    """A board does not grow in so few epochs that a grid would have none."""
+    runs = {epochs: presets.get(preset).with_(train={"epochs": epochs}) for epochs in expected}
+    assert {epochs: find(recipes.applied("robust", config)) for epochs, config in runs.items()} == expected
 
 
-def test_the_learning_rate_falls_in_the_epochs_that_a_run_has() -> None:
-    falls = [
-        (schedule.share < 1, schedule.begin, schedule.end)
-        for schedule in (
-            recipes.applied("robust", presets.get("lizard").with_(train={"epochs": epochs})).schedule
-            for epochs in (3500, 700, 1)
-        )
-    ]
-    assert falls == [(True, 2000, 2800), (True, 400, 560), (True, 1, 2)]
-
-
-def test_the_lizard_is_searched_at_the_end_of_the_epochs_that_a_run_has() -> None:
-    searched = [
-        recipes.applied("robust", presets.get("lizard").with_(train={"epochs": epochs})).search.begin
-        for epochs in (3500, 700, 1)
-    ]
-    assert searched == [2000, 400, 1]
-
-
-def test_a_board_grows_in_the_epochs_that_a_run_has() -> None:
-    """Not in so few that a grid would have none."""
-    until = [
-        recipes.applied("robust", presets.get("checkerboard").with_(train={"epochs": epochs})).growth.until
-        for epochs in (1000, 500, 9, 3)
-    ]
-    assert until == [(120, 200), (60, 100), (1, 2), ()]
+def test_the_learning_rate_of_the_lizard_falls() -> None:
+    assert recipes.applied("robust", presets.get("lizard")).schedule.share < 1
 
 
 @pytest.mark.parametrize("task", [{"height": 10}, {"steps": 12}, {"loss_steps": [18, 20]}, {"start": "zeros"}])
