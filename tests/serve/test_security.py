@@ -541,7 +541,7 @@ def drawn(preset: str) -> JobSpec:
 @pytest.mark.parametrize("name", ["checkerboard", "checkerboard-async", "game-of-life", "lizard", "heart-persistent"])
 def test_predicted_memory_is_what_the_cpu_engine_takes(name: str) -> None:
     """Its buffers, to a factor: the prediction is a bound, and not a wild one."""
-    from difflogic.cpu.workspace import Workspace
+    from difflogic.cpu.workspace import SoftWorkspace
     from difflogic.engine.shape import Hyper, Shape
     from difflogic.model.circuit import Circuit
     from difflogic.train import start
@@ -550,7 +550,7 @@ def test_predicted_memory_is_what_the_cpu_engine_takes(name: str) -> None:
     circuit = Circuit.initial(config.model, config.seed)
     shape = Shape.training(circuit, config)
     job = start.fresh(config, None).members[0].job
-    workspace = Workspace(circuit, shape, cost.THREADS, Hyper.of(config), config.train.asynchronous, job)
+    workspace = SoftWorkspace(circuit, shape, cost.THREADS, Hyper.of(config), config.train.asynchronous, job)
     taken = sum(each.nbytes for each in workspace.buffers if isinstance(each, np.ndarray))
     predicted = cost.cost_of(config, 1).memory
     assert taken <= predicted <= 12 * taken
