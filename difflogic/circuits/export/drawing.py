@@ -139,7 +139,7 @@ class _Spot:
 
 
 @dataclass(frozen=True)
-class Placement:
+class Positions:
     """Columns and rows, in units that the drawing chooses; `y` is a centre, of inputs, parts and outputs."""
 
     columns: int
@@ -151,7 +151,7 @@ class Placement:
     """The waypoints `(column, y)` between a bit and a reader: a part's index, or that of an output after them."""
 
 
-def layout(drawn: Schematic) -> Placement:
+def layout(drawn: Schematic) -> Positions:
     """Deterministic: the same schematic is placed the same."""
     last = 1 + max((part.depth for part in drawn.parts), default=0)
     spots = [_Spot(0, 1.4) for _ in drawn.inputs] + [_Spot(part.depth, 1.0) for part in drawn.parts]
@@ -167,7 +167,7 @@ def layout(drawn: Schematic) -> Placement:
     columns = [[index for index, spot in enumerate(spots) if spot.column == column] for column in range(last + 1)]
     _order(spots, columns)
     _place(spots, columns)
-    return Placement(
+    return Positions(
         columns=last + 1,
         rows=max((spot.y + spot.height / 2 for spot in spots), default=0),
         inputs=tuple(spot.y for spot in spots[:first]),

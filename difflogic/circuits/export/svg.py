@@ -9,7 +9,7 @@ import re
 from html import escape
 from xml.etree import ElementTree
 
-from difflogic.circuits.export.drawing import PLACES, DrawnGate, Placement, Point, Schematic, Wire, layout, schematic
+from difflogic.circuits.export.drawing import PLACES, DrawnGate, Point, Positions, Schematic, Wire, layout, schematic
 from difflogic.circuits.export.proving import Drawn, End, check_drawing
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.errors import ExportError
@@ -57,7 +57,7 @@ def _y(row: float) -> float:
     return round(_TOP + row * _ROW, 1)
 
 
-def _wires(drawn: Schematic, placed: Placement) -> list[str]:
+def _wires(drawn: Schematic, placed: Positions) -> list[str]:
     starts = dict(zip(drawn.inputs, ((_x(0) - 4, y) for y in placed.inputs), strict=True))
     starts |= {
         part.bit: (_x(part.depth) + _BOX_WIDTH / 2, y) for part, y in zip(drawn.parts, placed.parts, strict=True)
@@ -74,7 +74,7 @@ def _wires(drawn: Schematic, placed: Placement) -> list[str]:
     return paths
 
 
-def _readers(drawn: Schematic, placed: Placement) -> list[tuple[Point, tuple[Wire, ...]]]:
+def _readers(drawn: Schematic, placed: Positions) -> list[tuple[Point, tuple[Wire, ...]]]:
     """Where the wires of each gate and of each output end."""
     gates = [((_x(p.depth) - _BOX_WIDTH / 2, y), p.reads) for p, y in zip(drawn.parts, placed.parts, strict=True)]
     outputs = [((_x(placed.columns - 1), y), (w,)) for w, y in zip(drawn.outputs, placed.outputs, strict=True)]
@@ -97,7 +97,7 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
     return f"C{middle:g} {_y(y):g} {middle:g} {_y(to_y):g} {to_x:g} {_y(to_y):g}"
 
 
-def _inputs(drawn: Schematic, placed: Placement) -> list[str]:
+def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
     """A small picture of the neighbourhood with the place that is read, beside it in words."""
     found = []
     for bit, row in zip(drawn.inputs, placed.inputs, strict=True):
@@ -126,7 +126,7 @@ def _gate(part: DrawnGate, row: float, drawn: Schematic) -> str:
     )
 
 
-def _outputs(drawn: Schematic, placed: Placement) -> list[str]:
+def _outputs(drawn: Schematic, placed: Positions) -> list[str]:
     found = []
     for index, (wire, row) in enumerate(zip(drawn.outputs, placed.outputs, strict=True)):
         x, y = _x(placed.columns - 1), _y(row)

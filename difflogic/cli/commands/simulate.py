@@ -89,14 +89,13 @@ def command(
     tell_choice(source.told)
     scenario = source.netlist.scenario
     start = start or ("random" if scenario is None else scenario.start)
-    spec = _scene(source, start, size, fire_rate, seed)
+    spec = _spec(source, start, size, fire_rate, seed)
     # Before anything is allocated: a grid of a million cells a side is a slip of the finger.
     engines.check_fits(spec, free_memory(), engine)
     recording = None if out is None else Recording(out, spec, steps, None if live else every)
     watcher = simulation.choose(as_json, live, recording, every)
     opened = engines.open_simulation(spec, starts.planes_of(spec, start, units), engine, steps)
-    # Ctrl-C is only noted here. The loop sees it between two calls, so that the state that is written is that of a
-    # whole step.
+    # Ctrl-C is only noted here. The loop sees it between two calls, so that what is written is a whole step's state.
     with watcher.sink, StopSignals() as signals:
         watcher.began(source, start, opened)
         progress = advance(opened.simulation, steps, watcher, lambda: signals.received is not None)
@@ -105,7 +104,7 @@ def command(
     return 0 if signals.received is None else SIGNAL_BASE + signals.received
 
 
-def _scene(
+def _spec(
     source: LoadedCircuit, start: str, size: tuple[int, int] | None, fire_rate: float | None, seed: int
 ) -> SimulationSpec:
     """The circuit, cleared of what costs time and changes nothing, on its grid."""
