@@ -111,6 +111,8 @@ def _check_attempts(request: TrainRequest, resume: Path | None) -> None:
         raise UsageError(f"{again} begins again with other wiring, --init-from keeps that of a run: drop one.")
     if request.until_solved and request.restarts is not None:
         raise UsageError("--until-solved begins again however often, --restarts says how often: drop one.")
+    # A run that goes on was asked for before: whether it goes on until it is solved stands in its folder, and not in
+    # these options.
     if request.within is not None and not request.until_solved:
         if resume is None:
             raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or --epochs.")

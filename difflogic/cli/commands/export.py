@@ -124,6 +124,7 @@ def _exported(netlist: Netlist, name: str, form: str, out: Path, may_fail: bool)
     try:
         files = formats.export(netlist, name, form)
     except CircuitError as error:
+        # One format that was named and cannot be written is an error; of all formats those that can be are written.
         if not may_fail:
             raise
         click.echo(f"{form}: left out. {error}")

@@ -163,6 +163,8 @@ def _asked(name: str, judges: tuple[str, ...]) -> bool:
 
 def _together(verdicts: list[Equivalence]) -> bool | None:
     """False where any judge found a difference, True where none did and one of the proving judges is sure."""
+    # One counter-example outweighs every proof: a judge that found none may have a fault, one that shows the inputs has
+    # not.
     if any(verdict.equal is False for verdict in verdicts):
         return False
     return True if any(verdict.equal and verdict.proves for verdict in verdicts) else None
@@ -173,6 +175,7 @@ def _show(verdicts: list[Equivalence], equal: bool | None, boundaries: list[bool
     for each in verdicts:
         if each.counterexample is not None:
             click.echo(_counterexample(each.counterexample))
+    # Judges compare one cell with its neighbours as inputs. What lies beyond the border is not a part of that.
     if boundaries[0] != boundaries[1]:
         click.echo("Note: one of the two is periodic and the other is not; cells at the border of a grid see that.")
     sentences = {
