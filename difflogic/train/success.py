@@ -146,6 +146,18 @@ class SuccessTest:
         return prng.randint_power_of_two(key, (STARTS, height, width, self._config.model.channels), 2).astype(np.uint8)
 
 
+def certainty(config: Config, circuit: Circuit) -> str:
+    """A line of the summary: what three-valued simulation proves of all starts of a board; empty where nothing."""
+    if config.task.target == "rule" or job.start(config) is not None or config.train.asynchronous:
+        return ""
+    task = config.task
+    found = prove_every_start(Netlist.of_run(circuit, config), job.fixed_target(task), task.steps, seconds=None)
+    if not found.proved or found.from_step is None:
+        return ""
+    late = f", later than step {task.steps}" if found.from_step > task.steps else ""
+    return f"Every start:     shows the target from step {found.from_step} on{late}, which is proved\n"
+
+
 def turned(probes: Bits) -> Bits:
     """Square probes as they are, turned and mirrored: eight times as many starts, each as random as the probes."""
     turns = [np.rot90(probes, count, axes=(1, 2)) for count in range(4)]

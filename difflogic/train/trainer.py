@@ -34,6 +34,7 @@ from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica, best_of
 from difflogic.train.session import Accept, GiveUp, Session
 from difflogic.train.signals import Stop, StopSignals
+from difflogic.train.success import certainty
 from difflogic.train.summary import summarise_population
 
 LOG_INTERVAL = 10
@@ -250,6 +251,7 @@ class Trainer:
             summary = summarise(config, members[0].state, members[0].metrics, *effort, session.best)
         else:
             summary = summarise_population(config, members, first, *effort, session.best)
+        summary += "" if session.best is None else certainty(session.best.config, session.best.circuit)
         if session.folder is not None:
             results.write(session.folder, engine, members, first, summary, session.best)
             status = "complete" if session.complete else "interrupted"

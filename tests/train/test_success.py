@@ -74,6 +74,17 @@ def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> Non
         assert not test.passed(member, evaluation(1))
 
 
+def test_the_line_of_the_summary() -> None:
+    circuit = learned(BOARD)
+    line = success.certainty(BOARD, circuit)
+    assert line.startswith("Every start:     shows the target from step ")
+    assert line.endswith(" on, which is proved\n")
+    hasty = BOARD.with_(task={"steps": 2})
+    assert success.certainty(hasty, circuit).endswith(" on, later than step 2, which is proved\n")
+    assert success.certainty(BOARD, keeper(8)) == ""
+    assert success.certainty(presets.get("lizard"), keeper(1)) == ""
+
+
 def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways to judge the learned board agree, and a wrong one is found by rollouts."""
     monkeypatch.setattr(success, "STARTS", 4)
