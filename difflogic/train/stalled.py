@@ -19,8 +19,9 @@ EARLIEST, WINDOW = 0.2, 0.1
 """Shares of all epochs: before the first nothing stalls, flat is what made no progress for the second."""
 LATEST_GROWN = 0.5
 """What grew and is not solved by this share never is in time."""
-SLOW = 0.625
-"""The soft loss of a cell that is still above this share of its first value on a grid is of no promise."""
+SLOW = 0.1
+"""When a grid grows, the soft loss of a cell that is still above this share of its first value is of no promise: epochs
+on the larger grid cost many times as much, and what has learned a board on the smaller one ends with nearly none."""
 SMALL = 0.03
 """A soft loss below this share of its first value is as good as learned: what is left is to decide gates, which takes
 long, and may raise the loss again."""
