@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
+from difflogic.config import presets
 from difflogic.config.choices import RECIPES
 from difflogic.config.fields import hint, merged
 from difflogic.config.schema import Config
@@ -39,6 +40,8 @@ class Recipe:
     all_round: bool = False
     searched: float | None = None
     """From when the hard circuit is searched."""
+    batch_of_rules: int | None = None
+    """The batch of rules other than the preset's own: a step that sees few of 512 boards forgets the others again."""
 
     def applied(self, config: Config) -> Config:
         sections: dict[str, dict[str, Any]] = {
@@ -57,6 +60,8 @@ class Recipe:
             sections["schedule"] = {"share": FALLEN, **_epochs(self.falls, config)}
         if self.searched is not None:
             sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
+        if self.batch_of_rules is not None and config.task.rule != presets.get(config.name).task.rule:
+            sections["train"] = {"batch": self.batch_of_rules}
         return config.with_(**merged(sections, self.fields))
 
     def _fits(self, task: TaskConfig) -> bool:
@@ -80,7 +85,7 @@ _BOARD_FIELDS: dict[str, dict[str, Any]] = {
 # the smallest grid is where attempts are made and given up, and the task's own only ends what is nearly done.
 _BOARD = Recipe((0.06, 0.24), _BOARD_FIELDS, grids=((0.4, 8, 9),))
 ROBUST = {
-    "game-of-life": Recipe((0.1, 0.4333)),
+    "game-of-life": Recipe((0.1, 0.4333), batch_of_rules=128),
     "checkerboard": _BOARD,
     "checkerboard-small": _BOARD,
     "checkerboard-async": Recipe((0.05, 0.2), _BOARD_FIELDS, grids=((0.3, 8, 22),)),

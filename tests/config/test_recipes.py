@@ -54,6 +54,12 @@ def test_the_learning_rate_of_the_lizard_falls() -> None:
     assert recipes.applied("robust", presets.get("lizard")).schedule.share < 1
 
 
+def test_other_rules_than_life_see_more_boards_at_once() -> None:
+    life = presets.get("game-of-life")
+    assert recipes.applied("robust", life).train.batch == life.train.batch == 20
+    assert recipes.applied("robust", life.with_(task={"rule": "B36/S23"})).train.batch == 128
+
+
 @pytest.mark.parametrize("task", [{"height": 7}, {"steps": 8}, {"loss_steps": [18, 20]}, {"start": "zeros"}])
 def test_a_task_that_smaller_grids_cannot_prepare_does_not_grow(task: dict[str, Any]) -> None:
     config = recipes.applied("robust", presets.get("checkerboard").with_(task=task))
