@@ -156,14 +156,9 @@ class Trainer:
         config = self.config if epochs is None else self.config.with_(train={"epochs": epochs})
         if log_interval < 1:
             raise ConfigError(f"log_interval must be a whole number of at least 1, got {log_interval}.")
-        # All of these are of a run that begins; whoever gives one of them expects something that would not happen.
-        if resume is not None and any(each is not None for each in (out, init_from, population)):
-            raise UsageError(
-                "A resumed run keeps its own folder, circuit and population: give resume alone, not with out, "
-                "init_from or population."
-            )
         observer = observer or Observer()
         if resume is not None:
+            _check_alone(out, init_from, population)
             opened = self._resumed(config, Path(resume), stop_when_solved, observer)
         else:
             population = 1 if population is None else population
@@ -297,6 +292,15 @@ def load(folder: Path) -> Run:
         summary=summary,
         complete=record["status"] == "complete",
     )
+
+
+def _check_alone(*of_a_new_run: object) -> None:
+    """Raises UsageError where a resumed run is given what only a new one has: it would not happen."""
+    if any(each is not None for each in of_a_new_run):
+        raise UsageError(
+            "A resumed run keeps its own folder, circuit and population: give resume alone, not with out, "
+            "init_from or population."
+        )
 
 
 def _check_stop(stop_when_solved: int, models: int) -> None:
