@@ -118,7 +118,7 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     page.see("10 cells wide", ".preview")
     for name, text in {"name": "a heart", "engine": "cpu"}.items():
         page.fill(f"[name={name}]", text)
-    page.click(".section:nth-of-type(7) summary")
+    page.click(".section:nth-of-type(6) summary")
     for name, text in {"epochs": "600", "eval_interval": "20"}.items():
         page.fill(f"[name='set.train.{name}']", text)
     page.see("600", ".preview")
