@@ -73,7 +73,11 @@ class EveryStart:
 
 
 def prove_every_start(
-    netlist: Netlist, target: Bits, steps: int, seconds: float | None, synchronous: bool = True
+    netlist: Netlist,
+    target: Bits,
+    steps: int,
+    seconds: float | None,
+    synchronous: bool = True,
 ) -> EveryStart:
     """Do all starts show `target`, uint8 `[H, W, L]`, after `steps` steps, on a grid of its size?
 
@@ -102,7 +106,7 @@ def prove_every_start(
     )
     if not synchronous or seconds is None:
         return EveryStart(None, THREE_VALUED, reason)
-    return _search(lean, target, steps, seconds, reason)
+    return find_wrong_start(lean, target, steps, seconds, reason)
 
 
 def memory(netlist: Netlist, height: int, width: int) -> int:
@@ -161,8 +165,13 @@ def _grid(words: Words, shape: tuple[int, ...]) -> Bits:
     return bits.transpose(1, 2, 3, 0)
 
 
-def _search(netlist: Netlist, target: Bits, steps: int, seconds: float, reason: str) -> EveryStart:
-    """A start that is wrong at the judged step, or the proof that there is none, within so many seconds."""
+def find_wrong_start(
+    netlist: Netlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
+) -> EveryStart:
+    """A start that is wrong at the judged step, or the proof that there is none, within so many seconds.
+
+    `netlist` is `folded`; with `reason` begins what is said where it was not decided.
+    """
     end = time.monotonic() + seconds
     shape = (*target.shape[:2], netlist.channels)
     starts = np.random.default_rng(SEED).integers(0, 2, (RANDOM_STARTS, *shape), dtype=np.uint8)
