@@ -39,7 +39,7 @@ from difflogic.train.success import SuccessTest
 
 PROTOCOL = 2
 """Counted up whenever a result would mean something else."""
-FIRST = 91_000
+FIRST = 93_000
 """Of the protocol's seeds: a block that nobody had looked at when it was chosen."""
 SEEDS = {"game-of-life": 32, "checkerboard": 32, "checkerboard-async": 32, "lizard": 16, "colored-g": 16}
 MOST = 5

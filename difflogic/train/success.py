@@ -39,7 +39,7 @@ MOST_WRONG = 0.01
 """Share of cells that an asynchronous board may have wrong: at no moment have all of them just been updated."""
 PROMISING = 0.9
 """An asynchronous board is looked at further from this accuracy on."""
-SEARCH_SECONDS = 5.0
+SEARCH_SECONDS = 2.0
 """So long a start is searched for that is wrong: a circuit that none is found of is then judged by rollouts."""
 CELLS_AT_ONCE = 1 << 15
 """In one rollout: its states are all kept."""
@@ -57,35 +57,42 @@ class SuccessTest:
         if not self.is_promising(evaluation):
             return False
         # A proof for every start says more than rollouts from some of them, so nothing is left to measure.
-        proved = self.proved(circuit)
-        if proved is not None:
-            return proved
-        return self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
+        if self.is_proved(circuit):
+            return True
+        right = self.chosen(circuit, member.job.probes, evaluation) and self.is_right(self.measure(circuit, evaluation))
+        # Last, since it takes seconds: one start in a thousand that is wrong is a wrong circuit all the same.
+        return right and not self.has_wrong_start(circuit)
 
     def is_promising(self, evaluation: Evaluation) -> bool:
         """Whether the probes leave a hope that is worth a closer look."""
         return evaluation.accuracy > PROMISING if self._config.train.asynchronous else not evaluation.hard_loss
 
-    def proved(self, circuit: Circuit) -> bool | None:
-        """Whether every start of a board is right in time, on its own grid and on the large one; None: not decided.
+    @property
+    def _is_board(self) -> bool:
+        """Whether all starts can be thought of at once."""
+        task = self._config.task
+        return task.target == "checkerboard" and task.start == "random" and not self._config.train.asynchronous
 
-        False where a start is known that is wrong on its own grid: one in a thousand that are right on all probes and
-        on 64 fresh starts as well is still a wrong circuit.
-        """
+    def is_proved(self, circuit: Circuit) -> bool:
+        """Whether every start of a board is right in time, on its own grid and on the large one, as a theorem."""
+        if not self._is_board:
+            return False
         config = self._config
-        if config.task.target != "checkerboard" or config.train.asynchronous or config.task.start != "random":
-            return None
         netlist, steps = Netlist.of_run(circuit, config), config.task.steps
         large = replace(config.task, height=LARGE, width=LARGE)
         for task, time in ((config.task, steps), (large, TIMES * steps)):
             found = prove_every_start(netlist, job.fixed_target(task), time, seconds=None)
             if not found.proved or found.from_step is None or found.from_step > time:
-                break
-        else:
-            return True
-        # What three values leave open is searched for a wrong start, on the grid that is small enough for that.
-        found = find_wrong_start(folded(netlist), job.fixed_target(config.task), steps, SEARCH_SECONDS)
-        return False if found.proved is False else None
+                return False
+        return True
+
+    def has_wrong_start(self, circuit: Circuit) -> bool:
+        """Whether a start of a board is found that is wrong on its own grid: by many random ones, then by SAT."""
+        if not self._is_board:
+            return False
+        config, netlist = self._config, folded(Netlist.of_run(circuit, self._config))
+        target, steps = job.fixed_target(config.task), config.task.steps
+        return find_wrong_start(netlist, target, steps, SEARCH_SECONDS).proved is False
 
     def chosen(self, circuit: Circuit, probes: Bits, evaluation: Evaluation) -> bool:
         """Whether to stop here, by the probes alone."""

@@ -64,7 +64,8 @@ def evaluation(wrong: int) -> Evaluation:
 def test_a_proved_board_needs_no_rollout(monkeypatch: pytest.MonkeyPatch) -> None:
     test = SuccessTest(ENGINE, BOARD)
     circuit = learned(BOARD)
-    assert test.proved(circuit)
+    assert test.is_proved(circuit)
+    assert not test.has_wrong_start(circuit)
     member = fresh(BOARD, None).members[0]
     member.job = replace(member.job, circuit=circuit)
     member.state = replace(member.state, logits=circuit.flat_logits())
@@ -91,7 +92,8 @@ def test_what_is_not_proved_is_rolled_out(monkeypatch: pytest.MonkeyPatch) -> No
     test, circuit = SuccessTest(ENGINE, BOARD), learned(BOARD)
     assert test.measure(circuit, evaluation(0)) == {"wrong": 0, "wrong_later": 0, "wrong_large": 0}
     still = keeper(8)
-    assert test.proved(still) is False
+    assert not test.is_proved(still)
+    assert test.has_wrong_start(still)
     assert all(test.measure(still, evaluation(0)).values())
     asynchronous = SuccessTest(ENGINE, presets.get("checkerboard-async"))
     shares = asynchronous.measure(still, evaluation(0))["wrong_shares"]
