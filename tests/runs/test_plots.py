@@ -80,8 +80,8 @@ def test_losses_say_where_the_grid_grows_and_a_search_begins(monkeypatch: pytest
     grows = recipes.applied("robust", presets.checkerboard(small=True))
     ends = recipes.applied("robust", presets.lizard())
     for epochs, config, expected in (
-        (200, grows, ([0, 60, 100], ["8x8, 9 steps", "12x12, 14 steps", "16x16, 20 steps"])),
-        (100, grows, ([0, 60], ["8x8, 9 steps", "12x12, 14 steps"])),
+        (300, grows, ([0, 200], ["8x8, 9 steps", "16x16, 20 steps"])),
+        (200, grows, ([0], ["8x8, 9 steps"])),
         (2500, ends, ([2000], ["search"])),
         (200, presets.lizard(), ([], [])),
     ):
