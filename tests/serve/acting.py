@@ -29,6 +29,14 @@ def acting(folder: Path, limits: WorkerLimits | None = None) -> Supervisor:
     return Supervisor(folder, ["cpu"], limits, command=COMMAND)
 
 
+WORKS = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+while True: pass
+"""
+"""A follow-up that computes without end; as a real one does, it ends when its worker is gone and closes its input."""
+
+
 class _Observer(ServiceObserver):
     def advanced(self, epoch: int) -> None:
         name, _, places = self._lease.job.name.partition(" ")
@@ -58,7 +66,7 @@ class _Worker(worker.WorkerProcess):
 
     def _follow(self, lease: Lease) -> None:
         if lease.job.name == "hold" and _is_first(lease, "whole"):
-            follow_up_process.COMMAND = (sys.executable, "-c", "while True: pass")
+            follow_up_process.COMMAND = (sys.executable, "-c", WORKS)
         super()._follow(lease)
 
 

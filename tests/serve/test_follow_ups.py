@@ -19,13 +19,12 @@ from difflogic.serve.worker.devices import FOLLOW_UPS
 from difflogic.serve.worker.follow_up_process import FollowUpProcess
 from difflogic.serve.worker.lease import WorkerLimits
 from difflogic.serve.worker.supervisor import Supervisor
-from tests.serve.acting import acting
+from tests.serve.acting import WORKS, acting
 from tests.serve.service import PATIENCE_S, ended, held, short_config, spec_of, wait
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
 SLEEPS = "import time; time.sleep(600)"
-WORKS = "while True: pass"
 
 
 @pytest.fixture(scope="module")
