@@ -108,7 +108,7 @@ def is_right(case: Case, config: Config, circuit: Circuit, engine: Engine) -> bo
 
 def from_step(config: Config, netlist: Netlist) -> int | None:
     """From which step on, or asynchronous from which round on, every start is proved to show the target."""
-    if config.task.target == "rule" or job.start(config) is not None:
+    if not job.is_of_every_start(config):
         return None
     target, together = job.fixed_target(config.task), not config.train.asynchronous
     return prove_every_start(netlist, target, config.task.steps, None, together).from_step

@@ -35,11 +35,6 @@ class Within:
                 return cls(seconds=number * _UNITS[unit])
         raise UsageError(f"A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got {text[:80]!r}.")
 
-    def __str__(self) -> str:
-        if self.epochs is not None:
-            return f"{self.epochs} epochs"
-        return "" if self.seconds is None else f"{self.seconds:g} s"
-
 
 @dataclass(frozen=True)
 class TrainRequest:

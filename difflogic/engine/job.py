@@ -186,6 +186,11 @@ def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
     return found.astype(np.uint8)
 
 
+def is_of_every_start(config: Config) -> bool:
+    """Whether all starts should end in the same: they are drawn, and no rule makes a target of each."""
+    return config.task.target != "rule" and start(config) is None
+
+
 def start(config: Config) -> npt.NDArray[np.uint8] | None:
     """`[H, W, C]` of 0 and 1, where every start is the same; else None."""
     return Scenario.of(config).grid(range(config.model.channels))

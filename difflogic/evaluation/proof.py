@@ -169,9 +169,7 @@ def _of_rule(config: Config, netlist: Netlist) -> Claim:
 
 def at_once(trained: TrainedCircuit) -> Proof | None:
     """What three-valued simulation alone says of all starts, in milliseconds; None where starts are not drawn."""
-    if trained.config.task.target == "rule" or job.start(trained.config) is not None:
-        return None
-    return decide(of_run(trained), None)
+    return decide(of_run(trained), None) if job.is_of_every_start(trained.config) else None
 
 
 def decide(claim: Claim, seconds: float | None = SECONDS) -> Proof:

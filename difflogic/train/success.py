@@ -166,9 +166,10 @@ class SuccessTest:
 
 def certainty(config: Config, circuit: Circuit) -> str:
     """A line of the summary: what three-valued simulation proves of all starts of a board; empty where nothing."""
-    if config.task.target == "rule" or job.start(config) is not None or config.train.asynchronous:
-        return ""
     task = config.task
+    # Knowledge spreads by a cell a step, so that a large grid would hold up the end of its training for minutes.
+    if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
+        return ""
     found = prove_every_start(Netlist.of_run(circuit, config), job.fixed_target(task), task.steps, seconds=None)
     if not found.proved or found.from_step is None:
         return ""

@@ -83,6 +83,7 @@ def test_the_line_of_the_summary() -> None:
     hasty = BOARD.with_(task={"steps": 2})
     assert success.certainty(hasty, circuit).endswith(" on, later than step 2, which is proved\n")
     assert success.certainty(BOARD, keeper(8)) == ""
+    assert success.certainty(BOARD.with_(task={"height": 64, "width": 65}), circuit) == ""
     assert success.certainty(presets.get("lizard"), keeper(1)) == ""
 
 
