@@ -215,6 +215,14 @@ BAD_INPUT = [
         "that it changes yourself (difflogic presets NAME shows them)."),
     (["train", "tiny", "--restarts", "5", "--epochs", "10"],
      "5 restarts share 10 epochs, but no run is given up before epoch 2: give at most 4 restarts."),
+    (["train", "tiny", "--within", "9s"],
+     "--within limits what goes on until it is solved: give --until-solved too, or --epochs."),
+    (["train", "tiny", "--until-solved", "--restarts", "2"],
+     "--until-solved begins again however often, --restarts says how often: drop one."),
+    (["train", "tiny", "--until-solved", "--init-from", "x"],
+     "--until-solved begins again with other wiring, --init-from keeps that of a run: drop one."),
+    (["train", "tiny", "--until-solved", "--within", "soon"],
+     "A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got 'soon'."),
     (["train", "tiny", "--restarts", "1", "--init-from", "x"],
      "--restarts begins again with other wiring, --init-from keeps that of a run: drop one."),
     (["init", "lizard", "--set", "seed=-1"], "seed must be a whole number between 0 and 4294967295, got -1."),
@@ -283,6 +291,20 @@ def test_the_first_losses_of_the_presets(name: str, difflogic: Call) -> None:
     assert row["train_hard_loss"] == hard
     assert ("Target: one generation of B3/S23" in out) == (name == "game-of-life")
     assert Path("run/target.png").stat().st_size > 0
+
+
+def test_until_solved_ends_with_its_limit_and_goes_on(difflogic: Call) -> None:
+    still = ["--set", "optimizer.lr=0", "--engine", "cpu"]
+    done = difflogic("train", "tiny", "--until-solved", "--within", "30 epochs", *still, "--out", "run")
+    assert done.code == 1
+    assert "Attempt 1, 12 epochs are left to it." in done.out
+    assert "NOT solved within 30 epochs: the best circuit so far is kept." in done.out
+    assert "Go on with: difflogic train --resume run --within LIMIT" in done.out
+    more = difflogic("train", "--resume", "run", "--within", "40 epochs", "--engine", "cpu")
+    assert more.code == 1
+    assert "NOT solved within 40 epochs" in more.out
+    refused = difflogic("train", "--resume", "run/attempt-1", "--within", "9s", "--engine", "cpu")
+    assert (refused.code, "which run/attempt-1 does not: drop it." in refused.errors) == (2, True)
 
 
 def test_restarts_of_no_model_are_refused_as_one_run_is(difflogic: Call, tmp_path: Path) -> None:
