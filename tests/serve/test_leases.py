@@ -27,6 +27,17 @@ def test_by_priority_then_age(store, spec):
     assert claim(store) is None
 
 
+def test_owners_take_turns(store, spec):
+    jobs = [("ann", 0)] * 4 + [("ben", 0)] * 2 + [("cas", -1), ("ann", 1)]
+    for owner, priority in jobs:
+        store.submit(owner, replace(spec, priority=priority))
+        store.submit(owner, replace(spec, kind="export", config=None, source="x", priority=priority))
+    # Ann's urgent job was her turn: Ben is next. Follow-ups have turns of their own, here the same.
+    fair = ["ann", "ben", "ann", "ben", "ann", "ann", "ann", "cas"]
+    assert [claim(store)[0].owner for _ in jobs] == fair
+    assert [claim(store, engines=())[0].owner for _ in jobs] == fair
+
+
 def test_only_what_the_device_can(store, spec):
     store.submit("ann", replace(spec, engine="gpu"))
     assert claim(store) is None

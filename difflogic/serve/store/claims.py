@@ -39,14 +39,26 @@ class NextJob:
             f"jobs WHERE status = 'queued' AND {TRAINS} AND engine IN ({marks}) AND (device IS NULL OR device = ? OR "
             "device NOT IN (SELECT device FROM workers WHERE seen > ?))"
         )
-        # Older jobs of the same priority first. A job in back-off is passed over, and does not hold up those behind it.
         kind, values = QUEUED_FOLLOW_UPS, []
         if self.engines:
             kind, values = trainings, [*self.engines, self.device, self.now - ALIVE_S]
+        # Among jobs of the same priority the owner who was served longest ago is next, or never was, and of an owner
+        # the oldest job: who submits a thousand jobs does not hold up who submits one. A job in back-off is passed
+        # over, and does not hold up those behind it.
+        turn = "(SELECT turn FROM turns WHERE turns.owner = jobs.owner AND trains = ?)"
+        # Ids are sorted and not rows: each of these has kilobytes of configuration.
+        first = f"SELECT id FROM {kind} AND not_before <= ? ORDER BY priority DESC, {turn}, number LIMIT 1"
         row: sqlite3.Row | None = connection.execute(
-            f"SELECT * FROM {kind} AND not_before <= ? ORDER BY priority DESC, number LIMIT 1", (*values, self.now)
+            f"SELECT * FROM jobs WHERE id = ({first})", (*values, self.now, bool(self.engines))
         ).fetchone()
         return row
+
+    def took(self, connection: sqlite3.Connection, owner: str) -> None:
+        """Note that it was this owner's turn."""
+        connection.execute(
+            "INSERT OR REPLACE INTO turns SELECT ?, ?, coalesce(max(turn), 0) + 1 FROM turns",
+            (owner, bool(self.engines)),
+        )
 
     def overdue(self, connection: sqlite3.Connection) -> sqlite3.Row | None:
         # Other workers wait GRACE_S longer than the supervisor, so that two never train into the same folder: by then

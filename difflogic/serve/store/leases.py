@@ -124,7 +124,7 @@ class Leases(Records):
     # leases -------------------------------------------------------------------------------------------
 
     def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
-        """The next job for this worker, by priority, then age; None where there is none.
+        """The next job for this worker, by priority, then in turns of owners, then age; None where there is none.
 
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
         goes on there, as long as that has a worker.
@@ -150,6 +150,7 @@ class Leases(Records):
             # smaller one.
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
+            selection.took(connection, row["owner"])
             job = change(
                 connection,
                 row["id"],
