@@ -108,9 +108,17 @@ class _DeviceSlot:
     engines: list[str]
     child: Child | None = None
     failures: int = 0
-    """How many workers in a row ended badly without a job in their hands: the device is broken, retries get rarer."""
+    """How many workers in a row did not start, or ended badly without a job in their hands: retries get rarer."""
     due: float = 0.0
     """When the next worker may be started, on the monotonic clock."""
+
+    def back_off(self) -> float:
+        """Put the next worker off, by what came of those before; returns the seconds."""
+        # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
+        # Above that the power is not computed: a device may be broken for days.
+        wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** min(self.failures - 2, 10)) if self.failures > 1 else 0.0
+        self.due = time.monotonic() + wait
+        return wait
 
 
 class Supervisor:
@@ -206,7 +214,15 @@ class Supervisor:
             self._expire(slot, slot.child, status, how_it_ended(status))
 
     def _start(self, slot: _DeviceSlot) -> None:
-        slot.child = Child(self._store.folder, slot.device, slot.engines, self._limits, self._max_memory, self._command)
+        try:
+            slot.child = Child(
+                self._store.folder, slot.device, slot.engines, self._limits, self._max_memory, self._command
+            )
+        except OSError as error:
+            slot.failures += 1
+            wait = slot.back_off()
+            log_event("worker not started", logging.ERROR, device=slot.device, why=str(error), next_in_s=wait)
+            return
         log_event("worker started", worker=slot.child.name, device=slot.device, process=slot.child.pid)
 
     def _expire(self, slot: _DeviceSlot, child: Child, status: int, how: str) -> None:
@@ -220,9 +236,7 @@ class Supervisor:
         # A worker that had a job is no sign of a broken device: the job counts that try, and is given up after
         # MAX_TRIES.
         slot.failures = 0 if lost or status == 0 else slot.failures + 1
-        # The first failure may be an accident: the next worker starts at once. Then 0.5 s, 1 s, 2 s, ... up to 30 s.
-        wait = min(MAX_BACK_OFF_S, 0.5 * 2 ** (slot.failures - 2)) if slot.failures > 1 else 0.0
-        slot.due = time.monotonic() + wait
+        wait = slot.back_off()
         _log_lost(lost)
         log_event(
             "worker ended", logging.WARNING if status else logging.INFO, worker=child.name, why=how, next_in_s=wait
