@@ -338,6 +338,52 @@ def test_every_attempt_is_told_from_its_first_row(live):
     ]
 
 
+def test_the_end_is_never_told_before_the_rows_of_the_best_attempt(live, monkeypatch):
+    """A listener that looks while the feed reads the attempt that the job has become in the end."""
+    store = live.store
+    job, _ = store.submit("ann", JobSpec("train", "again", tiny_config(epochs=100).to_dict(), restarts=1))
+    _, lease = store.claim("w", "cpu", {"auto"}, 1000)
+    for number in (1, 2):
+        store.heartbeat(job.id, lease, 1000, attempt=number, epoch=30, epochs=100)
+        folder = store.job_folder(store.job(job.id)).run
+        folder.mkdir(parents=True)
+        Journal(folder, [number], [[row(epoch) for epoch in range(1, 31)]]).close()
+
+    async def hear() -> str:
+        feed, looked, go_on = ChangeFeed(store, Telemetry(store)), asyncio.Event(), threading.Event()
+        await feed.start()
+        loop, real, heard = asyncio.get_running_loop(), store.job_folder, []
+
+        def slow(of):
+            if isinstance(of, JobRecord) and of.is_over and not looked.is_set():
+                loop.call_soon_threadsafe(looked.set)
+                assert go_on.wait(10)
+            return real(of)
+
+        async def listen() -> None:
+            async for text in streams.of_job(feed, store.job(job.id), Position()):
+                heard.append(text)
+
+        async with asyncio.timeout(PATIENCE_S), feed.follow(store.job(job.id)) as job_feed:
+            job_feed.frame = "{}"
+            store.finish(job.id, lease, "done", attempt=1, epoch=30)
+            monkeypatch.setattr(store, "job_folder", slow)
+            polling = asyncio.create_task(feed._poll())
+            await looked.wait()
+            listening = asyncio.create_task(listen())
+            while "event: job" not in "".join(heard):
+                await asyncio.sleep(0)
+            go_on.set()
+            await polling
+            await listening
+        return "".join(heard)
+
+    events = list(parsed(iter(asyncio.run(hear()).splitlines())))
+    assert events[-1][:2] == ("end", {"status": "done"})
+    after = [number for number, (name, data, _) in enumerate(events) if name == "job" and data["attempt"] == 1]
+    assert epochs_of(events[after[0] :]) == list(range(1, 31))
+
+
 def test_all_jobs_of_an_owner_are_told_from_the_moment_of_the_request(live):
     async def hear() -> str:
         feed = ChangeFeed(live.store, Telemetry(live.store))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +15,15 @@ from PIL import Image, ImageDraw
 
 from difflogic.config import picture_file, presets, recipes, task
 from difflogic.core import gates, text_picture
+from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
 from difflogic.runs import plots
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.store.jobs import KINDS, STATUSES, JobSpec
+from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
+from difflogic.train import restarts
 from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
 from tests.serve.live import ANN, Live, serving
@@ -583,10 +588,26 @@ def test_a_recipe_shows_its_fields_and_restarts_are_asked_for(opened, live):
 
 def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     job = live.store.submit("ann", spec_of(flat(1000), restarts=1, stop_when_solved=1))[0].id
-    ended(live.store, job)
     page = opened(f"#/jobs/{job}")
     page.see("attempt 1, the best of 2 · 200 of 1,000 epochs", ".progress")
     page.see("Attempt 2 (seed 8670748): complete at epoch 800, 14 wrong", "[aria-label=Attempts]")
     page.see("epochs 0 to 200", ".curves output")
     page.see("The hard circuit of epoch 200", ".automaton")
     page.see("at epoch 200", ".gates")
+
+
+def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, tmp_path):
+    """Whatever the attempt had done when the page was opened: in the end everything is the best one's."""
+    restarts.train(flat(1000), Placement(open_engine("cpu")), 1, tmp_path / "run")
+    fields = {"engine": "gpu:9", "restarts": 1, "stop_when_solved": 1, "priority": 10}
+    job = live.store.submit("ann", spec_of(flat(1000), **fields))[0].id
+    shutil.copytree(tmp_path / "run", live.store.job_folder(job).whole)
+    with closing(Presence(live.store.folder, "by-hand")):
+        lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
+        live.store.heartbeat(job, lease, 1000, attempt=2, epoch=800, epochs=800, saved_epoch=800)
+        page = opened(f"#/jobs/{job}", allowed=("404",))  # nobody counted the gates
+        page.see("attempt 2 of at most 2 · 800 of 800 epochs", ".progress")
+        page.see("epochs 0 to 800", ".curves output")
+        live.store.finish(job, lease, "done", attempt=1, epoch=200, epochs=1000, saved_epoch=200)
+    page.see("attempt 1", ".progress")
+    page.see("epochs 0 to 200", ".curves output")

@@ -246,9 +246,11 @@ class ChangeFeed:
             return
         just_began = feed.job.status != "running" and job.status == "running"
         if job.attempt != feed.job.attempt:  # another run folder: its rows begin at epoch 1 again, its frames too
-            feed.job, feed.text, feed.epoch = job, text, 0
+            last = await to_thread.run_sync(self._read_attempt, feed, job)
+            # All at once, and after the reading: a listener that looks meanwhile must not find the job at its end, but
+            # not yet its rows.
+            feed.job, feed.text, feed.epoch = job, text, last
             feed.batches.clear()
-            await to_thread.run_sync(self._read_frame, feed)
         while new := await to_thread.run_sync(self.rows, job, feed.epoch):
             feed.batches.append(RowBatch(feed.epoch, new))
             feed.epoch = new.until
@@ -262,9 +264,14 @@ class ChangeFeed:
         epochs = jsonl.epochs_in(BATCH_ROWS, job.population)
         return jsonl.after(self._store.job_folder(job).run / JSONL, epoch, epochs, job.population)
 
-    def _read_frame(self, feed: JobFeed) -> bool:
-        """Read the newest state frame of a job; returns whether it is a new one."""
-        path = self._store.job_folder(feed.job).frame
+    def _read_attempt(self, feed: JobFeed, job: JobRecord) -> int:
+        """Read the frame of the attempt that a job is in now; returns the epoch of its newest row."""
+        self._read_frame(feed, job)
+        return jsonl.last_epoch(self._store.job_folder(job).run / JSONL)
+
+    def _read_frame(self, feed: JobFeed, job: JobRecord | None = None) -> bool:
+        """Read the newest state frame of a job, by default as the feed knows it; returns whether it is a new one."""
+        path = self._store.job_folder(job or feed.job).frame
         try:
             status = path.stat()
             # Two frames may fall into one tick of the file system's clock, but a frame is always a new file.

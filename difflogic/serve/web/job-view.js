@@ -51,7 +51,7 @@ function trainingView(root, signal, job) {
         files = filesPanel(job);
     const table = rowsTable();
     const tries = h("section", { class: "card", hidden: true, "aria-label": "Attempts" });
-    let attempt = job.attempt;
+    let shown = job;
 
     root.append(
         top.element,
@@ -75,7 +75,7 @@ function trainingView(root, signal, job) {
         log.element,
     );
 
-    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, job.epoch) || job.epochs);
+    const draw = () => plot.show(...seriesOfOne(rows), Math.max(rows.last, shown.epoch) || shown.epochs);
     const grown = (found) => {
         rows.add(found);
         draw();
@@ -86,9 +86,11 @@ function trainingView(root, signal, job) {
     draw();
     const attempts = {
         update(now) {
-            if (now.attempt !== attempt) {
-                attempt = now.attempt;
+            const another = now.attempt !== shown.attempt;
+            shown = now;
+            if (another) {
                 rows.clear();
+                draw();
             }
             const told = now.restarts && resultOf(now);
             tries.hidden = !told;
@@ -114,8 +116,10 @@ function checkpoints(job, gates, files, place, signal) {
         signal,
     );
     async function load() {
+        const asked = seen;
         try {
-            gates.show(await get(`/jobs/${job.id}/gates`));
+            const found = await get(`/jobs/${job.id}/gates`);
+            if (asked === seen) gates.show(found); // else it is asked for again, and this may be another attempt's
         } catch (error) {
             place.show(error);
         }
