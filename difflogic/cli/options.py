@@ -202,7 +202,8 @@ field_options = together(
     click.option(
         "--recipe",
         type=click.Choice(RECIPES),
-        help="The paper's training, or one whose seeds succeed more often [paper].",
+        help="The paper's training, or one whose seeds succeed more often: robust, which also begins again where it "
+        "stalls, see --restarts [paper].",
     ),
     click.option("--epochs", type=int, help="Epochs in all, those before --resume included."),
     click.option("--seed", type=int, help="Wiring, starts and probes come from it [23]."),
@@ -234,19 +235,14 @@ model_options = together(
         "--restarts",
         type=int,
         metavar="N",
-        help="Begin again with other wiring where a run stalls, N times at most. --epochs counts for all "
-        "attempts together; with --population each trains M models, and the epochs of all count. One on a "
-        "smaller grid counts as its share.",
+        help="Begin again with other wiring where a run stalls, N times at most, 0: never [--recipe robust: as often "
+        "as is of use within --epochs; else 0]. --epochs counts for all attempts together; with --population each "
+        "trains M models, and the epochs of all count. One on a smaller grid counts as its share.",
     ),
 )
 """How many models are trained, and until when."""
 
-train_options = together(
-    engine_options,
-    policy_option,
-    field_options,
-    click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
-    model_options,
+until_options = together(
     click.option(
         "--until-solved",
         is_flag=True,
@@ -258,6 +254,16 @@ train_options = together(
         metavar="LIMIT",
         help="Where that ends, solved or not: 60s, 5m, 2h, or 2000 epochs of all attempts together.",
     ),
+)
+"""`--until-solved`, and its limit."""
+
+train_options = together(
+    engine_options,
+    policy_option,
+    field_options,
+    click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
+    model_options,
+    until_options,
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),
     click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
     click.option("--init-from", type=PATH, metavar="RUN", help="Start from the logits and wiring of another run."),

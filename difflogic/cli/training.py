@@ -81,7 +81,10 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     from difflogic.runs.folder import default_path
     from difflogic.train.run_request import run_request
 
-    _check_attempts(request, resume)
+    if resume is None:
+        request.check_attempts()
+    elif request.within is not None:
+        _check_within(resume)
     if request.stop_when_solved is not None and request.stop_when_solved < 1:
         raise UsageError(f"--stop-when-solved counts models: expected at least 1, got {request.stop_when_solved}.")
     made = configure(request)
@@ -102,22 +105,13 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     return FAILED if trained.attempts is not None and trained.attempts.is_unsolved else 0
 
 
-def _check_attempts(request: TrainRequest, resume: Path | None) -> None:
-    """Raises UsageError where options of attempts contradict each other, or the run that is resumed."""
+def _check_within(resume: Path) -> None:
+    """Raises UsageError where the run that goes on has no limit."""
     from difflogic.runs import attempts
 
-    again = "--until-solved" if request.until_solved else None if request.restarts is None else "--restarts"
-    if again is not None and request.init_from is not None:
-        raise UsageError(f"{again} begins again with other wiring, --init-from keeps that of a run: drop one.")
-    if request.until_solved and request.restarts is not None:
-        raise UsageError("--until-solved begins again however often, --restarts says how often: drop one.")
-    # A run that goes on was asked for before: whether it goes on until it is solved stands in its folder, and not in
-    # these options.
-    if request.within is not None and not request.until_solved:
-        if resume is None:
-            raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or --epochs.")
-        if not attempts.is_in(resume) or attempts.read(resume).restarts is not None:
-            raise UsageError(f"--within limits what goes on until it is solved, which {resume} does not: drop it.")
+    # It was asked for before: whether it goes on until it is solved stands in its folder, and not in these options.
+    if not attempts.is_in(resume) or attempts.read(resume).restarts is not None:
+        raise UsageError(f"--within limits what goes on until it is solved, which {resume} does not: drop it.")
 
 
 def _check_resumed(resume: Path, options: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on a smaller grid, for the lizard one that leads everywhere
 (`difflogic.core.wiring.moore_start`) and a search at the end (`difflogic.engine.search`), and stochastic hardening
-(`difflogic.engine.events`), spread over the epochs that a run has.
+(`difflogic.engine.events`), spread over the epochs that a run has. It begins again where training stalls (`RESTARTS`).
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.errors import ConfigError
 
+RESTARTS = frozenset({"robust"})
+"""Recipes by which a training makes as many attempts as share its epochs, unless it is said how many:
+`train.run_request.resolved`."""
 HARDENED = 0.8
 """The share of gates that are hardened at last."""
 FALLEN = 0.3333

@@ -18,14 +18,24 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True)
 class Within:
-    """How long a solution may take: so many seconds, or so many epochs of all attempts and models together."""
+    """How long a solution may take: so many seconds, or so many epochs of all attempts and models together.
+
+    Where both are given, whichever is over first.
+    """
 
     seconds: float | None = None
     epochs: int | None = None
+    used: float = 0.0
+    """Of the seconds, so many are over already."""
 
     @classmethod
     def parse(cls, text: str) -> Within:
-        """`60s`, `5m`, `2h`, or `2000 epochs`. Raises UsageError."""
+        """`60s`, `5m`, `2h`, `2000 epochs`, or one of each as in `60s or 2000 epochs`. Raises UsageError."""
+        one, both, other = text.partition(" or ")
+        if both:
+            first, second = cls.parse(one), cls.parse(other)
+            if (first.epochs is None) != (second.epochs is None):
+                return cls(first.seconds or second.seconds, first.epochs or second.epochs)
         found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*(s|m|min|h|epochs?)?\s*", text)
         if found is not None:
             number, unit = float(found[1]), found[2] or ""
@@ -34,6 +44,16 @@ class Within:
             if unit in _UNITS and number > 0:
                 return cls(seconds=number * _UNITS[unit])
         raise UsageError(f"A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs, got {text[:80]!r}.")
+
+    def __str__(self) -> str:
+        """As `parse` takes it."""
+        told = [] if self.epochs is None else [f"{self.epochs} epochs"]
+        if self.seconds is not None:
+            # 60s, 5m and 48h, but 90s: the largest unit of which there are several, and no part of one.
+            sizes = ((size, unit) for unit, size in (("h", 3600.0), ("m", 60.0)) if not self.seconds % size)
+            size, unit = next((each for each in sizes if self.seconds >= 2 * each[0]), (1.0, "s"))
+            told.insert(0, f"{self.seconds / size:.15g}{unit}")
+        return " or ".join(told)
 
 
 @dataclass(frozen=True)
@@ -78,7 +98,8 @@ class TrainRequest:
     stop_when_solved: int | None = None
     """Training ends at the first evaluation that finds so many models solved; 0: never."""
     restarts: int | None = None
-    """How often training may begin again with other wiring, where it stalls; None: it is one run, no attempts."""
+    """How often training may begin again with other wiring, where it stalls; 0: it is one run, no attempts; None: as
+    the recipe says, which `train.run_request.resolved` finds out."""
     until_solved: bool = False
     """Whether it begins again, however often, until a circuit passes the success test: `difflogic.train.success`."""
     within: Within | None = None
@@ -88,8 +109,18 @@ class TrainRequest:
     decide: bool = False
     """Whether undecided gates of a model that is solved become what they most probably are."""
 
+    def check_attempts(self) -> None:
+        """Raises UsageError where what is said of attempts contradicts itself."""
+        again = "--until-solved" if self.until_solved else "--restarts" if self.restarts else None
+        if again is not None and self.init_from is not None:
+            raise UsageError(f"{again} begins again with other wiring, --init-from keeps that of a run: drop one.")
+        if self.until_solved and self.restarts is not None:
+            raise UsageError("--until-solved begins again however often, --restarts says how often: drop one.")
+        if self.within is not None and not self.until_solved:
+            raise UsageError("--within limits what goes on until it is solved: give --until-solved too, or --epochs.")
+
     @property
     def solved_models(self) -> int:
         """So many solved models end it: 0 is never, and attempts are over with the first, unless more are asked for."""
         # A run without restarts goes on to its last epoch, in which undecided gates may still become decided.
-        return self.stop_when_solved or int(self.until_solved or self.restarts is not None)
+        return self.stop_when_solved or int(self.until_solved or bool(self.restarts))

@@ -277,12 +277,12 @@ class _Series:
 
     def train(self, out: Path | None = None) -> Attempts:
         """Those that are left."""
-        seconds = None if self.within is None else self.within.seconds
-        if seconds is None:
+        within = self.within
+        if within is None or within.seconds is None:
             # Without a limit of time each run watches signals itself; with one the deadline stands over all of them.
             return self._train(out, self.stop)
         with StopSignals() if self.stop is None else nullcontext(self.stop) as stop:
-            return self._train(out, Deadline(stop, seconds))
+            return self._train(out, Deadline(stop, within.seconds, within.used))
 
     def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]

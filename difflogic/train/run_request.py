@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from difflogic.config import recipes
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.runs import attempts as records
 from difflogic.runs import checkpoint
-from difflogic.train import restarts
+from difflogic.train import restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.restarts import Attempts
 from difflogic.train.signals import Stop
@@ -47,6 +48,26 @@ def is_in(folder: Path) -> bool:
     return records.is_in(folder) or checkpoint.is_in(folder)
 
 
+def resolved(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:
+    """A request that says how often it begins again, and a sentence where that is less than its recipe asks for.
+
+    A recipe that restarts does so as often as is of use, where nobody says how often. `config` is the request's own.
+    """
+    if request.restarts is not None or request.until_solved or request.recipe not in recipes.RESTARTS:
+        return replace(request, restarts=request.restarts or 0), None
+    why = None
+    most = stalled.most_restarts(config, config.train.epochs)
+    if request.init_from is not None:
+        why = "--init-from keeps the wiring of another run, so that there is one attempt"
+    elif request.population > 1:
+        why = "--population tries other wirings at once, each with all epochs: give --restarts too to begin again"
+    elif not most:
+        why = f"--epochs {config.train.epochs} leaves no room for a second attempt"
+    if why is None:
+        return replace(request, restarts=most), None
+    return replace(request, restarts=0), f"The recipe {request.recipe} does not begin again here: {why}."
+
+
 def run_request(
     request: TrainRequest,
     config: Config,
@@ -65,7 +86,10 @@ def run_request(
     if resume is not None and records.is_in(resume):
         made = restarts.resume(resume, placement, log_interval, observer, stop, request.within)
         return Trained(made.best, made)
-    if resume is None and (request.until_solved or request.restarts is not None):
+    request, notice = resolved(request, config)
+    if notice is not None and observer is not None:
+        observer.noticed(notice)
+    if resume is None and (request.until_solved or request.restarts):
         made = restarts.train(
             config,
             placement,

@@ -31,12 +31,15 @@ class Stop:
 
 
 class Deadline(Stop):
-    """Asks by itself when a time has passed; what another one asks for, it asks for too."""
+    """Asks by itself when a time has passed; what another one asks for, it asks for too.
 
-    def __init__(self, other: Stop, seconds: float) -> None:
+    `used`: of the seconds, so many are over already.
+    """
+
+    def __init__(self, other: Stop, seconds: float, used: float = 0.0) -> None:
         super().__init__()
         self._other, self._seconds = other, seconds
-        self._end = time.monotonic() + seconds
+        self._end = time.monotonic() + seconds - used
 
     @property
     def reason(self) -> signal.Signals | str | None:

@@ -119,7 +119,8 @@ def test_a_recipe_goes_before_the_preset_and_after_what_is_asked(
 ) -> None:
     fields = {"hardening": {"share": 0.5}, "optimizer": {"lr": 0.3}, "train": {"batch": 1}}
     monkeypatch.setitem(recipes.ROBUST, "tiny", recipes.Recipe((0.25, 0.75), fields))
-    options = ("--recipe", "robust", "--engine", "cpu", "--epochs", 4, "--batch", 2, "--set", "optimizer.lr=0.4")
+    options = ("--recipe", "robust", "--restarts", 0, "--engine", "cpu", "--epochs", 4, "--batch", 2,
+               "--set", "optimizer.lr=0.4")  # fmt: skip
     assert difflogic("train", "tiny", *options, "--out", "run").code == 0
     config = config_of("run")
     assert (config.optimizer.lr, config.train.batch, config.initial.logit) == (0.4, 2, 6)
@@ -140,6 +141,40 @@ def test_restarts_share_the_epochs_of_a_run(difflogic: Call) -> None:
     assert [each["epoch"] for each in told["attempts"]] == [20, 40]
     assert "Attempts:        1 of 2 is the best" in out
     assert out.rstrip().endswith("Run folder:      run")
+
+
+@pytest.mark.parametrize(
+    ("given", "attempts", "notice"),
+    [
+        ((), 4, ""),
+        (("--restarts", 1), 2, ""),
+        (("--restarts", 0), None, ""),
+        (("--init-from", "other"), None, "--init-from keeps the wiring of another run, so that there is one attempt."),
+        (("--population", 2), None, "--population tries other wirings at once, each with all epochs: give --restarts"),
+        (("--population", 2, "--restarts", 1), 2, ""),
+        (("--epochs", 1), None, "--epochs 1 leaves no room for a second attempt."),
+        (("--recipe", "paper"), None, ""),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
+)
+def test_a_recipe_says_whether_it_begins_again(
+    difflogic: Call, monkeypatch: pytest.MonkeyPatch, given: tuple[object, ...], attempts: int | None, notice: str
+) -> None:
+    """As often as is of use, unless it is said how often; where it does not, that is said."""
+    monkeypatch.setitem(recipes.ROBUST, "tiny", recipes.Recipe((0.25, 0.75), {"optimizer": {"lr": 0.0}}))
+    tiny = ("train", "tiny", "--engine", "reference", "--epochs", 4, "--set", "task.start=zeros")
+    if "--init-from" in given:
+        assert difflogic(*tiny, "--out", "other").code == 0
+    code, out, errors = difflogic(*tiny, "--recipe", "robust", *given, "--out", "run")
+    assert code == 0
+    assert (
+        (errors == "")
+        if not notice
+        else errors.startswith(f"Warning: The recipe robust does not begin again here: {notice}")
+    )
+    assert Path("run/restarts.json").exists() == (attempts is not None)
+    if attempts is not None:
+        assert f"Attempt 1 of at most {attempts}, " in out
 
 
 def test_any_run_resumes(difflogic: Call) -> None:

@@ -100,10 +100,54 @@ def test_restarts_end_with_the_first_solved(client):
     assert [job[name] for name in ("restarts", "attempt", "stop_when_solved")] == [3, 0, 1]
     assert client.post(f"/jobs/{job['id']}/clone").json()["restarts"] == 3
     assert submit(client, restarts=1, population=2, stop_when_solved=2)["stop_when_solved"] == 2
-    for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "give one")):
+    for wrong, words in (({"restarts": 9}, "give at most 4"), ({"restarts": 1, "init_from": job["id"]}, "drop one")):
         answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
         assert answer.status_code == 422
         assert words in answer.json()["error"]["message"]
+
+
+def test_a_recipe_brings_its_restarts(client):
+    found = {}
+    for name, request in {
+        "its own": {},
+        "none": {"restarts": 0},
+        "paper": {"recipe": "paper"},
+        "many": {"population": 2},
+    }.items():
+        request = {"preset": "checkerboard", "recipe": "robust", **request}
+        found[name] = client.post("/jobs/preview", json=request).json()
+        assert submit(client, **request)["restarts"] == found[name]["restarts"]
+    assert {name: each["restarts"] for name, each in found.items()} == {"its own": 21, "none": 0, "paper": 0, "many": 0}
+    assert [name for name, each in found.items() if each["notices"]] == ["many"]
+    assert found["many"]["notices"][0].startswith("The recipe robust does not begin again here: population tries")
+
+
+def test_until_solved_ends_within_what_the_server_allows(client):
+    job = submit(client, recipe="robust", until_solved=True, within="60s")
+    assert [job[name] for name in ("until_solved", "within", "restarts", "stop_when_solved")] == [True, "60s", 0, 1]
+    assert client.post(f"/jobs/{job['id']}/clone").json()["within"] == "60s"
+    assert client.get("/jobs").json()["jobs"][-1]["until_solved"] is True
+    assert submit(client, until_solved=True)["within"] == "48h or 1000000 epochs"
+    for wrong, words in (
+        ({"until_solved": True, "within": "49h"}, "49h were asked for, this server trains at most 48h"),
+        ({"until_solved": True, "within": "2000000 epochs"}, "this server trains at most 1000000"),
+        ({"until_solved": True, "within": "soon"}, "A limit is a time or a number of epochs, say 60s"),
+        ({"until_solved": True, "within": "1 epoch", "recipe": "robust"}, "no attempt can be judged"),
+        ({"within": "60s"}, "give until_solved too, or epochs."),
+        ({"until_solved": True, "restarts": 2}, "restarts says how often: drop one."),
+        ({"until_solved": True, "init_from": job["id"]}, "init_from keeps that of a run: drop one."),
+    ):
+        answer = client.post("/jobs/preview", json={"preset": "checkerboard", **wrong})
+        assert answer.status_code == 422
+        assert words in answer.json()["error"]["message"]
+
+
+def test_what_the_start_never_reaches_is_said_before(client):
+    """Of a picture that is grown from one cell: how many steps would do."""
+    request = {"preset": "lizard", "set": {"task.steps": 3}}
+    seen = client.post("/jobs/preview", json=request).json()
+    assert "In 3 steps a signal gets from the one cell to 7x7" in seen["notices"][0]
+    assert client.post("/jobs/preview", json={"preset": "lizard"}).json()["notices"] == []
 
 
 def test_a_training_that_begins_with_another_ones_circuit(client, live):

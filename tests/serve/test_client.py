@@ -317,7 +317,6 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
 
 HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory"}
 """Options of `train` on the machine that trains and its folders: of a server, whoever runs it decides on them."""
-HERE_ALONE |= {"until_solved", "within"}  # a server's job ends with its epochs
 
 
 def test_submit_takes_what_train_takes() -> None:

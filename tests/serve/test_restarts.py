@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from difflogic.config.request import Within
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement, open_engine
 from difflogic.runs import attempts, checkpoint, run_list
@@ -20,7 +21,7 @@ from difflogic.serve.api import artefacts
 from difflogic.serve.client import unpack
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
-from difflogic.train import restarts
+from difflogic.train import restarts, trainer
 from tests.serve.acting import acting
 from tests.serve.service import ended, reached, short_config, spec_of, wait
 from tests.train.tiny import assert_same_run
@@ -134,6 +135,48 @@ def test_a_corrupt_checkpoint_of_an_attempt_costs_one_interval(store, by_hand):
     ended(store, job)
     assert "checkpoint.safetensors cannot be used" in store.job_folder(job).log.read_text()
     assert_as_by_hand(store, job, by_hand)
+
+
+@pytest.fixture(scope="module")
+def unsolved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Attempts until one is solved, which none ever is, until the limit ends them."""
+    path = tmp_path_factory.mktemp("unsolved") / "run"
+    restarts.train(flat(), Placement(open_engine("cpu")), None, path, within=Within.parse("1000 epochs"))
+    return path
+
+
+def test_what_goes_on_until_it_is_solved_survives_its_worker(store, unsolved):
+    job = store.submit("ann", spec_of(flat(), name="hold 2.60", until_solved=True, within="1000 epochs",
+                                      stop_when_solved=1))[0].id  # fmt: skip
+    reached(store, job, 60, attempt=2)
+    assert store.job(job).trained_s > 0
+    os.kill(next(each.pid for each in store.workers() if each.job == job), signal.SIGKILL)
+    done, record = ended(store, job), attempts.read(unsolved)
+    assert (done.status, done.attempts, done.solved, done.attempt) == ("done", 1, 0, 1)
+    assert (done.hard_loss, done.compared) == (
+        record.attempts[0].wrong,
+        trainer.load(unsolved / "attempt-1").best.job.values,
+    )
+    assert attempts.read(store.job_folder(job).whole) == record
+    assert [each.epoch for each in record.attempts] == [400, 400, 200]
+    for number in (1, 2, 3):
+        assert_same_run(store.job_folder(job).whole / f"attempt-{number}", unsolved / f"attempt-{number}")
+    summary = (store.job_folder(job).whole / "summary.txt").read_text()
+    assert summary.startswith("NOT solved within 1000 epochs: the best circuit so far is kept.")
+
+
+def test_a_limit_of_time_counts_what_earlier_tries_used(store):
+    job = store.submit("ann", spec_of(flat(), name="hold 1.60", until_solved=True, within="1h", stop_when_solved=1))[0]
+    reached(store, job.id, 60, attempt=1)
+    store.ask(job.id, "pause")
+    wait(lambda: store.job(job.id).status == "paused", "the job to pause")
+    with store.database.writing() as connection:
+        connection.execute("UPDATE jobs SET trained_s = 3600 WHERE id = ?", (job.id,))
+    store.resume(job.id)
+    done = ended(store, job.id)
+    assert (done.status, done.solved, done.epoch) == ("done", 0, store.job(job.id).saved_epoch)
+    assert [each["status"] for each in done.result["attempts"]] == ["interrupted"]
+    assert "NOT solved within 3600 s" in (store.job_folder(job.id).whole / "summary.txt").read_text()
 
 
 def test_a_worker_may_be_lost_between_the_last_epoch_and_the_result(store, by_hand):

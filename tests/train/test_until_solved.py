@@ -120,6 +120,7 @@ def test_a_deadline_asks_by_itself() -> None:
     other = Stop()
     assert Deadline(other, 1000).reason is None
     assert Deadline(other, 0).reason == "the limit of 0 s"
+    assert Deadline(other, 60, used=61).reason == "the limit of 60 s"
     late = Deadline(other, 1000)
     other.ask("enough")
     assert late.reason == "enough"
@@ -138,13 +139,32 @@ def test_a_deadline_asks_by_itself() -> None:
         ("2h", Within(seconds=7200)),
         ("2000 epochs", Within(epochs=2000)),
         ("1epoch", Within(epochs=1)),
+        ("60s or 2000 epochs", Within(60, 2000)),
+        ("2000 epochs or 1.5m", Within(90, 2000)),
+        ("48h", Within(seconds=172_800)),
+        ("0.1s", Within(seconds=0.1)),
     ],
 )
 def test_limits(text: str, limit: Within) -> None:
-    assert Within.parse(text) == limit
+    assert Within.parse(text) == limit == Within.parse(str(limit))
 
 
-@pytest.mark.parametrize("text", ["", "now", "-3s", "0s", "0 epochs", "1.5 epochs", "1e9s", "5 days"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "now",
+        "60s or 5m",
+        "60s or",
+        "9 epochs or 8 epochs or 1s",
+        "-3s",
+        "0s",
+        "0 epochs",
+        "1.5 epochs",
+        "1e9s",
+        "5 days",
+    ],
+)
 def test_limits_that_are_none(text: str) -> None:
     with pytest.raises(UsageError, match="A limit is a time or a number of epochs, say 60s, 5m, 2h or 2000 epochs"):
         Within.parse(text)

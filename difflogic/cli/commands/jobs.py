@@ -38,6 +38,7 @@ def _client(command: str) -> Client:
 @shared.field_options
 @click.option("--engine", default="auto", metavar="auto|gpu[:INDEX]|cpu|reference", help="What is to compute [auto].")
 @shared.model_options
+@shared.until_options
 @click.option("--init-from", metavar="JOB", help="Start from the logits and wiring of another job.")
 @click.option("--name", help="What the job is called [the configuration's name].")
 @click.option(
@@ -54,14 +55,18 @@ def submit(**options: Any) -> int:
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
     from difflogic.config.customise import configure
+    from difflogic.train import reach, run_request
 
     request.check_source(options)
     asked = request.train_request(options)
     # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
     # machine, and what is wrong with them is said before anything is sent.
+    asked.check_attempts()
     made = configure(asked)
-    if (sentence := request.changes(made)) and not options["as_json"]:
-        click.echo(sentence, err=True)
+    asked, notice = run_request.resolved(asked, made.config)
+    for sentence in (request.changes(made), notice, reach.notice(made.config)):
+        if sentence and not options["as_json"]:
+            click.echo(sentence, err=True)
     with _client("submit") as client:
         job = client.submit(
             {
@@ -70,7 +75,9 @@ def submit(**options: Any) -> int:
                 "engine": asked.engine,
                 "population": asked.population,
                 "stop_when_solved": asked.solved_models,
-                "restarts": asked.restarts or 0,
+                "restarts": None if asked.until_solved else asked.restarts,
+                "until_solved": asked.until_solved,
+                "within": None if asked.within is None else str(asked.within),
                 "init_from": asked.init_from,
                 "priority": options["priority"],
             }

@@ -18,7 +18,8 @@ def command(name: str | None, as_json: bool) -> None:
     """List the presets with their sizes and cost, or show one in full.
 
     Evaluations are gate evaluations of one train step, forward: gates, times cells, CA steps and samples. Cost is
-    that of all epochs, in times that of the checkerboard.
+    that of all epochs, in times that of the checkerboard. Of one preset the recipes are told too, which `difflogic
+    train --recipe` takes: robust begins again where training stalls, as often as is of use.
 
     Example: difflogic presets lizard
     """
@@ -59,7 +60,22 @@ def _row(name: str) -> dict[str, Any]:
         "gate_evaluations_per_epoch": _evaluations(name),
         # In units of the checkerboard's, whose time a newcomer soon knows.
         "cost": round(_cost(name) / _cost("checkerboard"), 3),
+        "recipes": _recipes(name),
     }
+
+
+def _recipes(name: str) -> dict[str, int]:
+    """The recipes of a preset, each with the restarts that it makes at most."""
+    from difflogic.config import presets, recipes
+    from difflogic.config.choices import RECIPES
+    from difflogic.config.request import TrainRequest
+    from difflogic.train import run_request
+
+    config, found = presets.get(name), {}
+    for each in RECIPES if name in recipes.ROBUST else RECIPES[:1]:
+        request, _ = run_request.resolved(TrainRequest(name, recipe=each), recipes.applied(each, config))
+        found[each] = request.restarts or 0
+    return found
 
 
 def _evaluations(name: str) -> int:
@@ -85,6 +101,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def _shown(name: str) -> str:
     from difflogic.config import presets
 
-    rows = list(zip(HEADERS, _cells(_row(name)), strict=True))
+    row = _row(name)
+    recipes = [f"{each}, up to {most} restarts" if most else each for each, most in row["recipes"].items()]
+    rows = [*zip(HEADERS, _cells(row), strict=True), ("recipes", "; ".join(recipes))]
     lines = [f"{header:<14}  {text}" for header, text in rows]
     return "\n".join([*lines, "", presets.get(name).to_toml().rstrip()])

@@ -17,6 +17,7 @@ from difflogic.serve.store.leases import Worker
 
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
+Within = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 
 
@@ -107,11 +108,24 @@ class JobRequest(Strict):
     population: Annotated[int, Field(ge=1, description="Seeds trained at once.")] = 1
     stop_when_solved: Annotated[int, Field(ge=0, description="End when so many models are solved; 0: never.")] = 0
     restarts: Annotated[
-        int,
+        int | None,
         Field(
-            ge=0, description="Begin again with other wiring where a run stalls, so often at most; epochs are shared."
+            ge=0,
+            description="Begin again with other wiring where a run stalls, so often at most; epochs are shared. "
+            "0: never [as the recipe says: robust begins again as often as is of use].",
         ),
-    ] = 0
+    ] = None
+    until_solved: Annotated[
+        bool,
+        Field(description="Begin again, however often, until a circuit is right on fresh starts, later, and larger."),
+    ] = False
+    within: Annotated[
+        Within | None,
+        Field(
+            description="Where that ends, solved or not: 60s, 5m, 2h of training, or 2000 epochs of all attempts "
+            "together [the most that this server allows]."
+        ),
+    ] = None
     priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
 
 
@@ -159,6 +173,9 @@ class PreviewReply(BaseModel):
     changed: Annotated[
         dict[str, Any], Field(description="Fields by path that a target, rule, start or recipe changed.")
     ]
+    restarts: Annotated[int, Field(description="How often it begins again at most, where it stalls.")]
+    within: Annotated[str | None, Field(description="Where a training until it is solved ends; null for any other.")]
+    notices: Annotated[list[str], Field(description="What a person should know before this is trained, in sentences.")]
     cost: CostReply
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from difflogic.config import old_form, picture_file
 from difflogic.config.customise import base_of, configure
-from difflogic.config.request import TrainRequest
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.cost import Cost, cost_of
 from difflogic.errors import UsageError
@@ -38,8 +39,9 @@ class Submission:
                     check_picture(path, caps.pixels)
             self.asked = train_request(request, uploads)
             self.config, self.base, _ = configure(self.asked)
-            reach.notice(self.config)  # refuses what nothing can reach; its notice stands in the job's log
-            _check_restarts(self.asked, self.config)
+            found = reach.notice(self.config)  # it refuses what nothing can reach
+            self.asked, notice = _with_attempts(self.asked, self.config)
+            self.notices = [in_fields(each) for each in (found, notice) if each is not None]
         except UsageError as error:
             raise ApiError(422, "invalid_config", _words(error, uploads)) from error
         if request.stop_when_solved > request.population:
@@ -49,6 +51,8 @@ class Submission:
             )  # fmt: skip
         # The cost is known from the configuration alone, before a circuit is made of it.
         self.cost: Cost = _check_cost(self.config, request.population, caps)
+        if self.asked.until_solved:
+            self.asked = replace(self.asked, within=_limit(self.asked.within, self.config, self.cost, caps))
 
     @property
     def spec(self) -> JobSpec:
@@ -61,7 +65,9 @@ class Submission:
             engine=request.engine,
             population=request.population,
             stop_when_solved=self.asked.solved_models,
-            restarts=request.restarts,
+            restarts=self.asked.restarts or 0,
+            until_solved=self.asked.until_solved,
+            within=None if self.asked.within is None else str(self.asked.within),
             priority=request.priority,
             source=request.init_from,
         )
@@ -103,21 +109,14 @@ def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequ
         engine=request.engine,
         population=request.population,
         stop_when_solved=request.stop_when_solved,
-        restarts=request.restarts or None,
+        restarts=request.restarts,
+        until_solved=request.until_solved,
+        within=None if request.within is None else Within.parse(request.within),
         init_from=request.init_from,
     )
     if uploads:
         _check_room(asked)
     return asked
-
-
-def _check_restarts(request: TrainRequest, config: Config) -> None:
-    if request.restarts:
-        from difflogic.train import restarts  # with all that trains
-
-        restarts.check(config, request.restarts, request.population)
-        if request.init_from is not None:
-            raise UsageError("restarts begin again with other wiring, init_from keeps that of a run: give one of them.")
 
 
 def _check_cost(config: Config, population: int, caps: Caps) -> Cost:
@@ -133,6 +132,37 @@ def _check_cost(config: Config, population: int, caps: Caps) -> Cost:
     if cost.seconds > caps.hours * 3600:
         raise _over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
     return cost
+
+
+def _with_attempts(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:
+    """The request with the restarts of its recipe, and what `run_request.resolved` says. Raises UsageError."""
+    from difflogic.train import restarts, run_request  # with all that trains
+
+    request.check_attempts()
+    asked, notice = run_request.resolved(request, config)
+    if asked.until_solved or asked.restarts:
+        many = None if asked.until_solved else asked.restarts
+        restarts.check(config, many, asked.population, asked.within)
+    return asked, notice
+
+
+def _limit(within: Within | None, config: Config, cost: Cost, caps: Caps) -> Within:
+    """Where a training until it is solved ends: as it was asked for, else with the most that the caps allow.
+
+    `cost` is that of all epochs of one attempt. Raises ApiError for a limit that the caps do not allow.
+    """
+    most = caps.hours * 3600
+    if within is None:
+        return Within(most, caps.epochs)
+    if within.seconds is not None and within.seconds > most:
+        raise _over("time", f"{within} were asked for, this server trains at most {Within(most)}")
+    if within.epochs is not None and within.epochs > caps.epochs:
+        raise _over("epochs", f"{within} were asked for, this server trains at most {caps.epochs}")
+    # Epochs without a limit of time cost what they cost; with one, whichever is over first ends it.
+    hours = 0 if within.epochs is None else cost.seconds * within.epochs / config.train.epochs / 3600
+    if within.seconds is None and hours > caps.hours:
+        raise _over("time", f"{within} would take about {hours:.0f} hours, this server allows {caps.hours:g}")
+    return within
 
 
 def _over(what: str, words: str) -> ApiError:

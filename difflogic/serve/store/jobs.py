@@ -64,6 +64,10 @@ class JobSpec:
     stop_when_solved: int = 0
     restarts: int = 0
     """How often the training may begin again with other wiring, where it stalls."""
+    until_solved: bool = False
+    """Whether it begins again, however often, until a circuit passes the success test."""
+    within: str | None = None
+    """Where that ends, solved or not: a limit of time or of epochs, as `config.request.Within` writes it."""
     priority: int = 0
     source: str | None = None
     """The job whose circuit a follow-up works on, or a training begins with."""
@@ -94,8 +98,8 @@ class JobRecord(JobSpec):
     waits_for: str | None
     """One sentence: why no worker that is there takes it."""
     attempt: int
-    """The attempt that a training with restarts is in, counted from 1, and once it is over the best one; 0 without
-    restarts. Rows, epochs, files and all results are this attempt's."""
+    """The attempt that a training with attempts is in, counted from 1, and once it is over the best one; 0 without
+    attempts. Rows, epochs, files and all results are this attempt's."""
     result: dict[str, Any] | None
     """What a follow-up found, in short: see `difflogic.serve.worker.follow_ups`. Of a training with restarts, what came
     of each attempt so far."""
@@ -109,12 +113,16 @@ class JobRecord(JobSpec):
     hard_loss: int | None
     """Wrong values at the last evaluation, of a population the fewest; once the job is done, its best circuit's."""
     solved: int
-    """Models without a wrong value at the last evaluation."""
+    """Models without a wrong value at the last evaluation; of one until solved, whether its circuit passed the test."""
+    compared: int | None
+    """Values that an evaluation compares, of which `hard_loss` are wrong; None before the first one."""
     active_gates: int | None
     """Active gates of the best model at the last evaluation; once the job is done, of its best circuit."""
     phase: str | None
     """What a running job does: see `difflogic.serve.worker.lease`."""
     epochs_per_s: float | None
+    trained_s: float
+    """Seconds for which workers trained it, over all tries: a limit of time counts them, and no time in the queue."""
     saved_epoch: int
     """The epoch of the newest checkpoint."""
     version: int

@@ -49,7 +49,7 @@ STATUS_AFTER: dict[Wanted | None, Status] = {
 # store's own business.
 PROGRESS = frozenset((
     "phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s",
-    "saved_epoch", "result",
+    "saved_epoch", "result", "trained_s", "compared",
 ))  # fmt: skip
 
 

@@ -18,6 +18,8 @@ from difflogic.serve.store.jobs import JobRecord, UnknownJobError
 COLUMNS = tuple(each.name for each in fields(JobRecord))
 JSON_COLUMNS = ("config", "options", "result")
 PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
+BOOLEANS = ("until_solved",)
+"""Columns that SQLite keeps as 0 and 1."""
 SELECTED = ", ".join(COLUMNS)
 
 
@@ -68,7 +70,7 @@ def tick(connection: sqlite3.Connection) -> int:
 
 def job_of(row: sqlite3.Row) -> JobRecord:
     """A row of the table `jobs` as a JobRecord."""
-    values = {name: row[name] for name in COLUMNS}
+    values = {name: row[name] for name in COLUMNS} | {name: bool(row[name]) for name in BOOLEANS}
     return JobRecord(**values | {name: None if row[name] is None else json.loads(row[name]) for name in JSON_COLUMNS})
 
 
@@ -81,7 +83,7 @@ def engines_of(row: sqlite3.Row) -> tuple[str, ...]:
 # as they are: nothing is parsed only to be encoded again.
 def text_of(row: sqlite3.Row) -> str:
     """A row of the table `jobs` as JSON, without reading what is JSON already."""
-    plain = _ENCODE({name: row[name] for name in PLAIN_COLUMNS})
+    plain = _ENCODE({name: row[name] for name in PLAIN_COLUMNS} | {name: bool(row[name]) for name in BOOLEANS})
     return "".join((plain[:-1], *(f', "{name}": {row[name] or "null"}' for name in JSON_COLUMNS), "}"))
 
 

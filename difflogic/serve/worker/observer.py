@@ -56,6 +56,8 @@ class ServiceObserver(Observer):
         """The epoch that this try went on from; None before it did."""
         self._pace: deque[tuple[float, int]] = deque()
         self._advances = 0
+        self._since = time.monotonic()
+        """When this try began."""
         self._next_frame = 0.0
         self._asked_at = 0.0
         self._judged: Sequence[Replica] = ()
@@ -68,7 +70,8 @@ class ServiceObserver(Observer):
             say(f"{attempt}{'' if attempt.given_up is None else f': {attempt.given_up}'}")
             self._lease.report(result=result)
             return
-        say(f"attempt {attempt.number} of at most {attempt.of}, as {attempt.reason}")
+        of = "" if attempt.of is None else f" of at most {attempt.of}"
+        say(f"attempt {attempt.number}{of}, as {attempt.reason}")
         began = self._folder.attempt == attempt.number
         self._folder = replace(self._folder, attempt=attempt.number)
         self._folder.gates.parent.mkdir(parents=True, exist_ok=True)
@@ -95,12 +98,17 @@ class ServiceObserver(Observer):
             self._pace.popleft()
         seconds = now - self._pace[0][0]
         speed = (epoch - self._pace[0][1]) / seconds if seconds else None
-        self._lease.alive(epoch=epoch, epochs_per_s=speed)
+        self._lease.alive(epoch=epoch, epochs_per_s=speed, trained_s=self.trained_s)
         # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
         if self._lease.wanted is not None:
             self.stop.ask(self._lease.wanted)
         elif self._stopping():
             self.stop.ask("the worker ends")
+
+    @property
+    def trained_s(self) -> float:
+        """Seconds of work, over all tries."""
+        return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
 
     def wants_states(self) -> bool:
         self._asked_at = time.monotonic()
@@ -137,7 +145,9 @@ class ServiceObserver(Observer):
         # Most rows have no evaluation: the job keeps what the last one found.
         wrong = [row.hard_loss for row in rows if row.hard_loss is not None]
         if wrong:
-            self._lease.progress |= {"hard_loss": min(wrong), "solved": wrong.count(0)}
+            # Until it is solved means more than right probes: that is known when an attempt has ended.
+            solved = 0 if self._lease.job.until_solved else wrong.count(0)
+            self._lease.progress |= {"hard_loss": min(wrong), "solved": solved}
             say(f"epoch {rows[0].epoch}: soft loss {soft_loss:.4g}, hard loss {min(wrong)}")
 
     def noticed(self, text: str) -> None:
@@ -151,7 +161,7 @@ class ServiceObserver(Observer):
         best = members[best_of(members)]
         layers = census(best.circuit)
         self._gates.append(best.state.epoch, layers)
-        self._lease.alive(active_gates=sum(layer.active for layer in layers))
+        self._lease.alive(active_gates=sum(layer.active for layer in layers), compared=best.job.values)
 
     def saved(self, epoch: int) -> None:
         self._lease.report(epoch=epoch, saved_epoch=epoch)

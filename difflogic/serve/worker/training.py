@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from difflogic.config.request import TrainRequest
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
 from difflogic.errors import CheckpointError, StoreError
@@ -66,8 +66,9 @@ def _train(
         config=config,
         population=job.population,
         stop_when_solved=job.stop_when_solved,
-        # To the store 0 means no restarts; to the trainer None does, and 0 would be one attempt in a folder of its own.
-        restarts=job.restarts or None,
+        restarts=job.restarts,
+        until_solved=job.until_solved,
+        within=_limit_of(job),
         # The source is read at the beginning only: it may be deleted while this job trains.
         init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
@@ -80,7 +81,14 @@ def _train(
         observer=observer,
         stop=observer.stop,
     )
-    return _outcome(trained.run) if trained.attempts is None else _outcome_of_attempts(path)
+    if trained.attempts is None:
+        return _outcome(trained.run)
+    return _outcome_of_attempts(path, trained.attempts.out_of_time)
+
+
+def _limit_of(job: JobRecord) -> Within | None:
+    """The limit, of whose time earlier tries have used `trained_s`; epochs are counted by the attempts' record."""
+    return None if job.within is None else replace(Within.parse(job.within), used=job.trained_s)
 
 
 def _outcome(run: Run) -> TrainingOutcome:
@@ -89,16 +97,18 @@ def _outcome(run: Run) -> TrainingOutcome:
     return TrainingOutcome(False, _final_progress(run))
 
 
-def _outcome_of_attempts(path: Path) -> TrainingOutcome:
+def _outcome_of_attempts(path: Path, out_of_time: bool = False) -> TrainingOutcome:
     record = attempts.read(path)
     made = record.attempts
-    if not record.is_over:
+    if not record.is_over and not out_of_time:
         return TrainingOutcome(True, {"epoch": made[-1].epoch})
     # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
     best = made[record.best]
     summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
     standing = _final_progress(trainer.load(path / best.folder))
-    return TrainingOutcome(False, summary | standing | {"result": result_of_attempts(record)})
+    # Until it is solved means that the test of success was passed, and not that its probes are right.
+    solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
+    return TrainingOutcome(False, summary | standing | solved | {"result": result_of_attempts(record)})
 
 
 def _final_progress(run: Run) -> dict[str, Any]:
@@ -112,6 +122,7 @@ def _final_progress(run: Run) -> dict[str, Any]:
         # evaluation was not.
         "solved": max(sum(member.solved for member in run.members), run.wrong == 0),
         "active_gates": sum(layer.active for layer in census(run.circuit)),
+        "compared": run.best.job.values,
     }
 
 

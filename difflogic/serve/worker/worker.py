@@ -36,6 +36,7 @@ from difflogic.system.memory import resident_memory
 
 if TYPE_CHECKING:
     from difflogic.devices.open import Placement
+    from difflogic.serve.worker.observer import ServiceObserver
     from difflogic.serve.worker.training import TrainingOutcome
 
 CLAIM_POLL_S = 0.3
@@ -147,7 +148,7 @@ class WorkerProcess:
         except (DifflogicError, MemoryError) as error:
             self._finish(lease, "failed", str(error) or "There was not enough memory.")
         else:
-            self._report(lease, outcome)
+            self._report(lease, outcome, observer)
 
     def _placement(self, engine: str) -> Placement:
         from difflogic.devices.open import place
@@ -162,9 +163,9 @@ class WorkerProcess:
             self.store.describe_worker(self.name, placement.engine.info.adapter or self.device)
         return self._placements[selector]
 
-    def _report(self, lease: Lease, outcome: TrainingOutcome) -> None:
+    def _report(self, lease: Lease, outcome: TrainingOutcome, observer: ServiceObserver) -> None:
         # What the last heartbeat had no time to write goes into the same transaction as the end.
-        progress = lease.progress | outcome.progress
+        progress = lease.progress | outcome.progress | {"trained_s": observer.trained_s}
         if not outcome.interrupted:
             self._finish(lease, "done", **progress)
         else:

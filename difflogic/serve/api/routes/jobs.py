@@ -91,6 +91,9 @@ def _preview_of(submission: Submission) -> dict[str, Any]:
         "gates": submission.config.model.gates,
         "target": shown_target(submission.config),
         "changed": submission.changed,
+        "restarts": submission.asked.restarts,
+        "within": submission.spec.within,
+        "notices": submission.notices,
         "cost": cost.to_dict(),
     }
 
