@@ -18,10 +18,17 @@ Index = npt.NDArray[np.int32]
 # cab = f00 + f01 + f10 + f11. For OR, 0111, that is a ^ b ^ (a & b). One formula serves all sixteen gates, so that a
 # level of different gates is a handful of NumPy calls.
 _ANF = np.array([[1, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 1]]) @ gates.TRUTH.T % 2
-_MASKS = np.where(_ANF == 1, np.uint64(2**64 - 1), np.uint64(0))
+MASKS = np.where(_ANF == 1, np.uint64(2**64 - 1), np.uint64(0))
 """uint64 `[4, 16]`: a gate is `c ^ (ca & a) ^ (cb & b) ^ (cab & a & b)` with masks of all ones or none."""
 _TRUE = np.where(gates.TRUTH.T == 1, np.uint64(2**64 - 1), np.uint64(0))
 """uint64 `[4, 16]`: all ones where a gate's output is 1 for the inputs 00, 01, 10, 11."""
+
+
+def evaluated(masks: Words, a: Words, b: Words) -> Words:
+    """Gates on words: `masks`, uint64 `[4, n, 1]`, are the columns of MASKS of their ids; `a` and `b` are `[n, N]`."""
+    constant, of_a, of_b, of_both = masks
+    values: Words = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
+    return values
 
 
 class _Level(NamedTuple):
@@ -59,7 +66,7 @@ class BitProgram:
         for members in np.split(order, starts[1:]) if len(order) else []:
             a, b = self.wires[members].T
             bits, types = (self.inputs + members).astype(np.int32), self.gates[members]
-            levels.append(_Level(bits, a, b, _MASKS[:, types, None], _TRUE[:, types, None]))
+            levels.append(_Level(bits, a, b, MASKS[:, types, None], _TRUE[:, types, None]))
         return levels
 
     def all_bits(self, words: Words) -> Words:
@@ -68,8 +75,7 @@ class BitProgram:
         values[: self.inputs] = words
         for level in self._levels:
             a, b = values[level.a], values[level.b]
-            constant, of_a, of_b, of_both = level.masks
-            values[level.bits] = constant ^ (of_a & a) ^ (of_b & b) ^ (of_both & a & b)
+            values[level.bits] = evaluated(level.masks, a, b)
         return values
 
     def possible_bits(self, zero: Words, one: Words) -> tuple[Words, Words]:

@@ -30,18 +30,16 @@ def undecided_gates(logits: npt.NDArray[np.floating]) -> int:
     return int((1 / exponentials.sum(axis=1) < DECIDED).sum())
 
 
-def decide(logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """`logits [G, 16]` where gates that were undecided are nearly certainly what they most probably were.
-
-    The hard circuit stays as it is.
-    """
+def decided(circuit: Circuit) -> Circuit:
+    """The circuit with its undecided gates nearly certain to be what they most probably were; hard it is the same."""
+    logits = circuit.flat_logits()
     found, best = logits.copy(), logits.argmax(axis=1)
     rows = np.arange(len(logits))
     # For a probability p the logit must lie log(p / (1 - p)) above the log of the others' sum of exponentials.
     others = np.where(np.arange(logits.shape[1]) == best[:, None], -np.inf, logits)
     rest = np.logaddexp.reduce(others, axis=1)
     found[rows, best] = np.maximum(logits[rows, best], rest + np.log(CERTAIN / (1 - CERTAIN)))
-    return found
+    return circuit.with_logits(found)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ import signal
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from difflogic.circuits.synthesis.prune import pruned
 from difflogic.config import schedule
 from difflogic.config.fields import MOST
 from difflogic.config.request import Within
@@ -339,6 +341,7 @@ class _Series:
             # The last attempt is not given up: nobody comes after it.
             give_up=None if is_last else _hopeless(record, config),
             accept=SuccessTest(placement.engine, config).passed if record.restarts is None else None,
+            finish=partial(pruned, visible=config.task.loss_channels),
         )
 
 

@@ -9,6 +9,7 @@ from difflogic.config import recipes
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.devices.open import Placement
+from difflogic.model.statistics import decided
 from difflogic.runs import attempts as records
 from difflogic.runs import checkpoint
 from difflogic.train import restarts, stalled
@@ -112,7 +113,7 @@ def run_request(
         stop_when_solved=request.solved_models,
         log_interval=log_interval,
         observer=observer,
-        decide=request.decide,
+        finish=decided if request.decide else None,
         stop=stop,
     )
     return Trained(run)

@@ -14,7 +14,7 @@ from difflogic.devices.open import Placement
 from difflogic.devices.race import Decision
 from difflogic.engine.api import Evaluation
 from difflogic.errors import RunFolderError
-from difflogic.model import statistics
+from difflogic.model.circuit import Circuit
 from difflogic.runs import manifest
 from difflogic.runs.checkpoint import Checkpoint
 from difflogic.runs.folder import RunFolder
@@ -29,6 +29,8 @@ GiveUp = Callable[[Sequence[Replica]], str | None]
 """Asked at each evaluation: why these models are beyond hope, None where they are not."""
 Accept = Callable[[Replica, Evaluation], bool]
 """Asked at each evaluation of each model: is it a solution? Without it one is that has no wrong value on its probes."""
+Finish = Callable[[Circuit], Circuit]
+"""Makes of a solution the circuit that is kept, where solutions end the run; hard it must do the same."""
 
 
 class Session:
@@ -81,7 +83,7 @@ class Session:
         stop_when_solved: int,
         log_interval: int,
         give_up: GiveUp | None = None,
-        decide: bool = False,
+        finish: Finish | None = None,
         accept: Accept | None = None,
     ) -> None:
         """Epochs until the last, as many solutions as end the run (0: none do), `stop` or `give_up`."""
@@ -100,7 +102,7 @@ class Session:
             next_stop = schedule.next_stop(self.epoch, total, interval)
             self._advance(next_stop)
             if self.epoch == next_stop:
-                self._report(log_interval, judged=True, decide=stop_when_solved if decide else 0, accept=accept)
+                self._report(log_interval, judged=True, stop_when_solved=stop_when_solved, finish=finish, accept=accept)
                 self.complete = self._is_hopeless(give_up)
             elif self.epoch // log_interval > self._reported // log_interval:
                 self._report(log_interval)
@@ -168,13 +170,11 @@ class Session:
         log_interval: int,
         judged: bool = False,
         leaving: bool = False,
-        decide: int = 0,
+        stop_when_solved: int = 0,
+        finish: Finish | None = None,
         accept: Accept | None = None,
     ) -> None:
-        """Bring rows home, and log some; where this epoch is judged, evaluate and save.
-
-        `decide`: where so many models are right, which ends the run, their gates are decided for good.
-        """
+        """Bring rows home, and log some; where this epoch is judged, evaluate and save."""
         # Epochs before this one are logged beside the evaluation that was known then, not beside the one that comes
         # now.
         before = [last_evaluated(member.metrics) for member in self.members]
@@ -187,9 +187,10 @@ class Session:
             accept = accept or (lambda member, result: result.hard_loss == 0)
             self.accepted = [accept(*each) for each in zip(self.members, results, strict=True)]
             right = [member for member, is_right in zip(self.members, self.accepted, strict=True) if is_right]
-            # Deciding gates changes the logits, so it is done only where the run ends here, with enough models solved.
-            for member in right if 0 < decide <= len(right) else ():
-                member.state = replace(member.state, logits=statistics.decide(member.state.logits))
+            # It changes the logits, so it is done only where the run ends here, with enough models solved.
+            if finish is not None and 0 < stop_when_solved <= len(right):
+                for member in right:
+                    member.state = replace(member.state, logits=finish(member.circuit).flat_logits())
         seconds = self._seconds()
         rows = [[Row.of(epoch, seconds) for epoch in each] for each in metrics]
         # Of all these epochs only the last was evaluated. Where none was, `results` is empty.

@@ -32,7 +32,7 @@ from difflogic.runs.summary import summarise
 from difflogic.train import results, start
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica, best_of
-from difflogic.train.session import Accept, GiveUp, Session
+from difflogic.train.session import Accept, Finish, GiveUp, Session
 from difflogic.train.signals import Stop, StopSignals
 from difflogic.train.success import certainty
 from difflogic.train.summary import summarise_population
@@ -135,7 +135,7 @@ class Trainer:
         log_interval: int = LOG_INTERVAL,
         observer: Observer | None = None,
         give_up: GiveUp | None = None,
-        decide: bool = False,
+        finish: Finish | None = None,
         stop: Stop | None = None,
         accept: Accept | None = None,
     ) -> Run:
@@ -145,11 +145,11 @@ class Trainer:
         go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint whose circuit to
         start from, with fresh moments. `population`: how many models to train at once, of the configuration's seed
         and those after it; each is what it would be alone. `stop_when_solved`: end at the first evaluation that finds
-        so many models without a wrong value (0: never), with `decide` their undecided gates then become what they
-        most probably are. `give_up`: end at the first evaluation where it says why of the members. `accept`: says
-        of an evaluated model whether it is a solution, in place of "no wrong value". `stop`: end after
-        the epochs under way, saved, once it was asked to; without it the first Ctrl-C or SIGTERM asks. The best
-        circuit of all evaluations is kept beside the last state.
+        so many models without a wrong value (0: never); what `finish` makes of their circuits is kept then. `give_up`:
+        end at the first evaluation where it says why of the members. `accept`: says of an evaluated model whether it
+        is a solution, in place of "no wrong value". `stop`: end after the epochs under way, saved, once it was asked
+        to; without it the first Ctrl-C or SIGTERM asks. The best circuit of all evaluations is kept beside the last
+        state.
 
         Raises ConfigError, UsageError, CheckpointError, RunFolderError, and the engine's DeviceErrors.
         """
@@ -168,7 +168,7 @@ class Trainer:
         with StopSignals() if stop is None else nullcontext(stop) as stop, opened as session:
             try:
                 session.observer.began(self._beginning(session))
-                session.train(stop, stop_when_solved, log_interval, give_up, decide, accept)
+                session.train(stop, stop_when_solved, log_interval, give_up, finish, accept)
                 return self._finish(session, stop)
             except BaseException as error:
                 session.fail(error)

@@ -18,7 +18,7 @@ from difflogic.engine import job as tasks
 from difflogic.engine.api import Engine
 from difflogic.engine.job import PROBE_STREAM, Job, TrainState
 from difflogic.errors import CheckpointError, ConfigError, LimitError, UsageError
-from difflogic.model.statistics import undecided_gates
+from difflogic.model.statistics import decided, undecided_gates
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.trainer import Run, Trainer
@@ -266,10 +266,10 @@ def test_an_asynchronous_run_ends_too(engine: Engine, tmp_path: Path) -> None:
 
 def test_what_is_right_is_decided_for_good(config: Config, one: Engine) -> None:
     soft = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1)
-    hard = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1, decide=True)
+    hard = Trainer(config, Scripted(one, {5: 0})).run(stop_when_solved=1, finish=decided)
     assert undecided_gates(soft.state.logits) > 0
     assert undecided_gates(hard.state.logits) == hard.metrics[-1].undecided == 0
     assert np.array_equal(hard.state.logits.argmax(axis=1), soft.state.logits.argmax(axis=1))
     assert np.array_equal(hard.circuit.flat_logits(), hard.state.logits)
-    unsolved = Trainer(config, Scripted(one, {})).run(stop_when_solved=1, decide=True)
+    unsolved = Trainer(config, Scripted(one, {})).run(stop_when_solved=1, finish=decided)
     assert unsolved.metrics[-1].undecided == undecided_gates(soft.state.logits)

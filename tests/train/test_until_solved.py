@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import difflogic
@@ -15,6 +16,10 @@ from difflogic.config.request import Within
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import Evaluation
 from difflogic.errors import UsageError
+from difflogic.model import netlist_json
+from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
+from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, chosen
 from difflogic.train import restarts
 from difflogic.train.replica import Replica
@@ -66,6 +71,22 @@ def test_it_goes_on_until_one_passes(placement: Placement, tmp_path: Path, monke
     assert chosen.load(tmp_path / "run").config.seed == third
     with pytest.raises(UsageError, match="is over, no attempt is left"):
         restarts.resume(tmp_path / "run", placement)
+
+
+def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
+    placement: Placement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = FLAT.with_(initial={"logit": 0.0, "noise": 1.0})
+    passes_at(monkeypatch, FLAT.seed, 10)
+    done = restarts.train(random, placement, None, tmp_path / "run").best
+    # Nothing is learned at a rate of 0, so that the circuit it began with is the one that was solved.
+    begun = Circuit.initial(random.model, random.seed, random.initial)
+    assert active_gates(done.circuit.flat_logits()) < active_gates(begun.flat_logits())
+    starts = done.best.job.probes
+    before, after = (Netlist.of_run(each, random).rollout(starts, 4)[..., :1] for each in (begun, done.circuit))
+    np.testing.assert_array_equal(before, after)
+    kept = netlist_json.to_json(Netlist.of_run(done.circuit, random))
+    assert (tmp_path / "run/circuit.json").read_text() == kept
 
 
 def test_the_best_attempts_results_lie_at_the_top(

@@ -41,7 +41,7 @@ class Cell:
 
     def without_unseen_channels(self) -> Cell:
         """The same picture in every step from every start, in the channels alone that it ever depends on."""
-        kept = self._seen_channels()
+        kept = self.seen_channels()
         if len(kept) == len(self.origin):
             return self
         # What is kept reads no dropped channel, so that FALSE stands for an input that nothing asks for.
@@ -53,7 +53,7 @@ class Cell:
         outputs = builder.embed(self.graph, inputs, [self.graph.outputs[channel] for channel in kept])
         return replace(self, graph=builder.finish(outputs), origin=tuple(self.origin[channel] for channel in kept))
 
-    def _seen_channels(self) -> list[int]:
+    def seen_channels(self) -> list[int]:
         """The visible channels and all that they depend on in any number of steps, ascending."""
         # One step reads some channels, whose next values read more, and so on: a closure. Of channels 0, 1 and 2, of
         # which 0 is shown and reads 2, 2 reads itself, and 1 reads all three, it is {0, 2}: whatever 1 becomes, it

@@ -1,0 +1,141 @@
+"""A trained circuit without gates that compute nothing: what no cell can ever tell from a wire becomes one.
+
+Training leaves many gates active that nothing depends on, or that always say what one of their inputs says already. A
+layer cannot lose a gate, so such a gate passes A or B on instead, as most gates do. From the outputs up, each active
+gate is tried as a wire on samples of the inputs, and stays one where no channel that matters changes. Then each of
+these channels is proved to be the same function as before. Inputs on which one differs join the samples, with others
+that are like them, and all is done once more.
+
+Example: the output is `g2 = g1 AND x`, where `g1 = x OR y`. It is x whatever y is, so g2 becomes its input B, which is
+x. Then nothing reads g1, which becomes A: of two active gates none is left.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits.synthesis.cell import Cell
+from difflogic.circuits.synthesis.miter import make_miter
+from difflogic.circuits.synthesis.sat import Solver
+from difflogic.core import wiring
+from difflogic.core.bit_parallel import MASKS, evaluated
+from difflogic.core.bits import Bits, Words, pack_bits
+from difflogic.engine.search import chosen
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import Layout, flat_layout
+from difflogic.model.netlist import Netlist
+from difflogic.model.statistics import WIRE_GATES
+
+SHARES = (0.5, 0.25, 0.75, 0.1, 0.9)
+"""Of ones among the inputs, in as many kinds of samples: a gate that joins many inputs hardly changes on fair bits."""
+SAMPLES = 512
+"""Of each kind, and around each counterexample."""
+FLIPPED = 0.05
+"""Share of the inputs that are the other way in samples like a counterexample."""
+ROUNDS = 16
+"""So often at most it begins again, then all stays as it was."""
+CONFLICTS = 20_000
+"""After so many the solver gives up, and all stays as it was: seconds."""
+
+_SEED = 5
+
+
+def pruned(circuit: Circuit, visible: int) -> Circuit:
+    """The same hard automaton with fewer active gates, or as many: the same picture, whatever the state of its cells.
+
+    `visible`: its first channels, which are the picture; others count where these depend on them. A gate that becomes a
+    wire swaps two of its sixteen logits.
+    """
+    logits, before, layout = circuit.flat_logits(), Netlist.from_circuit(circuit, visible), flat_layout(circuit)
+    seen = Cell.of(before).seen_channels()
+    random = np.random.default_rng(_SEED)
+    samples = pack_bits(_first_samples(before.inputs, random))
+    for _ in range(ROUNDS):
+        gates = _Wired(layout, logits.argmax(axis=1), samples, seen).gates
+        found = circuit.with_logits(chosen(logits, gates))
+        refuted = _refuted(before, Netlist.from_circuit(found, visible), seen)
+        if not refuted:
+            return circuit if refuted is None else found
+        samples = np.concatenate([samples, *(pack_bits(_like(each, random)) for each in refuted)], axis=1)
+    return circuit
+
+
+def _first_samples(inputs: int, random: np.random.Generator) -> Bits:
+    """Bits `[inputs, N]`: all neighbourhoods of one channel, else random ones."""
+    if inputs == wiring.PATCH:
+        return (np.arange(1 << inputs) >> np.arange(inputs)[:, None] & 1).astype(np.uint8)
+    return np.concatenate([random.random((inputs, SAMPLES)) < share for share in SHARES], axis=1).astype(np.uint8)
+
+
+def _like(inputs: tuple[int, ...], random: np.random.Generator) -> Bits:
+    """Bits `[inputs, SAMPLES]`: these inputs, and others that are like them but for a few."""
+    # Where one wire is wrong, others are too, on inputs near by: so each round teaches of more than one.
+    flipped = random.random((len(inputs), SAMPLES)) < FLIPPED
+    flipped[:, 0] = False
+    return (np.array(inputs)[:, None] ^ flipped).astype(np.uint8)
+
+
+def _refuted(before: Netlist, after: Netlist, seen: list[int]) -> list[tuple[int, ...]] | None:
+    """Inputs on which a channel of these differs, one of each that ever does; None where it was not decided."""
+    miter = make_miter(before, after)
+    # Both have all channels under the same names, so that the miter's inputs are those of the netlists, in order.
+    with Solver(miter.joint, CONFLICTS) as solver:
+        answers = [solver.differ(a, b) for channel, a, b in miter.pairs() if channel in seen and a != b]
+    return None if None in answers else [answer for answer in answers if isinstance(answer, tuple)]
+
+
+class _Wired:
+    """A circuit's gates and the values of its nodes on samples; gate after gate is made a wire."""
+
+    def __init__(self, layout: Layout, hard: npt.NDArray[np.int64], samples: Words, seen: list[int]) -> None:
+        self.gates = hard.copy()
+        self._layout = layout
+        self._seen = layout.nodes - layout.channels + np.array(seen)
+        self._values = np.empty((layout.nodes, samples.shape[1]), dtype=np.uint64)
+        self._values[: layout.patch_nodes] = samples
+        for level in layout.levels:
+            instances = np.arange(level.first_instance, level.first_instance + level.count)
+            self._values[layout.patch_nodes + instances] = self._evaluated(instances)
+        for depth in reversed(range(len(layout.levels))):
+            self._wire_level(depth)
+
+    def _wire_level(self, depth: int) -> None:
+        level = self._layout.levels[depth]
+        for gate in range(level.first_gate, level.first_gate + level.count // level.replicas):
+            if self.gates[gate] in WIRE_GATES:
+                continue
+            first = level.first_instance + (gate - level.first_gate) * level.replicas
+            instances, before = np.arange(first, first + level.replicas), self.gates[gate]
+            for function in WIRE_GATES:
+                self.gates[gate] = function
+                if self._is_unseen(depth, instances):
+                    break
+                self.gates[gate] = before
+
+    def _is_unseen(self, depth: int, instances: npt.NDArray[np.int64]) -> bool:
+        """Whether no channel that counts changes with these instances; only then the values become the new ones."""
+        layout, values, undo = self._layout, self._values, []
+        is_changed = np.zeros(layout.nodes, dtype=bool)
+        while True:
+            # Only what reads a changed value is evaluated anew: most changes end within a few gates.
+            nodes, new = layout.patch_nodes + instances, self._evaluated(instances)
+            differ = (values[nodes] != new).any(axis=1)
+            nodes = nodes[differ]
+            undo.append((nodes, values[nodes]))
+            values[nodes], is_changed[nodes] = new[differ], True
+            depth += 1
+            if depth == len(layout.levels):
+                break
+            level = layout.levels[depth]
+            part = slice(level.first_instance, level.first_instance + level.count)
+            instances = level.first_instance + np.flatnonzero(is_changed[layout.wires[part]].any(axis=1))
+        if not is_changed[self._seen].any():
+            return True
+        for nodes, old in reversed(undo):
+            values[nodes] = old
+        return False
+
+    def _evaluated(self, instances: npt.NDArray[np.int64]) -> Words:
+        a, b = self._values[self._layout.wires[instances].T]
+        return evaluated(MASKS[:, self.gates[self._layout.instance_gates[instances]], None], a, b)
