@@ -25,8 +25,10 @@ from difflogic.circuits.synthesis.every_start import prove_every_start
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.config import presets, recipes
 from difflogic.config.choices import RECIPES
-from difflogic.config.request import Within
+from difflogic.config.customise import configure
+from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
+from difflogic.core import rules
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
@@ -41,9 +43,23 @@ PROTOCOL = 2
 """Counted up whenever a result would mean something else."""
 FIRST = 93_000
 """Of the protocol's seeds: a block that nobody had looked at when it was chosen."""
-SEEDS = {"game-of-life": 32, "checkerboard": 32, "checkerboard-async": 32, "lizard": 16, "colored-g": 16}
-MOST = 5
-"""Each seed has so many times the paper's gate evaluations, then it counts as unsolved."""
+RULES, TABLES = "life-like rules", "random tables"
+"""What the preset of Life learns in place of Life: a rule each, four with a name and ten drawn; ten drawn tables."""
+NAMED = ("B36/S23", "B3678/S34678", "B2/S", "B35678/S5678")
+"""HighLife, Day & Night, Seeds and Diamoeba."""
+DRAWN = 10
+SEEDS = {
+    "game-of-life": 32,
+    RULES: len(NAMED) + DRAWN,
+    TABLES: DRAWN,
+    "checkerboard": 32,
+    "checkerboard-async": 32,
+    "lizard": 16,
+    "colored-g": 16,
+}
+"""Seeds of each task; of rules and tables one seed each."""
+MOST, MOST_OF_RULES = 5, 60
+"""Each seed has so many times the paper's gate evaluations, then it counts as unsolved. Those of Life are few."""
 FRESH = 1 << 20
 """Added to a seed, it draws the starts that judge once more what the success test of the command accepted."""
 FILE = "success.jsonl"
@@ -60,14 +76,40 @@ class Case:
     seed: int
 
     @property
+    def rule(self) -> str | None:
+        """What is learned in place of Life."""
+        if self.preset not in (RULES, TABLES):
+            return None
+        number, random = self.seed - FIRST, np.random.default_rng(self.seed)
+        if self.preset == TABLES:
+            return bytes(random.integers(0, 256, rules.ENTRIES // 8, dtype=np.uint8)).hex()
+        if 0 <= number < len(NAMED):
+            return NAMED[number]
+        born, survives = ("".join(str(count) for count in range(9) if random.random() < 0.5) for _ in "BS")
+        return f"B{born}/S{survives}"
+
+    @property
+    def paper(self) -> Config:
+        """The preset as the paper trains it."""
+        if self.rule is None:
+            return presets.get(self.preset)
+        return configure(TrainRequest("game-of-life", rule=self.rule)).config
+
+    @property
     def config(self) -> Config:
-        return recipes.applied(self.recipe, presets.get(self.preset)).with_(seed=self.seed)
+        return recipes.applied(self.recipe, self.paper).with_(seed=self.seed)
 
     @property
     def papers(self) -> float:
         """The paper's gate evaluations, in epochs of this configuration: they differ in the batch alone."""
-        paper = presets.get(self.preset).train
+        paper = self.paper.train
         return paper.epochs * paper.batch / self.config.train.batch
+
+    @property
+    def within(self) -> Within:
+        """Where a seed is given up."""
+        most = MOST if self.rule is None else MOST_OF_RULES
+        return Within(epochs=math.ceil(most * self.papers))
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -77,13 +119,16 @@ class Case:
 def run(case: Case, engine: Engine) -> dict[str, Any]:
     """Go on until the seed is solved, and judge the circuit on starts that the command never saw."""
     began = time.monotonic()
-    made = restarts.train(case.config, Placement(engine), None, within=Within(epochs=math.ceil(MOST * case.papers)))
+    made = restarts.train(case.config, Placement(engine), None, within=case.within)
+    if made.interrupted is not None:
+        raise KeyboardInterrupt  # a seed that was cut short is no result
     seconds = time.monotonic() - began
     circuit = made.best.circuit
     netlist = Netlist.of_run(circuit, case.config)
     return {
         "protocol": PROTOCOL,
         **dataclasses.asdict(case),
+        "rule": case.rule,
         "solved": made.solved and is_right(case, made.best.config, circuit, engine),
         "attempts": len(made.runs),
         "epochs": made.record.attempts[-1].epoch,
@@ -181,7 +226,7 @@ def report(lines: Sequence[dict[str, Any]]) -> str:
 def _row(preset: str, recipe: str, lines: Sequence[dict[str, Any]]) -> str:
     solved = [line for line in lines if line["solved"]]
     in_time = sum(line["papers"] <= 1 for line in solved)
-    board = presets.get(preset).task.start == "random"
+    board = preset.startswith("checkerboard")
     cells = [preset, recipe, f"{len(solved)} of {len(lines)}", f"{in_time} of {len(lines)}", _spread(solved, "seconds")]
     cells += [f"{tts99(lines, 'seconds'):.3g} s", f"{tts99(lines, 'papers'):.2g}"]
     cells += [_spread(solved, "active_gates"), _spread(solved, "gates")]
