@@ -31,7 +31,7 @@ def clock() -> Clock:
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Store:
     opened = Store.open(tmp_path / "store")
-    opened.clock = clock
+    opened.clock = opened.wall_clock = clock
     return opened
 
 

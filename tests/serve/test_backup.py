@@ -66,8 +66,9 @@ def test_nothing_secret_and_nothing_passing_is_in_it(store, spec, tmp_path):
     with tarfile.open(tmp_path / "copy.tar") as archive:
         held = archive.getnames()
     under = f"jobs/{job.id}"
-    assert held[:2] == ["store.sqlite3", f"{under}/run/checkpoint.safetensors"], "checkpoints before metrics"
-    assert set(held[2:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}
+    first = ["store.sqlite3", f"{under}/job.json", f"{under}/run/checkpoint.safetensors"]
+    assert held[:3] == first, "checkpoints before metrics"
+    assert set(held[3:]) == {f"{under}/run/metrics.jsonl", f"{under}/log.txt"}
 
 
 def test_a_backup_goes_through_a_pipe(store, spec, tmp_path):

@@ -233,9 +233,8 @@ def test_a_newer_store_is_refused(tmp_path):
 
 def test_an_older_store_is_migrated_and_kept(tmp_path, monkeypatch, spec):
     path, scripts = tmp_path / files.STORE, database._scripts()
-    monkeypatch.setattr(database, "_scripts", lambda: scripts[:1])
-    Store.open(tmp_path).close()
     with closing(sqlite3.connect(path)) as old:
+        database.upgrade(old, 1)
         old.execute("INSERT INTO jobs (id, owner, kind, name, created, version, config) VALUES (?, ?, ?, ?, ?, ?, ?)",
                     ("a" * 16, "ann", "train", "old", "2026-01-01T00:00:00+00:00", 1, "{}"))  # fmt: skip
         old.commit()

@@ -19,6 +19,7 @@ from difflogic.errors import RunFolderError
 from difflogic.model import netlist_json
 from difflogic.model.statistics import census
 from difflogic.runs import checkpoint, chosen
+from difflogic.serve.store import records
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import worker
@@ -251,13 +252,13 @@ def test_without_any_checkpoint_it_begins_again(store, undisturbed, damage):
 
 
 def test_no_job_is_taken_while_the_disk_is_full(store, monkeypatch, capsys):
-    free = [worker.MIN_FREE_BYTES - 1]
-    monkeypatch.setattr(worker.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
+    free = [records.MIN_FREE_BYTES - 1]
+    monkeypatch.setattr(records.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
     hand = worker.WorkerProcess(store, "w", "cpu", ["cpu"], WorkerLimits(), None)
     assert not hand._has_disk_space()
     assert not hand._has_disk_space()
-    assert capsys.readouterr().err.count("takes no job: less than 16 MiB are free") == 1
-    free[0] = worker.MIN_FREE_BYTES
+    assert capsys.readouterr().err.count("less than 16 MiB are free, and no job is taken") == 1
+    free[0] = records.MIN_FREE_BYTES
     assert hand._has_disk_space()
 
 

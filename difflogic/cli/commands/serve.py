@@ -32,6 +32,22 @@ retention_options = together(
 )
 
 
+def _allow(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+    from difflogic.serve.store.mount import ALLOW
+
+    if is_wanted:
+        os.environ[ALLOW] = "1"  # where the processes that are started find it too
+
+
+any_mount_option = click.option(
+    "--any-mount",
+    is_flag=True,
+    callback=_allow,
+    expose_value=False,
+    help="Take a network or overlay mount: a second machine destroys the database, a container's end deletes all.",
+)
+
+
 @click.command("serve")
 @click.argument("folder", type=click.Path(path_type=Path), default="difflogic-jobs")
 @click.option(
@@ -61,6 +77,8 @@ retention_options = together(
 )
 @click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8].")
 @retention_options
+@any_mount_option
+@click.option("--rebuild", is_flag=True, help="Make the database again from the folders of the jobs, and keep the old.")
 def serve(
     folder: Path,
     host: str,
@@ -70,6 +88,7 @@ def serve(
     allow_host: tuple[str, ...],
     keep_days: float | None,
     quota: int | None,
+    rebuild: bool,
     **caps: Any,
 ) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
@@ -94,13 +113,13 @@ def serve(
     settings = ServeSettings(host, port, given, allow_host)
     # A misspelled device is found before the folder is made.
     devices = known.parse(workers)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # a store that is made here is nobody else's to read
-    store = Store.open(folder)
+    os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
+    log.set_up()
+    store = Store.open(folder, rebuild=rebuild)
     tokens = _tokens(folder, settings, token_file)
     # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
     socket = listen(host, port)
     address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
-    log.set_up()
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
     with socket, Supervisor(folder, devices, max_memory=caps["memory"]), housekeeping(folder, keep_days, quota):
@@ -137,6 +156,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
     help="A list such as cpu,gpu:0; auto: each GPU and the processor [auto].",
 )
 @click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that a job may take (GPU).")
+@any_mount_option
 def worker(folder: Path, workers: str, max_memory: int | None) -> None:
     """Train the jobs in FOLDER, that of a `difflogic serve` on this machine, beside its own workers.
 
@@ -151,9 +171,10 @@ def worker(folder: Path, workers: str, max_memory: int | None) -> None:
     from difflogic.serve.worker.supervisor import Supervisor
 
     wanted = devices.parse(workers)
+    os.umask(0o077)
+    log.set_up()
     # A folder that is misspelled is refused here, and not made into an empty store by the supervisor.
     Store.existing(folder).close()
-    log.set_up()
     supervisor = Supervisor(folder, wanted, max_memory=max_memory)
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -171,7 +192,7 @@ def worker(folder: Path, workers: str, max_memory: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @json_option
 def gc(folder: Path, keep_days: float | None, quota: int | None, dry_run: bool, as_json: bool) -> None:
-    """Delete old jobs of the store in FOLDER, with all their files, and files that belong to no job.
+    """Delete old jobs of the store in FOLDER, with all their files.
 
     Jobs that wait, run or pause stay, and so does what a follow-up job still needs. The store may be in use.
 

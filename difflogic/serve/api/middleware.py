@@ -21,6 +21,7 @@ from difflogic.serve.api.settings import ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
 from difflogic.serve.log import LOGGER, log_event
+from difflogic.serve.store.jobs import UnavailableError
 
 # The page has no script, style or font from elsewhere, and nothing inline: the policy allows only that.
 POLICY = (
@@ -88,9 +89,8 @@ class ServiceMiddleware:
             await exchange.refuse(error)
         except StoreError as error:
             log_event("store", logging.ERROR, why=str(error))
-            await exchange.refuse(
-                ApiError(503, "store", "The store cannot be used just now; the server's log says why.")
-            )
+            words = "The store cannot be used just now; the server's log says why."
+            await exchange.refuse(ApiError(503, "store", str(error) if isinstance(error, UnavailableError) else words))
         except Exception:  # noqa: BLE001  whatever it is, the client gets an answer and the log the rest
             LOGGER.exception("failed")
             await exchange.refuse(INTERNAL)

@@ -13,19 +13,21 @@ import os
 import sqlite3
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import IO
 
 from difflogic.errors import StoreError
-from difflogic.serve.store import database
+from difflogic.serve.store import database, job_file
 from difflogic.serve.store.files import JOBS, STORE
 from difflogic.serve.store.store import Store
 from difflogic.system.files import TEMPORARY, Output
 
 SHRINKS = ("log.txt",)
 """Files that may be cut while they are read."""
-LEFT_OUT = (".lock", "frame.json")
+LEFT_OUT = (".lock", "frame.json", job_file.NAME)
 
 
 def back_up(store: Store, out: Output) -> int:
@@ -42,18 +44,20 @@ def back_up(store: Store, out: Output) -> int:
             jobs = _copy_store(store, copied)
             with tarfile.open(fileobj=file, mode="w|gz" if out.path.suffix == ".gz" else "w|") as archive:
                 archive.add(copied, STORE)
-                for job in jobs:
+                for job, record in jobs.items():
+                    _add(archive, f"{JOBS}/{job}/{job_file.NAME}", io.BytesIO(record), len(record), time.time())
                     _add_job(archive, store.job_folder(job).path, f"{JOBS}/{job}")
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"Cannot write the backup {out}: {error}.") from error
     return len(jobs)
 
 
-def _copy_store(store: Store, path: Path) -> list[str]:
-    """The database of this moment, as it should be when it is unpacked; returns the ids of its jobs."""
+def _copy_store(store: Store, path: Path) -> dict[str, bytes]:
+    """The database of this moment, as it should be when it is unpacked; returns its jobs and their records."""
     with store.database.reading() as connection:
         database.copy(connection, path)
     with closing(sqlite3.connect(path)) as copied, copied:
+        copied.row_factory = sqlite3.Row
         # Only the copy is changed. Workers and sessions belong to this machine, and a job that ran has nobody there who
         # trains it: it waits, and goes on from its checkpoint.
         copied.execute("DELETE FROM workers")
@@ -62,7 +66,9 @@ def _copy_store(store: Store, path: Path) -> list[str]:
             "UPDATE jobs SET status = 'queued', worker = NULL, lease_until = NULL, phase = NULL "
             "WHERE status = 'running'"
         )
-        return [row[0] for row in copied.execute("SELECT id FROM jobs ORDER BY number")]
+        # Not the records that are on the disk, which may know more than the copy: it would be refused as an old one.
+        rows = copied.execute("SELECT * FROM jobs ORDER BY number").fetchall()
+        return {row["id"]: job_file.encoded(copied, row) for row in rows}
 
 
 def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
@@ -73,16 +79,20 @@ def _add_job(archive: tarfile.TarFile, folder: Path, name: str) -> None:
             continue
         with file:
             status = os.fstat(file.fileno())
-            entry = tarfile.TarInfo(f"{name}/{path.relative_to(folder)}")
-            entry.mtime, entry.mode = int(status.st_mtime), 0o600
             # A tar has the size before the content. An open file only grows at its end (one that is replaced stays as
             # it was opened), so that all that it held when the size was taken can be read.
-            entry.size = status.st_size  # what a file gains while it is read is left out
-            source: io.IOBase = file
+            source: IO[bytes] = file
+            size = status.st_size  # what a file gains while it is read is left out
             if path.name in SHRINKS:
                 content = file.read()
-                entry.size, source = len(content), io.BytesIO(content)
-            archive.addfile(entry, source)
+                size, source = len(content), io.BytesIO(content)
+            _add(archive, f"{name}/{path.relative_to(folder)}", source, size, status.st_mtime)
+
+
+def _add(archive: tarfile.TarFile, name: str, source: IO[bytes], size: int, time_s: float) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mtime, entry.mode = size, int(time_s), 0o600
+    archive.addfile(entry, source)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -14,6 +14,10 @@ GRACE_S = 10.0
 # silence is far more than a busy machine explains.
 ALIVE_S = 60.0
 """A worker that was not seen for so long does not keep the jobs of its device from others."""
+BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
+"""Seconds before the second try, the third, and so on; the last one counts for all that follow."""
+READY = "(not_before <= ? OR not_before > ?)"
+"""In SQL, a job whose back-off is over, with `ready_at`."""
 TRAINS = "kind = 'train'"
 QUEUED_FOLLOW_UPS = "jobs INDEXED BY follow_ups_by_turn WHERE status = 'queued' AND kind != 'train'"
 """In SQL, the queued jobs that need no device. They are looked for often, so that an index of their own finds them
@@ -47,9 +51,9 @@ class NextJob:
         # over, and does not hold up those behind it.
         turn = "(SELECT turn FROM turns WHERE turns.owner = jobs.owner AND trains = ?)"
         # Ids are sorted and not rows: each of these has kilobytes of configuration.
-        first = f"SELECT id FROM {kind} AND not_before <= ? ORDER BY priority DESC, {turn}, number LIMIT 1"
+        first = f"SELECT id FROM {kind} AND {READY} ORDER BY priority DESC, {turn}, number LIMIT 1"
         row: sqlite3.Row | None = connection.execute(
-            f"SELECT * FROM jobs WHERE id = ({first})", (*values, self.now, bool(self.engines))
+            f"SELECT * FROM jobs WHERE id = ({first})", (*values, *ready_at(self.now), bool(self.engines))
         ).fetchone()
         return row
 
@@ -66,6 +70,11 @@ class NextJob:
         query = "SELECT * FROM jobs WHERE status = 'running' AND lease_until < ? LIMIT 1"
         row: sqlite3.Row | None = connection.execute(query, (self.now - GRACE_S,)).fetchone()
         return row
+
+
+def ready_at(now: float) -> tuple[float, float]:
+    """The values of READY. No back-off is longer than the longest: one that seems so was set by another clock."""
+    return now, now + BACK_OFF_S[-1]
 
 
 def offered(connection: sqlite3.Connection, now: float) -> set[str]:

@@ -1,9 +1,8 @@
-"""What of a store may go: jobs that ended long ago, the oldest where the disk is needed, and files of no job."""
+"""What of a store may go: jobs that ended long ago, and the oldest where the disk is needed."""
 
 from __future__ import annotations
 
 import logging
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +18,6 @@ from difflogic.serve.store.jobs import ENDED, ConflictError, JobRecord, UnknownJ
 from difflogic.serve.store.store import Store
 
 DAY_S = 24 * 3600.0
-ORPHAN_S = 3600.0
-"""A folder that is younger may belong to a job that is just being submitted."""
 ALL = 1_000_000_000
 """A limit of more jobs than there ever are."""
 COLLECT_S = 600.0
@@ -28,10 +25,10 @@ COLLECT_S = 600.0
 
 @dataclass(frozen=True)
 class Removed:
-    """A job or a folder that was removed, or would be."""
+    """A job that was removed, or would be."""
 
     name: str
-    """A job's id, or a folder's name."""
+    """Its id."""
     why: str
     bytes: int
 
@@ -47,7 +44,7 @@ class Collected:
 
 def collect(store: Store, keep_days: float | None = None, quota: int | None = None, dry: bool = False) -> Collected:
     """Delete jobs that ended more than `keep_days` ago, then the oldest of those that ended until `quota` bytes hold
-    all jobs, and files of no job. `dry`: only say what would go.
+    all jobs. `dry`: only say what would go.
 
     Jobs that wait, run or pause stay, and so does what a follow-up still needs. Raises StoreError.
     """
@@ -64,8 +61,6 @@ def collect(store: Store, keep_days: float | None = None, quota: int | None = No
             if why is not None and (dry or _deleted(store, job)):
                 removed.append(Removed(job.id, why, sizes[job.id]))
                 left -= sizes[job.id]
-        # Files of no job are what a crash left between the deletion of a row and that of its folder.
-        removed += [_remove(path, dry) for path in _orphans(store, {job.id for job in jobs})]
     except OSError as error:
         raise StoreError(f"Cannot clean {store.folder}: {error}.") from error
     return Collected(removed, left)
@@ -86,7 +81,7 @@ def _expendable(jobs: list[JobRecord]) -> list[JobRecord]:
 
 def _why(store: Store, job: JobRecord, keep_days: float | None, too_much: int | None) -> str | None:
     """Why a job goes; None where it stays."""
-    days = (store.clock() - datetime.fromisoformat(str(job.ended)).timestamp()) / DAY_S
+    days = (store.wall_clock() - datetime.fromisoformat(str(job.ended)).timestamp()) / DAY_S
     if keep_days is not None and days > keep_days:
         return f"{job.status} {days:.0f} days ago"
     if too_much is not None and too_much > 0:
@@ -101,19 +96,6 @@ def _deleted(store: Store, job: JobRecord) -> bool:
     except (ConflictError, UnknownJobError):
         return False
     return True
-
-
-def _orphans(store: Store, known: set[str]) -> Iterator[Path]:
-    for path in sorted((store.folder / JOBS).iterdir()):
-        if path.name not in known and store.clock() - path.stat().st_mtime > ORPHAN_S:
-            yield path
-
-
-def _remove(path: Path, dry: bool) -> Removed:
-    found = Removed(path.name, "belongs to no job", _size(path))
-    if not dry:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    return found
 
 
 def _size(path: Path) -> int:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
-
-import filelock
+from typing import NoReturn
 
 from difflogic.errors import ConfigError, StoreError
+from difflogic.serve.store.jobs import DiskFullError, StoreLostError
+from difflogic.system import files
+
+APPLICATION = int.from_bytes(b"dflg", "big")
+"""What the file says of itself from version 5 on: whose it is."""
+OURS = {"jobs", "clock", "deletions", "idempotency"}
+"""Tables that it has had from the first version on."""
 
 BUSY_MS = 10_000
 """Milliseconds for which a writer waits for another one; a transaction takes a few."""
@@ -23,29 +31,48 @@ LOG_PAGES = 100
 
 
 class Database:
-    """A file that many threads and processes share. Every method raises StoreError where the disk refuses."""
+    """A file that many threads and processes share. Every method raises StoreError where the disk refuses.
 
-    def __init__(self, path: Path, durable: bool = True) -> None:
-        """`durable`: what was committed also survives a power cut; else only the end of any process."""
+    Each use begins with a look whether the file is still the one that was opened, and raises StoreLostError where not:
+    SQLite would go on for ever in a file that was deleted, and what it acknowledges would be gone with the process.
+    """
+
+    def __init__(self, path: Path, durable: bool = True, beat: Callable[[], None] = lambda: None) -> None:
+        """`durable`: what was committed also survives a power cut; else only the end of any process.
+
+        `beat` is called with each use.
+        """
         self.path = path
+        self.rescue: Callable[[sqlite3.Connection], None] | None = None
+        """Called once, where the file is lost, with a connection to what was in it."""
         self._durable = durable
+        self._beat = beat
+        self._inode: int | None = None
         self._local = threading.local()
+        self._rescuing = threading.Lock()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection to read with, one statement at a time."""
+        self._check()
         with sqlite_errors(self.path, "read"):
             yield self._connection()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self, durable: bool | None = None) -> Iterator[sqlite3.Connection]:
         """A transaction: all of it is written at the end, or nothing where something is raised."""
+        self._check()
         with sqlite_errors(self.path, "written"):
             connection = self._connection()
+            # FULL waits for the disk at each commit. A server promises that a submitted job survives a power cut; a
+            # heartbeat that gets lost with the power costs nothing, so workers use NORMAL for it.
+            mode = "FULL" if durable or (durable is None and self._durable) else "NORMAL"
+            connection.execute(f"PRAGMA synchronous = {mode}")
             # IMMEDIATE takes the lock of writers at once. A transaction that began as a reader could find, in its first
             # write, that another one wrote since, and would have to fail.
             connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_log()
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
@@ -64,21 +91,50 @@ class Database:
         if connection is None:
             # One connection for each thread: SQLite's may be used by one thread at a time, and opening one for each
             # request would cost more than most requests do.
-            connection = self._local.connection = connect(self.path, self._durable)
+            connection = self._local.connection = connect(self.path)
+            self._local.log = None
         return connection
 
+    def _check(self) -> None:
+        """Look at the file by its name: to open it would be wrong, for to close it again lets go of SQLite's locks."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            self._lose()
+        if status.st_size == 0 or self._inode not in (None, status.st_ino):
+            self._lose()
+        self._inode = status.st_ino
+        self._beat()
 
-def connect(path: Path, durable: bool = True) -> sqlite3.Connection:
-    """A new connection in autocommit mode. Raises sqlite3.Error."""
-    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
+    def _check_log(self) -> None:
+        """The same for the write-ahead log, which stays as long as a connection that has used it is open."""
+        try:
+            inode = self.path.with_name(f"{self.path.name}-wal").stat().st_ino
+        except OSError:
+            self._lose()
+        if self._local.log not in (None, inode):
+            self._lose()
+        self._local.log = inode
+
+    def _lose(self) -> NoReturn:
+        connection = getattr(self._local, "connection", None)
+        if self.rescue is not None and connection is not None and self._rescuing.acquire(blocking=False):
+            # Never released: once is enough, and there may be many threads that come here again and again.
+            self.rescue(connection)
+        raise StoreLostError(
+            "The database of the store was removed or replaced while it was in use: stop the server and start it "
+            "again, and it is made from the folders of the jobs."
+        )
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A new connection to a file that is there, in autocommit mode. Raises sqlite3.Error."""
+    connection = sqlite3.connect(_uri(path), uri=True, timeout=BUSY_MS / 1000, isolation_level=None)
     try:
         connection.row_factory = sqlite3.Row
         # With a write-ahead log readers never wait for the writer, nor the writer for them: a page that lists jobs does
         # not hold up a heartbeat.
         connection.execute("PRAGMA journal_mode = WAL")
-        # FULL waits for the disk at each commit. A server promises that a submitted job survives a power cut; a
-        # heartbeat that gets lost with the power costs nothing, so workers use NORMAL.
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
@@ -88,34 +144,68 @@ def connect(path: Path, durable: bool = True) -> sqlite3.Connection:
     return connection
 
 
-def migrate(path: Path) -> None:
-    """Bring the file, made where there is none, to the newest version; an older one is kept as a copy beside it.
+def _uri(path: Path) -> str:
+    """Without `mode=rw` SQLite would make an empty file where somebody has removed ours."""
+    return f"{path.absolute().as_uri()}?mode=rw"
 
-    Raises StoreError where it is of a newer version, or no store.
+
+def create(path: Path) -> None:
+    """An empty file that nobody else may read; SQLite gives its logs the same mode. Raises OSError."""
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+
+
+def is_empty(path: Path) -> bool:
+    """Whether there is no table in it. Raises StoreError where it is another program's database, or none."""
+    if not path.exists() or path.stat().st_size == 0:
+        return True
+    # Before anything is written to it: a file that is somebody else's stays as it is.
+    with sqlite_errors(path, "opened"), closing(sqlite3.connect(_uri(path), uri=True)) as file:
+        tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        owner = int(file.execute("PRAGMA application_id").fetchone()[0])
+    # Before version 5 it did not say whose it is.
+    if owner not in (0, APPLICATION) or (tables and not tables >= OURS):
+        raise StoreError(f"{path} is the database of another program: name a folder of its own for the store.")
+    return not tables
+
+
+def check(path: Path) -> None:
+    """Raises StoreError where the file is damaged: cut off, say, or mixed from two."""
+    with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise sqlite3.DatabaseError(f"database disk image is malformed ({found})")
+
+
+def migrate(path: Path) -> None:
+    """Bring the file to the newest version; an older one is kept as a copy beside it.
+
+    Raises StoreError where it is of a newer version.
     """
-    with (
-        sqlite_errors(path, "opened"),
-        filelock.FileLock(path.with_suffix(".lock")),
-        closing(connect(path)) as connection,
-    ):
-        version, scripts = version_of(connection), _scripts()
-        if version > len(scripts):
+    with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
+        version, newest = version_of(connection), newest_version()
+        if version > newest:
             raise StoreError(
-                f"The store {path} is of version {version}, this difflogic knows {len(scripts)}: use a newer difflogic."
+                f"The store {path} is of version {version}, this difflogic knows {newest}: use a newer difflogic."
             )
         # A way back: an older difflogic refuses the newer file, but can open the copy.
-        if 0 < version < len(scripts):
+        if 0 < version < newest:
             copy(connection, path.with_name(f"{path.name}.version-{version}"))
-        connection.create_function("current_config", 1, _current_config, deterministic=True)
-        for number, script in enumerate(scripts[version:], version + 1):
-            try:
-                # Each script and the number that says it is done are one transaction, so that a process that is killed
-                # here leaves the store at a whole version.
-                connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
-            except sqlite3.Error:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        upgrade(connection, newest)
+
+
+def upgrade(connection: sqlite3.Connection, to: int) -> None:
+    """Run the scripts up to that of a version. Raises sqlite3.Error."""
+    connection.create_function("current_config", 1, _current_config, deterministic=True)
+    done = version_of(connection)
+    for number, script in enumerate(_scripts()[done:to], done + 1):
+        try:
+            # Each script and the number that says it is done are one transaction, so that a process that is killed
+            # here leaves the store at a whole version.
+            connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
 
 def _current_config(text: str) -> str:
@@ -129,8 +219,9 @@ def _current_config(text: str) -> str:
 
 
 def copy(connection: sqlite3.Connection, path: Path) -> None:
-    """The database as it is now in a new file, while others go on writing. Raises sqlite3.Error."""
+    """The database as it is now in a new file, while others go on writing. Raises sqlite3.Error, OSError."""
     path.unlink(missing_ok=True)
+    create(path)
     with closing(sqlite3.connect(path)) as target:
         # All pages are copied in one step, under one read transaction: the copy is of one moment, and writers need not
         # wait.
@@ -142,6 +233,12 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def newest_version() -> int:
+    """The version that this difflogic works with."""
+    return len(_scripts())
+
+
+@cache
 def _scripts() -> list[str]:
     folder = resources.files("difflogic.serve.store.schema")
     names = sorted(each.name for each in folder.iterdir() if each.name.endswith(".sql"))
@@ -154,4 +251,18 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError(f"The store {path} cannot be {action}: {error}.") from error
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            raise DiskFullError("The disk of the store is full, and nothing was changed: make room.") from error
+        advice = ""
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "malformed" in str(error):
+            advice = f" {rebuild_advice(path.parent)}"
+        raise StoreError(f"The store {path} cannot be {action}: {error}.{advice}") from error
+
+
+def rebuild_advice(folder: Path) -> str:
+    """What to do about a database that cannot be used."""
+    return (
+        f"Put the right one in its place, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
+        "database again from the folders of the jobs, and keeps this one in lost+found."
+    )

@@ -22,6 +22,13 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 STATUSES: tuple[Status, ...] = get_args(Status)
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 """Nothing happens any more to a job that is so, unless someone asks."""
+STATUS_AFTER: dict[Wanted | None, Status] = {
+    "cancel": "cancelled",
+    "pause": "paused",
+    None: "queued",
+    "requeue": "queued",
+}
+"""The status of a job that its worker left, by what someone asked of it meanwhile."""
 PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(r"[a-z2-7]{16}")
@@ -43,6 +50,18 @@ class QueueFullError(ConflictError):
 
 class LeaseLostError(StoreError):
     """The job was given to another worker: whoever held it must touch it no more."""
+
+
+class UnavailableError(StoreError):
+    """The store cannot be used just now. Its sentence names no path, so that everybody may read it."""
+
+
+class DiskFullError(UnavailableError):
+    """The disk of the store has no room."""
+
+
+class StoreLostError(UnavailableError, LeaseLostError):
+    """The database is not the one that was opened any more. What was held under it is held no more."""
 
 
 def new_id() -> str:

@@ -29,22 +29,22 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from difflogic.errors import StoreError
-from difflogic.serve.store import presence
-from difflogic.serve.store.claims import QUEUED_FOLLOW_UPS, TRAINS, NextJob, missing, offered
-from difflogic.serve.store.jobs import JobRecord, LeaseLostError, Status, Wanted
-from difflogic.serve.store.records import Records, change, engines_of, job_of
+from difflogic.serve.store import presence, records
+from difflogic.serve.store.claims import (
+    BACK_OFF_S,
+    QUEUED_FOLLOW_UPS,
+    READY,
+    TRAINS,
+    NextJob,
+    missing,
+    offered,
+    ready_at,
+)
+from difflogic.serve.store.jobs import STATUS_AFTER, JobRecord, LeaseLostError, Wanted
+from difflogic.serve.store.records import FULL, Records, change, engines_of, job_of
 
 MAX_TRIES = 5
 """A job has failed once so many leases in a row were lost without a new checkpoint between them."""
-BACK_OFF_S = (0.0, 1.0, 5.0, 20.0)
-"""Seconds before the second try, the third, and so on; the last one counts for all that follow."""
-STATUS_AFTER: dict[Wanted | None, Status] = {
-    "cancel": "cancelled",
-    "pause": "paused",
-    None: "queued",
-    "requeue": "queued",
-}
-"""The status of a job that its worker left, by what someone asked of it meanwhile."""
 # The columns that a heartbeat may set are listed, since their names are written into SQL; all else of a row is the
 # store's own business.
 PROGRESS = frozenset((
@@ -136,7 +136,7 @@ class Leases(Records):
         with self.database.reading() as connection:
             if selection.overdue(connection) is None and selection.next(connection) is None:
                 return None
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             # Leases that ended long ago are lost now: this worker may be the only one left to see that.
             while (late := selection.overdue(connection)) is not None:
                 self._requeue(connection, late, "its worker made no progress and its lease ended")
@@ -171,8 +171,8 @@ class Leases(Records):
     def awaits_follow_up(self) -> bool:
         """Whether a follow-up is queued whose back-off is over."""
         with self.database.reading() as connection:
-            query = f"SELECT 1 FROM {QUEUED_FOLLOW_UPS} AND not_before <= ? LIMIT 1"
-            return connection.execute(query, (self.clock(),)).fetchone() is not None
+            query = f"SELECT 1 FROM {QUEUED_FOLLOW_UPS} AND {READY} LIMIT 1"
+            return connection.execute(query, ready_at(self.clock())).fetchone() is not None
 
     def heartbeat(
         self, job: str, lease: int, lease_s: float, memory: int | None = None, **progress: Any
@@ -195,7 +195,8 @@ class Leases(Records):
             if "attempt" in changed:  # its epochs are counted from 1 again: tried_epoch would never be passed
                 changed |= {"tries": 0, "tried_epoch": 0}
             if changed:
-                change(connection, job, **changed)
+                # The next record of the job has it: one for each heartbeat would wear the disk for nothing.
+                records.progress(connection, job, **changed)
             connection.execute(
                 "UPDATE workers SET seen = ?, memory = COALESCE(?, memory), epochs_per_s = ? WHERE name = ?",
                 (now, memory, progress.get("epochs_per_s", row["epochs_per_s"]), row["worker"]),
@@ -214,7 +215,7 @@ class Leases(Records):
     ) -> JobRecord:
         """End a job as `done` or `failed`. Raises as `heartbeat` does."""
         columns = _columns(progress)
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             # The check of the lease and the result are one transaction. A worker that was thought lost and comes back
@@ -228,7 +229,7 @@ class Leases(Records):
         It counts as no attempt. Raises as `heartbeat` does.
         """
         columns = _columns(progress)
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             # Whoever paused or cancelled the job meanwhile decides what becomes of it; a worker that is only told to
@@ -242,7 +243,7 @@ class Leases(Records):
 
         Raises LeaseLostError as `heartbeat` does.
         """
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             row = self._leased(connection, job, lease)
             self._assign(connection, row["worker"], None)
             return self._requeue(connection, row, reason)
@@ -257,7 +258,7 @@ class Leases(Records):
 
     def expire_worker(self, worker: str, reason: str) -> list[JobRecord]:
         """Forget a worker that has ended, and take its jobs from it. Returns them: queued again, or failed."""
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             held = connection.execute(
                 "SELECT * FROM jobs WHERE status = 'running' AND worker = ?", (worker,)
             ).fetchall()
@@ -282,24 +283,26 @@ class Leases(Records):
             return offered(connection, self.clock())
 
     def explain_waiting(self, engines: Collection[str]) -> None:
-        """Say of each training that waits whether it is for an engine that is none of these, which workers offer."""
+        """Say of each job that waits why: the disk is full, or it is a training for an engine that is none of these."""
         marks = ", ".join("?" * len(engines))
+        full = self.is_full()
         query = (
-            f"SELECT id, engine, waits_for FROM jobs WHERE status = 'queued' AND {TRAINS} "
-            f"AND (engine NOT IN ({marks}) OR waits_for IS NOT NULL)"
+            f"SELECT id, {TRAINS} AS trains, engine, waits_for FROM jobs WHERE status = 'queued' "
+            f"AND (? OR ({TRAINS} AND engine NOT IN ({marks})) OR waits_for IS NOT NULL)"
         )
         with self.database.reading() as connection:
             # Nearly always nothing has changed, and a read holds up no writer.
-            rows = connection.execute(query, tuple(engines)).fetchall()
-        changed = {row["id"]: words for row in rows if (words := missing(row["engine"], engines)) != row["waits_for"]}
+            rows = connection.execute(query, (full, *engines)).fetchall()
+        said = {row["id"]: missing(row["engine"], engines) if row["trains"] else None for row in rows}
+        changed = [row["id"] for row in rows if (FULL if full else said[row["id"]]) != row["waits_for"]]
         if not changed:
             return
         with self.database.writing() as connection:
-            for job, words in changed.items():
+            for job in changed:
                 # Since they were read above, a worker may have taken it, or someone cancelled it.
                 row = connection.execute("SELECT status FROM jobs WHERE id = ?", (job,)).fetchone()
                 if row is not None and row["status"] == "queued":
-                    change(connection, job, waits_for=words)
+                    records.progress(connection, job, waits_for=FULL if full else said[job])
 
     # helpers ------------------------------------------------------------------------------------------
 

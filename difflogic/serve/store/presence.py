@@ -20,7 +20,7 @@ class Presence:
 
     def __init__(self, store: Path, name: str) -> None:
         self._path = path_of(store, name)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = filelock.FileLock(self._path)
         self._lock.acquire(blocking=False)
 

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import logging
+import shutil
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from difflogic.errors import StoreError
+from difflogic.serve.log import log_event
+from difflogic.serve.store import job_file
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
-from difflogic.serve.store.jobs import JobRecord, UnknownJobError
+from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
+from difflogic.serve.store.jobs import DiskFullError, JobRecord, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(JobRecord))
-JSON_COLUMNS = ("config", "options", "result")
 PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
 BOOLEANS = ("until_solved",)
 """Columns that SQLite keeps as 0 and 1."""
 SELECTED = ", ".join(COLUMNS)
+MIN_FREE_BYTES = 16 << 20
+"""Bytes of the store's disk that must be free before a job is taken."""
+FULL = f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, and no job is taken."
 
 
 class Records:
-    """A store's folder and database. `clock` gives seconds since 1970."""
+    """A store's folder and database."""
 
     def __init__(self, folder: Path, database: Database, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.database = database
         self.clock = clock
+        """Seconds since 1970 that nobody sets back, to measure how long something takes..."""
+        self.wall_clock: Callable[[], float] = time.time
+        """...and those of the system, to say when it was."""
 
     def job_folder(self, job: JobRecord | str) -> JobFolder:
         """Where a job's files are, with restarts those of its attempt. Raises UnknownJobError where this is no id."""
@@ -41,8 +54,59 @@ class Records:
         """Close this thread's connection."""
         self.database.close()
 
+    def is_full(self) -> bool:
+        """Whether the disk has so little room that no job should be taken. Raises OSError."""
+        return shutil.disk_usage(self.folder).free < MIN_FREE_BYTES
+
+    @contextmanager
+    def _recorded(self) -> Iterator[sqlite3.Connection]:
+        """A transaction. The jobs that it changes, with `change`, are written to their folders too: see `job_file`."""
+        prepared: list[Prepared] = []
+        try:
+            with self.database.writing(durable=True) as connection:
+                before = connection.execute("SELECT version FROM clock").fetchone()[0]
+                yield connection
+                changed = "SELECT * FROM jobs WHERE version > ? AND recorded = version"
+                for row in connection.execute(changed, (before,)).fetchall():
+                    prepared.append(job_file.prepare(self.job_folder(row["id"]).path, connection, row))
+        except BaseException as error:
+            for each in prepared:
+                each.drop()
+            if isinstance(error, OSError):
+                raise _not_recorded(error) from error
+            raise
+        for each in prepared:
+            self._publish(each)
+
+    def _publish(self, prepared: Prepared) -> None:
+        job, version, path = prepared.job, prepared.version, self.job_folder(prepared.job).path
+        try:
+            prepared.publish()
+            # Another process may have changed the job since the commit, and have been quicker here: then an older
+            # record has just replaced its newer one. Whoever comes last finds that, and writes what the database has.
+            while (row := self._row(job)) is not None and row["recorded"] != version:
+                with self.database.reading() as connection:
+                    job_file.prepare(path, connection, row).publish()
+                version = row["recorded"]
+        except (OSError, StoreError) as error:
+            # Committed is committed: whoever opens the store next writes the record. A job that was deleted meanwhile
+            # needs none.
+            if path.exists():
+                log_event("a job's record was not written", logging.ERROR, job=job, why=str(error))
+
+    def _row(self, job: str) -> sqlite3.Row | None:
+        with self.database.reading() as connection:
+            row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
+            return row
+
     def _now(self) -> str:
-        return datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
+        return datetime.fromtimestamp(self.wall_clock(), UTC).isoformat(timespec="seconds")
+
+
+def _not_recorded(error: OSError) -> StoreError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError("The disk of the store is full, and nothing was changed: make room.")
+    return StoreError(f"The folder of a job cannot be written, and nothing was changed: {error}.")
 
 
 def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> sqlite3.Row:
@@ -55,12 +119,27 @@ def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> 
 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
-    """Set columns of a job, as its next version."""
+    """Set columns of a job, as its next version, of which the job's folder gets a record: within `_recorded`."""
+    version = tick(connection)
+    return _set(connection, job, values | {"version": version, "recorded": version})
+
+
+def progress(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:
+    """The same without a record, for what would only be found out anew."""
+    return _set(connection, job, values | {"version": tick(connection)})
+
+
+def _set(connection: sqlite3.Connection, job: str, values: Mapping[str, Any]) -> JobRecord:
     # Every change of a row goes through here, so that none is without a version, and no listener misses it.
-    values["version"] = tick(connection)
     names = ", ".join(f"{name} = :{name}" for name in values)
-    connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", values | {"of": job})
+    connection.execute(f"UPDATE jobs SET {names} WHERE id = :of", {**values, "of": job})
     return job_of(find(connection, job))
+
+
+def insert(connection: sqlite3.Connection, values: Mapping[str, Any]) -> None:
+    """A new row of the table `jobs`."""
+    names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+    connection.execute(f"INSERT INTO jobs ({names}) VALUES ({marks})", dict(values))
 
 
 def tick(connection: sqlite3.Connection) -> int:

@@ -16,11 +16,14 @@ import hashlib
 import json
 import sqlite3
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import filelock
+
 from difflogic.errors import StoreError
-from difflogic.serve.store import database
+from difflogic.serve.store import clock, database, files, mount, recovery
 from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
@@ -28,6 +31,7 @@ from difflogic.serve.store.jobs import (
     ENDED,
     PRIORITIES,
     ConflictError,
+    DiskFullError,
     JobRecord,
     JobSpec,
     QueueFullError,
@@ -36,7 +40,9 @@ from difflogic.serve.store.jobs import (
     new_id,
 )
 from difflogic.serve.store.leases import Leases
-from difflogic.serve.store.records import SELECTED, change, find, job_of, text_of, tick
+from difflogic.serve.store.machine import Occupancy
+from difflogic.serve.store.records import FULL, SELECTED, change, find, insert, job_of, text_of, tick
+from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
 REMEMBER_S = 7 * 24 * 3600.0
@@ -52,21 +58,42 @@ class Store(Leases):
     """
 
     @classmethod
-    def open(cls, folder: Path, durable: bool = True) -> Store:
-        """The store in a folder, made or migrated where it must be. `durable`: see Database."""
+    def open(cls, folder: Path, durable: bool = True, rebuild: bool = False) -> Store:
+        """The store in a folder, made or migrated where it must be; without a database it is made from the folders.
+
+        `durable=False` is for workers, see Database: whoever has started them has compared database and folders.
+        `rebuild`: also where there is a database, which goes to lost+found. Raises StoreError where the database and
+        the folders do not fit, or another machine uses the store.
+        """
+        mount.refuse_shared(folder)
         try:
-            (folder / JOBS).mkdir(parents=True, exist_ok=True)
+            files.make_private(folder)
+            (folder / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
+            occupancy = Occupancy(folder)
+            store = cls(folder, Database(folder / STORE, durable, occupancy.beat))
+            # Every process that opens the store migrates it, one after another under a lock: whichever is first after
+            # an update, server or worker, does it.
+            with filelock.FileLock(folder / "store.lock", mode=0o600):
+                recovery.provide(folder, rebuild)
+                database.migrate(store.database.path)
+            with store.database.writing() as connection:
+                store.clock = clock.begun(connection)
+                if durable:
+                    recovery.reconcile(folder, connection)
+                    store.database.rescue = partial(recovery.rescue, folder)
         except OSError as error:
             raise StoreError(f"Cannot use {folder} as a store: {error.strerror or error}.") from error
-        # Every process that opens the store migrates it, one after another under a lock: whichever is first after an
-        # update, server or worker, does it.
-        database.migrate(folder / STORE)
-        return cls(folder, Database(folder / STORE, durable))
+        return store
 
     @classmethod
     def existing(cls, folder: Path, durable: bool = True) -> Store:
-        """The store in a folder. Raises StoreError where there is none yet."""
+        """The store in a folder. Raises StoreError where there is none."""
         if not (folder / STORE).is_file():
+            if recovery.has_folders(folder):
+                raise StoreError(
+                    f"The store {folder} has folders of jobs but no database: `difflogic serve {quoted(folder)}` makes "
+                    "it from them."
+                )
             raise StoreError(f"There is no store in {folder}: expected a folder that `difflogic serve` was started on.")
         return cls.open(folder, durable)
 
@@ -150,7 +177,9 @@ class Store(Leases):
             ]
 
     def check_writable(self) -> None:
-        """Raises StoreError where nothing can be written."""
+        """Raises StoreError where nothing can be written, or no job would be taken."""
+        if self.is_full():
+            raise DiskFullError(FULL)
         with self.database.writing() as connection:
             # The smallest write there is. It changes nothing, and still fails on a full disk or one that is mounted to
             # be read only.
@@ -174,7 +203,7 @@ class Store(Leases):
         # The whole specification is hashed, so that the same key with another body is found out without keeping the
         # body.
         request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             if idempotency_key is not None:
                 # The look at the key and the new job are one transaction: of two equal requests at the same time, the
                 # second sees the job of the first.
@@ -207,18 +236,20 @@ class Store(Leases):
         # Without any worker nothing is said: a store that is being filled before its workers start is no reason to
         # complain.
         engines = offered(connection, self.clock())
+        version = tick(connection)
+        waits_for = missing(spec.engine, engines) if spec.kind == "train" and engines else None
         values = asdict(spec) | {
             "id": job,
-            "waits_for": missing(spec.engine, engines) if spec.kind == "train" and engines else None,
+            "waits_for": FULL if self.is_full() else waits_for,
             "owner": owner,
             "config": None if spec.config is None else json.dumps(spec.config),
             "options": json.dumps(spec.options),
             "created": self._now(),
             "epochs": 0 if spec.config is None else spec.config["train"]["epochs"],
-            "version": tick(connection),
+            "version": version,
+            "recorded": version,
         }
-        names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
-        connection.execute(f"INSERT INTO jobs ({names}) VALUES ({marks})", values)
+        insert(connection, values)
         return job_of(find(connection, job))
 
     def ask(self, job: str, what: Wanted, owner: str | None = None) -> JobRecord:
@@ -226,7 +257,7 @@ class Store(Leases):
 
         `requeue`: its worker stops and lets another go on. Raises ConflictError where the job is over.
         """
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             row = find(connection, job, owner)
             status = row["status"]
             if status == "running":
@@ -242,7 +273,7 @@ class Store(Leases):
 
     def resume(self, job: str, owner: str | None = None) -> JobRecord:
         """Queue a paused job; it goes on from its checkpoint. Raises ConflictError for any other."""
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             row = find(connection, job, owner)
             # The worker has not stopped yet: taking the wish back is all that there is to do, and it trains on.
             if row["status"] == "running" and row["wanted"] == "pause":
@@ -253,7 +284,7 @@ class Store(Leases):
 
     def retry(self, job: str, owner: str | None = None) -> JobRecord:
         """Queue a failed or cancelled job; it goes on from its checkpoint. Raises ConflictError for any other."""
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             status = find(connection, job, owner)["status"]
             if status not in ("failed", "cancelled"):
                 advice = " To train it once more, clone it." if status == "done" else ""
@@ -267,7 +298,7 @@ class Store(Leases):
         if priority is not None:
             _check_priority(priority)
         given = {key: value for key, value in (("name", name), ("priority", priority)) if value is not None}
-        with self.database.writing() as connection:
+        with self._recorded() as connection:
             row = find(connection, job, owner)
             return change(connection, job, **given) if given else job_of(row)
 
@@ -285,7 +316,7 @@ class Store(Leases):
             connection.execute("INSERT INTO deletions VALUES (?, ?, ?)", (version, job, row["owner"]))
             newest = "SELECT version FROM deletions ORDER BY version DESC LIMIT ?"
             connection.execute(f"DELETE FROM deletions WHERE version NOT IN ({newest})", (KEPT_DELETIONS,))
-        try:  # after the row: what a crash leaves here is nobody's, and `gc` finds it
+        try:  # after the row: what a crash leaves here is in the list of deletions, and whoever opens the store ends it
             self.job_folder(job).remove()
         except OSError as error:
             raise StoreError(f"The job {job} is deleted, but not all of its files: {error}.") from error

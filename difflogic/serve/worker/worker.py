@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -27,6 +26,7 @@ from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderE
 from difflogic.serve.errors import in_fields
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError
 from difflogic.serve.store.presence import Presence
+from difflogic.serve.store.records import FULL
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.devices import FOLLOW_UPS
 from difflogic.serve.worker.follow_up_process import FollowUpProcess
@@ -43,8 +43,6 @@ CLAIM_POLL_S = 0.3
 """Seconds between two looks for a job."""
 MARK_SEEN_S = 5.0
 """Seconds between two signs of life of a worker without a job."""
-MIN_FREE_BYTES = 16 << 20
-"""Bytes of the store's disk that must be free before a job is taken."""
 FOLLOW_UP_POLL_S = 0.5
 """Seconds between two looks at the process of a follow-up."""
 Ending = Literal["done", "failed"]
@@ -98,11 +96,9 @@ class WorkerProcess:
 
     def _has_disk_space(self) -> bool:
         """False while the disk is full: every job that is taken then would fail, one after another."""
-        had, self._had_space = self._had_space, shutil.disk_usage(self.store.folder).free >= MIN_FREE_BYTES
+        had, self._had_space = self._had_space, not self.store.is_full()
         if had and not self._had_space:
-            say(
-                f"worker {self.name} takes no job: less than {MIN_FREE_BYTES >> 20} MiB are free in {self.store.folder}"
-            )
+            say(f"worker {self.name}: {FULL}")
         return self._had_space
 
     def _stop(self, number: int, frame: FrameType | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -27,7 +26,7 @@ async def health() -> Any:
 def ready(context: ServiceContext) -> Any:
     """Whether jobs are taken: the store can be written, and a worker was seen of late; anybody may ask."""
     context.store.check_writable()
-    alive = [each for each in context.store.workers() if each.engines and time.time() - each.seen < ALIVE_S]
+    alive = [each for each in context.store.workers() if each.engines and context.store.clock() - each.seen < ALIVE_S]
     if not alive:
         raise ApiError(503, "no_worker", "No worker was seen of late: jobs would wait.")
     return reply({"status": "ready", "workers": len(alive)})
