@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from difflogic.devices.open import open_engine
+from difflogic.serve.store import mount
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.serve.store.store import Store
 from difflogic.train.trainer import Trainer
@@ -21,6 +24,25 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@pytest.fixture(scope="session", autouse=True)
+def any_mount() -> Iterator[None]:
+    """Tests may run in a container, on its own mount."""
+    with pytest.MonkeyPatch.context() as context:
+        context.setenv(mount.ALLOW, "1")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_log_after_a_test() -> Iterator[None]:
+    """A command that ran in this process has sent its log to a stream that is closed when the test is over."""
+    loggers = [logging.getLogger(name) for name in ("difflogic.serve", "uvicorn", "uvicorn.error")]
+    before = [(each.handlers, each.propagate, each.level) for each in loggers]
+    yield
+    for each, (handlers, propagate, level) in zip(loggers, before, strict=True):
+        each.handlers, each.propagate = handlers, propagate
+        each.setLevel(level)
 
 
 @pytest.fixture

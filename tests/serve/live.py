@@ -42,7 +42,7 @@ def serving(
     folder: Path, settings: ServeSettings | None = None, port: int = 0, tokens: Mapping[str, str] = TOKENS
 ) -> Iterator[Live]:
     """A server without workers, by default for two owners."""
-    store = Store.open(folder, durable=False)
+    store = Store.open(folder)
     app = create_app(store, Tokens(tokens), settings or ServeSettings())
     ready = threading.Event()
     server = Server(app, ready.set)

@@ -173,7 +173,7 @@ def check(path: Path) -> None:
     with sqlite_errors(path, "opened"), closing(connect(path)) as connection:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
-            raise sqlite3.DatabaseError(f"database disk image is malformed ({found})")
+            raise sqlite3.DatabaseError("database disk image is malformed")
 
 
 def migrate(path: Path) -> None:

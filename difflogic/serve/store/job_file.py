@@ -53,7 +53,7 @@ def read(folder: Path) -> JobFile | None:
         job, request = data["job"], data["request"]
         if data["form"] != FORM or not ID.fullmatch(job["id"]) or not isinstance(job["owner"], str):
             return None
-        if job["kind"] not in KINDS or job["status"] not in STATUSES:
+        if job["kind"] not in KINDS or job["status"] not in STATUSES or not isinstance(job["number"], int):
             return None
         columns = {name: _stored(name, value) for name, value in job.items()}
         return JobFile(int(data["version"]), int(data["schema"]), columns, None if request is None else dict(request))

@@ -98,6 +98,7 @@ def _rebuild(store: Path) -> None:
             f"The jobs in {store} were kept by version {needed} of the store, this difflogic knows "
             f"{database.newest_version()}: use a newer difflogic."
         )
+    _give_numbers(records)
     path, made = store / STORE, (store / STORE).with_suffix(".new")
     made.unlink(missing_ok=True)
     database.create(made)
@@ -108,6 +109,7 @@ def _rebuild(store: Path) -> None:
         for version in sorted({each.schema for each in records} | {database.newest_version()}):
             database.upgrade(connection, version)
             _insert(connection, [each for each in records if each.schema == version])
+        statuses = Counter(row["status"] for row in connection.execute("SELECT status FROM jobs"))
         # One file without a log beside it, so that it can be given its name.
         connection.execute("PRAGMA journal_mode = DELETE")
     # Only now: a process that ends before this line leaves the store as it was, and one that ends after it a store
@@ -117,21 +119,18 @@ def _rebuild(store: Path) -> None:
     made.rename(path)
     sync_folder(store)
     moved = [put_aside(store, each) for each in folders.others]
-    _say_rebuilt(store, Counter(each.job["status"] for each in records), len(moved), bool(old))
+    for job, (_, folder) in folders.by_job.items():
+        folder.rename(folder.with_name(job))
+    _say_rebuilt(store, statuses, len(moved), bool(old))
 
 
 def _insert(connection: sqlite3.Connection, records: list[JobFile]) -> None:
     known = {row["name"] for row in connection.execute("PRAGMA table_info(jobs)")}
-    taken = {row["number"] for row in connection.execute("SELECT number FROM jobs")}
     connection.execute("BEGIN IMMEDIATE")
     for record in records:
         connection.execute("UPDATE clock SET version = max(version, ?)", (record.version + LEAP,))
         version = tick(connection)
         columns = {name: value for name, value in record.job.items() if name in known}
-        # The order of submission is kept; of two jobs from two stores with one number the second gets a new one.
-        if columns.get("number") in taken:
-            del columns["number"]
-        taken.add(columns.get("number"))
         left = _left_by_its_worker(columns)
         # What differs from the record is written to it when the store is opened.
         recorded = version if left else record.version
@@ -142,6 +141,15 @@ def _insert(connection: sqlite3.Connection, records: list[JobFile]) -> None:
             made = record.request.get("created")
             connection.execute("INSERT OR IGNORE INTO idempotency VALUES (?, ?, ?, ?, ?)", (*values, made))
     connection.execute("COMMIT")
+
+
+def _give_numbers(records: list[JobFile]) -> None:
+    """Keep the order of submission; of two jobs from two stores with one number the second becomes the last of all."""
+    last, taken = max((each.job["number"] for each in records), default=0), set()
+    for record in records:
+        if record.job["number"] in taken:
+            record.job["number"] = last = last + 1
+        taken.add(record.job["number"])
 
 
 def _left_by_its_worker(columns: dict[str, Any]) -> dict[str, Any]:

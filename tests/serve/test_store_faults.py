@@ -1,0 +1,370 @@
+"""Whatever happens to the files of a store: no job is lost, none is there twice, and a sentence says so."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tarfile
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks.service import store_cases, store_faults
+from benchmarks.service.store_faults import FOREVER_S, Filled
+from difflogic.cli.main import main
+from difflogic.errors import StoreError
+from difflogic.serve.store import clock as clocks
+from difflogic.serve.store import files, job_file, machine, mount, records
+from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
+from difflogic.serve.store.machine import Machine
+from difflogic.serve.store.store import Store
+from tests.serve.live import serving
+from tests.serve.test_old_store import OLD
+from tests.serve.test_store import ENGINES, submit
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Filled:
+    return store_faults.fill(tmp_path_factory.mktemp("template") / "store")
+
+
+@pytest.fixture
+def filled(template: Filled, tmp_path: Path) -> Filled:
+    return store_faults.copied(template, tmp_path / "filled" / "store")
+
+
+@pytest.mark.parametrize("case", store_cases.CASES)
+def test_a_struck_store(filled, case):
+    assert store_faults.try_case(filled, store_cases.CASES[case]) == []
+
+
+def test_a_missing_database_is_not_an_empty_store(filled, capsys):
+    """Every command but `serve`, which makes it again, refuses: before, `gc` deleted all folders as nobody's."""
+    store_cases.removed(filled)
+    for command in (["gc", "--keep-days", "0"], ["gc", "--quota", "0.000001"], ["worker"]):
+        assert main([command[0], str(filled.folder), *command[1:]]) == 1
+        assert "has folders of jobs but no database: `difflogic serve" in capsys.readouterr().err
+    assert store_faults.digests(filled.folder) == filled.files
+
+
+def test_a_record_says_the_newest_of_a_job(store, spec):
+    """Also where many change it at the same time, and without what only a worker of now needs."""
+    job = submit(store, spec)
+    for number in range(3):
+        store.edit(job.id, name=f"name {number}")
+    _, lease = store.claim("w", "cpu", ENGINES, 60)
+    store.heartbeat(job.id, lease, 60, epoch=7)
+    path = store.job_folder(job.id).path
+    record = job_file.read(path)
+    assert (record.job["name"], record.job["status"], record.job["epoch"]) == ("name 2", "running", 0)
+    assert "lease_until" not in record.job
+    store.finish(job.id, lease, "done", epoch=12)
+    assert job_file.read(path).job["epoch"] == 12
+    assert [each.name for each in path.iterdir()] == [job_file.NAME]
+
+
+def test_the_slower_of_two_changes_does_not_leave_its_record(store, spec, monkeypatch):
+    job = submit(store, spec)
+    publish = job_file.Prepared.publish
+
+    def slow(prepared):
+        monkeypatch.setattr(job_file.Prepared, "publish", publish)
+        store.edit(job.id, name="second")
+        publish(prepared)
+
+    monkeypatch.setattr(job_file.Prepared, "publish", slow)
+    store.edit(job.id, name="first")
+    assert store.job(job.id).name == job_file.read(store.job_folder(job.id).path).job["name"] == "second"
+
+
+def test_a_record_that_cannot_be_written_refuses_the_change(store, spec, monkeypatch):
+    job = submit(store, spec)
+
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as context:
+        context.setattr(job_file.files, "write_beside", full)
+        for change in (lambda: submit(store, spec), lambda: store.edit(job.id, name="other")):
+            with pytest.raises(DiskFullError, match="nothing was changed"):
+                change()
+    assert store.jobs() == [job]
+    assert len(list((store.folder / files.JOBS).iterdir())) == 1
+    assert submit(store, spec)
+
+
+def test_an_old_store_gets_its_records(tmp_path):
+    with tarfile.open(OLD) as archive:
+        archive.extractall(tmp_path, filter="data")
+    made = Store.open(tmp_path / "store")
+    before = {job.id: store_faults.standing(job) for job in made.jobs()}
+    made.close()
+    for path in (tmp_path / "store").glob("store.sqlite3*"):
+        path.unlink()
+    again = Store.open(tmp_path / "store")
+    assert {job.id: store_faults.standing(job) for job in again.jobs()} == before
+    assert len(before) == 3
+
+
+def test_records_of_a_newer_difflogic_are_refused(filled):
+    path = filled.path("done") / job_file.NAME
+    path.write_text(path.read_text().replace('"schema": ', '"schema": 9'))
+    store_cases.removed(filled)
+    with pytest.raises(StoreError, match="use a newer difflogic"):
+        Store.open(filled.folder)
+    assert store_faults.digests(filled.folder) == filled.files
+
+
+# while it is in use -----------------------------------------------------------------------------------------
+
+
+def moved_away(folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    for path in folder.glob("store.sqlite3*"):
+        path.rename(folder / "elsewhere" / path.name)
+
+
+def replaced(folder: Path) -> None:
+    moved_away(folder)
+    (folder / files.STORE).write_bytes((folder / "elsewhere" / files.STORE).read_bytes())
+
+
+LOSSES = {
+    "removed": lambda folder: [path.unlink() for path in folder.glob("store.sqlite3*")],
+    "database removed": lambda folder: (folder / files.STORE).unlink(),
+    "log removed": lambda folder: (folder / f"{files.STORE}-wal").unlink(),
+    "emptied": lambda folder: os.truncate(folder / files.STORE, 0),
+    "replaced": replaced,
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_server_notices_that_its_database_is_lost(tmp_path, spec, loss):
+    """It acknowledges nothing more, and what it did acknowledge is found by the next one, the newest progress too."""
+    sentence = (
+        "The database of the store was removed or replaced while it was in use: stop the server and start it again"
+    )
+    with serving(tmp_path / "store") as live, live.client() as client:
+        made = [client.post("/jobs", json={"preset": "checkerboard"}).json()["id"] for _ in range(3)]
+        _, lease = live.store.claim("w", "cpu", ENGINES, FOREVER_S)
+        live.store.heartbeat(made[0], lease, FOREVER_S, epoch=7)
+        LOSSES[loss](live.store.folder)
+        for answer in (client.post("/jobs", json={"preset": "checkerboard"}), client.get("/ready")):
+            assert answer.status_code == 503
+            assert answer.json()["error"]["message"].startswith(sentence)
+        with pytest.raises(StoreLostError):
+            live.store.heartbeat(made[0], lease, FOREVER_S)
+    store, _ = store_faults.reopened(tmp_path / "store")
+    assert {job.id: (job.status, job.owner) for job in store.jobs()} == dict.fromkeys(made, ("queued", "ann"))
+    if loss != "emptied":  # what was in it cannot be read any more
+        assert store.job(made[0]).epoch == 7
+
+
+def test_a_database_that_comes_back_is_used_again(store, spec):
+    job = submit(store, spec)
+    moved_away(store.folder)
+    with pytest.raises(StoreLostError):
+        store.jobs()
+    for path in (store.folder / "elsewhere").iterdir():
+        path.rename(store.folder / path.name)
+    assert store.jobs() == [job]
+    assert submit(store, spec)
+
+
+def test_a_late_server_overwrites_nothing(store, spec):
+    """Its database was lost and made again by another one, in which the job went on."""
+    job = submit(store, spec)
+    LOSSES["removed"](store.folder)
+    other = Store.open(store.folder)
+    other.edit(job.id, name="newer")
+    with pytest.raises(StoreLostError):
+        store.edit(job.id, name="older")
+    assert job_file.read(store.job_folder(job.id).path).job["name"] == "newer"
+
+
+# machines and mounts ----------------------------------------------------------------------------------------
+
+HERE = Machine("one", "", "boot 1")
+
+
+@pytest.fixture
+def on(monkeypatch):
+    """Be on another machine for a while."""
+
+    @contextmanager
+    def on(where):
+        with monkeypatch.context() as context:
+            context.setattr(machine, "here", lambda: where)
+            yield
+
+    with on(HERE):
+        yield on
+
+
+def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on, capsys):
+    store = Store.open(tmp_path)
+    job = submit(store, spec)
+    with on(Machine("two", "", "boot 2")):
+        with pytest.raises(StoreError, match=r"used by the machine one: stop .* free in (60|59) seconds"):
+            Store.open(tmp_path)
+        for command in ("worker", "gc --quota 1", f"backup {tmp_path / 'copy.tar'}"):
+            name, *rest = command.split()
+            assert (
+                main([name, str(tmp_path), *(rest if name == "gc" else []), *(rest if name == "backup" else [])]) == 1
+            )
+            assert "used by the machine one" in capsys.readouterr().err
+        assert submit(store, spec), "the first one goes on"
+        long_ago = time.time() - machine.GONE_S - 1
+        os.utime(tmp_path / machine.NAME, (long_ago, long_ago))
+        other = Store.open(tmp_path)
+        assert job in other.jobs()
+    with pytest.raises(StoreLostError, match="was taken by the machine two while this one stood still"):
+        submit(store, spec)
+
+
+@pytest.mark.parametrize("now", [Machine("renamed", "", "boot 1"), Machine("one", "", "boot 2")])
+def test_a_machine_that_was_renamed_or_restarted_goes_on(tmp_path, on, now):
+    Store.open(tmp_path).close()
+    with on(now):
+        Store.open(tmp_path)
+
+
+def test_a_store_in_use_gives_signs_of_life(store, monkeypatch):
+    long_ago = time.time() - 1000
+    os.utime(store.folder / machine.NAME, (long_ago, long_ago))
+    monkeypatch.setattr(machine, "BEAT_S", 0.0)
+    store.version()
+    assert (store.folder / machine.NAME).stat().st_mtime > long_ago + 900
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("nfs4", "a second machine"), ("cifs", "a second machine"), ("9p", "a second machine"),
+        ("fuse.sshfs", "a second machine"), ("ceph", "a second machine"), ("overlay", "deleted with the container"),
+        ("ext4", None), ("fuseblk", None), ("tmpfs", None), ("zfs", None),
+    ],
+)  # fmt: skip
+def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, kind, words):
+    """Unless somebody says that he knows better."""
+    place = tmp_path / "my disk"
+    place.mkdir()
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 254:0 / / rw,relatime - xfs /dev/vda rw\n"
+        f"23 22 0:7 / {str(place).replace(' ', chr(92) + '040')} rw master:1 - ext2 below rw\n"
+        f"24 22 0:8 / {str(place).replace(' ', chr(92) + '040')} rw - {kind} server:/export rw\n"
+        f"25 22 0:9 / {place}s rw - nfs4 another rw\n"
+    )
+    monkeypatch.setattr(mount, "MOUNTS", mounts)
+    monkeypatch.delenv(mount.ALLOW)
+    if words is not None:
+        assert main(["serve", str(place / "jobs")]) == 1
+        assert words in (said := capsys.readouterr().err)
+        assert f"on a mount of kind {kind}" in said
+        assert "--any-mount" in said
+        assert list(place.iterdir()) == []
+        monkeypatch.setenv(mount.ALLOW, "1")
+    Store.open(place / "jobs")
+
+
+# clocks, disks, rights --------------------------------------------------------------------------------------
+
+
+def test_waits_do_not_mind_a_clock_that_is_set(tmp_path, spec, monkeypatch):
+    store, real = Store.open(tmp_path), time.time
+    submit(store, spec)
+    for _ in range(2):
+        job, lease = store.claim("w", "cpu", ENGINES, 60)
+        store.fail_attempt(job.id, lease, "it fell")
+    for days in (-1, 1):
+        monkeypatch.setattr(time, "time", lambda days=days: real() + days * 86400)
+        assert abs(Store.open(tmp_path).clock() - real()) < 60
+    up = clocks.up_s
+    monkeypatch.setattr(clocks, "up_s", lambda: up() + 2)
+    assert store.claim("w", "cpu", ENGINES, 60) is not None
+
+
+def test_no_wait_is_longer_than_the_longest(store, spec, clock):
+    """Where the machine was started anew, with another time."""
+    submit(store, spec)
+    for _ in range(2):
+        job, lease = store.claim("w", "cpu", ENGINES, 60)
+        store.fail_attempt(job.id, lease, "it fell")
+    assert store.claim("w", "cpu", ENGINES, 60) is None
+    clock.now -= 86400
+    assert store.claim("w", "cpu", ENGINES, 60) is not None
+
+
+def test_another_start_of_the_machine_has_another_clock(tmp_path, monkeypatch):
+    Store.open(tmp_path).close()
+    monkeypatch.setattr(clocks, "boot_id", lambda: "another")
+    monkeypatch.setattr(clocks, "up_s", lambda: 5.0)
+    assert abs(Store.open(tmp_path).clock() - time.time()) < 60
+
+
+def test_a_full_disk_is_said_by_the_server_and_by_jobs(tmp_path, spec, monkeypatch):
+    free = [records.MIN_FREE_BYTES]
+    monkeypatch.setattr(records.shutil, "disk_usage", lambda folder: SimpleNamespace(free=free[0]))
+    with serving(tmp_path) as live, live.client() as client:
+        store = live.store
+        store.register_worker("w", "cpu", "a processor", 1, ["auto", "cpu"])
+        early = submit(store, spec)
+        follow_up, _ = store.submit("ann", JobSpec("export", "follow-up", source=early.id))
+        assert client.get("/ready").status_code == 200
+        free[0] -= 1
+        store.explain_waiting(store.offered_engines())
+        late = submit(store, spec)
+        assert {store.job(job.id).waits_for for job in (early, late, follow_up)} == {records.FULL}
+        answer = client.get("/ready")
+        assert (answer.status_code, answer.json()["error"]["message"]) == (503, records.FULL)
+        free[0] += 1
+        store.explain_waiting(store.offered_engines())
+        assert {job.waits_for for job in store.jobs()} == {None}
+        assert client.get("/ready").status_code == 200
+
+
+def test_nobody_else_reads_a_store(tmp_path, spec):
+    """Whatever the modes were; a home in which it lies is not closed with it."""
+    store = Store.open(tmp_path / "store")
+    submit(store, spec)
+    store.close()
+    for path in (store.folder, *store.folder.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    again = Store.open(store.folder)
+    submit(again, spec)
+    open_ones = [path for path in (store.folder, *store.folder.rglob("*")) if path.stat().st_mode & 0o077]
+    assert open_ones == []
+    (tmp_path / "a file").touch()
+    tmp_path.chmod(0o755)
+    submit(Store.open(tmp_path), spec)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / files.STORE).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / files.JOBS).stat().st_mode) == 0o700
+
+
+def test_the_command_makes_a_database_again(filled, monkeypatch, capsys):
+    store_cases.half(filled)
+    monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
+    assert main(["serve", str(filled.folder), "--workers", "none"]) == 1
+    assert f"start `difflogic serve {filled.folder} --rebuild`" in capsys.readouterr().err
+    assert main(["serve", str(filled.folder), "--workers", "none", "--rebuild"]) == 2, "its token is refused"
+    assert "was made again from the folders of 8 jobs (4 queued, 1 paused, 1 done, 1 failed, 1 cancelled)" in (
+        capsys.readouterr().err
+    )
+    assert len(Store.existing(filled.folder).jobs()) == 8
+    assert (filled.folder / files.LOST / files.STORE).is_file()
+
+
+def test_who_repeats_a_request_gets_the_same_job(store, spec):
+    job, _ = store.submit("ann", spec, "k")
+    store.edit(job.id, name="edited")
+    LOSSES["removed"](store.folder)
+    again = Store.open(store.folder)
+    assert again.submit("ann", spec, "k") == (again.job(job.id), False)
+    with pytest.raises(StoreError, match="another request"):
+        again.submit("ann", replace(spec, name="other"), "k")
