@@ -18,7 +18,7 @@ from difflogic.serve.store.jobs import DiskFullError, StoreLostError
 from difflogic.system import files
 
 APPLICATION = int.from_bytes(b"dflg", "big")
-"""What the file says of itself from version 5 on: whose it is."""
+"""What the file says of itself from version 7 on: whose it is."""
 OURS = {"jobs", "clock", "deletions", "idempotency"}
 """Tables that it has had from the first version on."""
 
@@ -162,7 +162,7 @@ def is_empty(path: Path) -> bool:
     with sqlite_errors(path, "opened"), closing(sqlite3.connect(_uri(path), uri=True)) as file:
         tables = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         owner = int(file.execute("PRAGMA application_id").fetchone()[0])
-    # Before version 5 it did not say whose it is.
+    # Before version 7 it did not say whose it is.
     if owner not in (0, APPLICATION) or (tables and not tables >= OURS):
         raise StoreError(f"{path} is the database of another program: name a folder of its own for the store.")
     return not tables

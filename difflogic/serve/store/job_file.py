@@ -1,6 +1,6 @@
 """`job.json` in a job's folder: what the job is, so that a store whose database is lost can be made again.
 
-    {"form": 1, "schema": 6, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "request": null}
+    {"form": 1, "schema": 7, "version": 57, "job": {"id": "...", "owner": "ann", ...}, "request": null}
 
 `job` has the columns of the row, but those of a lease, which nobody holds any more when the file is needed; `request`
 is the idempotency key under which it came. A change is written in three steps, the second of which decides:
