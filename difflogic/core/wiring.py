@@ -101,14 +101,14 @@ def moore_start(logits: Sequence[Array], wires: Sequence[Array], key: prng.Key) 
     """
     turn, mirror = (int(word) for word in prng.random_bits(key, 2))
     for kernel, places in enumerate(BEGINNINGS):
-        own = [layer[kernel] for layer in wires]
+        kernel_wires = [layer[kernel] for layer in wires]
         last = logits[-1][kernel, 0]
         if len(places) > 1:
             last[[gates.PASS_THROUGH, gates.OR]] = last[[gates.OR, gates.PASS_THROUGH]]
-        neighbours = own[0][0]
-        for place, bit in zip(places, own[-1][:, 0], strict=False):
+        neighbours = kernel_wires[0][0]
+        for place, bit in zip(places, kernel_wires[-1][:, 0], strict=False):
             # The gate whose neighbour arrives at this output, and the one that has the neighbour we want, swap.
-            here = _passed_on(own[:-1], int(bit))
+            here = _passed_on(kernel_wires[:-1], int(bit))
             wanted = RING[(2 * turn + (-place if mirror & 1 else place)) % len(RING)]
             there = int(np.flatnonzero(neighbours == wanted)[0])
             neighbours[[here, there]] = neighbours[[there, here]]
