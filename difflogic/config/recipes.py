@@ -1,7 +1,8 @@
 """Recipes of training: what is changed in a preset so that training succeeds.
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
-a wiring per perception kernel, a faster start, for boards on a smaller grid, for the lizard one that leads everywhere
+a wiring per perception kernel, a faster start, for boards on a smaller grid, for larger pictures more steps, for the
+lizard a wiring that leads everywhere
 (`difflogic.core.wiring.moore_start`) and a search at the end (`difflogic.engine.search`), and stochastic hardening
 (`difflogic.engine.events`), spread over the epochs that a run has. It begins again where training stalls (`RESTARTS`).
 """
@@ -9,6 +10,7 @@ a wiring per perception kernel, a faster start, for boards on a smaller grid, fo
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,12 +67,25 @@ class Recipe:
             sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
         if self.batch_of_rules is not None and config.task.rule != presets.get(config.name).task.rule:
             sections["train"] = {"batch": self.batch_of_rules}
+        if (enough := _steps_of_picture(config)) > config.task.steps:
+            sections["task"] = {"steps": enough}
         return config.with_(**merged(sections, self.fields))
 
     def _fits(self, task: TaskConfig) -> bool:
         """Whether its grids are smaller than the task, and of use to it."""
         room = min(task.height, task.width)
         return task.can_grow and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
+
+
+def _steps_of_picture(config: Config) -> int:
+    """As many steps for a picture as the preset has, where it is larger more in proportion; 0 where somebody set them.
+
+    A signal moves one cell a step. The lizard's 20x20 cells have 12 steps, so that a picture of 40x30 has 24.
+    """
+    task, own = config.task, presets.get(config.name).task
+    if task.target != "picture" or task.steps != own.steps or task.loss_steps or task.damage_steps:
+        return 0
+    return math.ceil(own.steps * max(task.height, task.width) / max(own.height, own.width))
 
 
 def _epochs(shares: tuple[float, float], config: Config) -> dict[str, int]:

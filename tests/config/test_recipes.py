@@ -20,6 +20,25 @@ def test_the_paper_changes_nothing(preset: str) -> None:
     assert recipes.applied("paper", presets.get(preset)) == presets.get(preset)
 
 
+@pytest.mark.parametrize(
+    ("task", "steps"),
+    [
+        ({}, 15),
+        ({"height": 8, "width": 12}, 15),
+        ({"height": 24, "width": 20}, 23),
+        ({"height": 32, "width": 32, "steps": 40}, 40),
+        ({"height": 32, "width": 32, "loss_steps": [12, 15]}, 15),
+    ],
+)
+def test_steps_follow_the_size_of_a_picture(task: dict[str, object], steps: int) -> None:
+    """15 for 16 cells: more where it is larger, unless somebody said how many."""
+    config = presets.get("colored-g")
+    rows, columns = (int(str(task.get(side, 16))) for side in ("height", "width"))
+    blank = config.with_(task={**task, "picture": ["." * columns] * rows})
+    assert recipes.applied("robust", blank).task.steps == steps
+    assert recipes.applied("paper", blank).task.steps == blank.task.steps
+
+
 @pytest.mark.parametrize("preset", recipes.ROBUST)
 def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     before = presets.get(preset)
