@@ -260,13 +260,24 @@ def test_attempts_are_told(here: Path, capsys) -> None:
     ends = ["Attempt 1: given up at epoch 200 with 14 wrong values: it made no progress since epoch 10",
             "Attempt 2: complete at epoch 800 with 14 wrong values"]  # fmt: skip
     assert all(words in text for words in ends)
-    assert "200/1000, attempt 1" in call(capsys, "jobs", "--search", "again")
+    assert "\nEnded unsolved: the best circuit has 14 of 30 values wrong.\n" in text
+    listed = call(capsys, "jobs", "--search", "again")
+    assert "200/1000, attempt 1" in listed
+    assert "ended unsolved" in listed
     [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "again", "--json").splitlines()]
     again = call(capsys, "watch", job["id"])
     assert "Attempt 1 of at most 2, 1000 epochs are left to it." in again
     assert [again.count(words) for words in ends] == [1, 1]
     assert again.count("Epoch  200:") == 1
     assert "Epoch  800:" not in again
+
+
+def test_until_it_is_solved_or_its_limit_ends_it(here: Path, capsys) -> None:
+    (here / "flat.toml").write_text(flat(1000).to_toml())
+    text = call(capsys, "submit", "--config", "flat.toml", "--engine", "cpu", "--until-solved", "--within",
+                "500 epochs", "--watch", code=1)  # fmt: skip
+    assert "\nNOT solved within 500 epochs: the best circuit has 14 of 30 values wrong.\n" in text
+    assert "Attempt 3: complete at epoch 100 with 14 wrong values" in text
 
 
 @pytest.mark.parametrize("seen", [{1, 2, 3}, {2, 3}, {1, 3}, {3}])
@@ -277,7 +288,8 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
             attempts.Attempt(2, 3, 24, 800, "", "given up", 300, 14, "it is flat"),
             attempts.Attempt(3, 3, 25, 500, "", "complete", 500, 14)]  # fmt: skip
     job = {"id": "a" * 16, "name": "again", "kind": "train", "attempts": 0, "reason": None, "waits_for": None,
-           "config": config.to_dict(), "device": "cpu", "population": 1, "restarts": 2}  # fmt: skip
+           "config": config.to_dict(), "device": "cpu", "population": 1, "restarts": 2, "until_solved": False,
+           "hard_loss": 14, "solved": 0, "compared": 480}  # fmt: skip
 
     def state(status: str, attempt: int, epoch: int, results: list[attempts.Attempt]) -> dict[str, object]:
         given = {"status": status, "attempt": attempt, "epoch": epoch, "epochs": made[attempt - 1].epochs}

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from difflogic.config import picture_file, presets, recipes, task
 from difflogic.core import gates, text_picture
 from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job as tasks
-from difflogic.runs import plots
+from difflogic.runs import attempts, plots
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.store.jobs import KINDS, STATUSES, JobSpec
@@ -136,10 +137,10 @@ def test_a_preset_is_submitted_and_watched_until_it_can_be_simplified(opened, li
     points = "document.querySelector('.curves .line.soft').getAttribute('d').split('L').length"
     some = page.js(points)
     page.wait(f"{points} > {some}")
-    page.wait("document.querySelector('.job-head .pill').innerText === 'Done'")
+    page.wait("document.querySelector('.job-head .pill').innerText === 'Ended unsolved'")
     page.see("600 of 600 epochs", ".progress")
     page.wait("document.querySelectorAll('.curves .dot.hard').length >= 2 * 30")
-    assert "a heart: Done, 600 of 600 epochs" in page.js("document.getElementById('news').textContent")
+    assert "a heart: Ended unsolved, 600 of 600 epochs, best " in page.js("document.getElementById('news').textContent")
     page.see("at epoch 600", ".gates")
     page.see("metrics.csv", ".files")
     page.click("[data-action=simplify] + label input")
@@ -594,6 +595,40 @@ def test_attempts_are_shown_and_in_the_end_the_best(opened, live):
     page.see("epochs 0 to 200", ".curves output")
     page.see("The hard circuit of epoch 200", ".automaton")
     page.see("at epoch 200", ".gates")
+
+
+def test_until_it_is_solved_is_asked_for_and_its_end_is_told(opened, live):
+    """What cannot go together is not offered together; an end without a solution does not look like success."""
+    page = opened("#/new", allowed=("422", "404"))
+    page.click("[value=checkerboard]")
+    disabled = "['restarts', 'within', 'init_from'].map((n) => document.querySelector(`[name=${n}]`).disabled)"
+    assert page.js(disabled) == [False, True, False]
+    page.click("[name=until_solved]")
+    assert page.js(disabled) == [True, False, True]
+    page.fill("[name=within]", "soon")
+    page.see("A limit is a time or a number of epochs", ".preview .error")
+    page.fill("[name=within]", "60s")
+    page.see("at most 60s", ".preview")
+    for name, text in {"name": "until", "engine": "gpu:9"}.items():
+        page.fill(f"[name={name}]", text)
+    page.click(".preview button")
+    page.see("until", "h1")
+    job = live.store.jobs("ann", text="until")[0]
+    assert (job.until_solved, job.within, job.restarts) == (True, "60s", 0)
+    with closing(Presence(live.store.folder, "by-hand")):
+        lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
+        made = [attempts.Attempt(1, None, 23, 500, "", "given up", 50, 9), attempts.Attempt(2, None, 7, 500, "")]
+        result = {"attempts": [asdict(each) for each in made]}
+        so_far = {"attempt": 2, "epoch": 20, "hard_loss": 31, "compared": 256, "trained_s": 12, "result": result}
+        live.store.heartbeat(job.id, lease, 1000, **so_far)
+        page.see(
+            "attempt 2 · 20 of 500 epochs · best so far 9 wrong · until solved, at most 60s, 12 s so far", ".progress"
+        )
+        live.store.finish(job.id, lease, "done", attempt=1, epoch=50, hard_loss=9)
+    page.see("NOT solved within 60s: best 9 wrong of 256.", ".job-head")
+    assert page.text(".job-head .pill") == "Ended unsolved"
+    page.js("location.hash = '#/'")
+    page.see("NOT solved within 60s: best 9 wrong of 256.", f"[data-id='{job.id}']")
 
 
 def test_a_page_that_comes_in_a_later_attempt_ends_with_the_best(opened, live, tmp_path):

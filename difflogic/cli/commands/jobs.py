@@ -14,7 +14,7 @@ from difflogic.cli import options as shared
 from difflogic.cli import request
 from difflogic.cli.options import json_option, service
 from difflogic.cli.screen import table
-from difflogic.serve.store.jobs import KINDS, PRIORITIES, STATUSES
+from difflogic.serve.store.jobs import KINDS, PRIORITIES, STATUSES, outcome
 
 if TYPE_CHECKING:
     from difflogic.serve.client import Client
@@ -125,12 +125,20 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         job["id"],
         job["name"],
         job["kind"],
-        job["status"] + (f", {job['wanted']} asked" if job["wanted"] else ""),
+        _status(job),
         _epochs(job),
         *table.loss_cells(job["soft_loss"], job["hard_loss"], job["solved"], job["population"]),
         job["device"] or "",
         job["created"][:16].replace("T", " "),
     )
+
+
+def _status(job: dict[str, Any]) -> str:
+    """How it stands, and of a training that is done whether it was solved."""
+    found = outcome(job)
+    if found is not None:
+        return "solved" if found == "solved" else "ended unsolved"
+    return f"{job['status']}, {job['wanted']} asked" if job["wanted"] else str(job["status"])
 
 
 def _epochs(job: dict[str, Any]) -> str:
@@ -148,7 +156,7 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
     """Follow JOB until it ends, as if it ran here; Ctrl-C ends the watching, not the job.
 
     Where the server is away for a while, watching goes on when it is back. The exit code is 0 where the job is done,
-    1 where it failed or was cancelled.
+    1 where it failed or was cancelled, or was to go on until it is solved and its limit ended it.
 
     Example: difflogic watch abcdefghijklmnop
     """

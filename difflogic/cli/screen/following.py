@@ -17,7 +17,7 @@ from difflogic.errors import ServiceError
 from difflogic.runs.attempts import Attempt
 from difflogic.runs.journal import Row
 from difflogic.serve.client import Client, JobJson
-from difflogic.serve.store.jobs import ENDED
+from difflogic.serve.store.jobs import ENDED, outcome
 from difflogic.train import restarts
 from difflogic.train.observer import Beginning, Standing
 
@@ -53,9 +53,9 @@ def _repeat(client: Client, job: JobJson) -> int:
     status, sink = job["status"], sinks.JsonLines()
     for event in client.events(job["id"]):
         if event.name == "job":
-            status = event.data["status"]
+            job, status = event.data, event.data["status"]
         sink.show(Event(event.name, {event.name: event.data}))
-    return 0 if status == "done" else 1
+    return _code(job) if status == "done" else 1
 
 
 def result_lines(result: Mapping[str, Any], indent: str = "") -> list[str]:
@@ -139,7 +139,8 @@ class _Follower:
             config = Config.from_dict(job["config"])
             if self._attempt:
                 config = restarts.attempt_of(config, self._attempt - 1, job["epochs"])
-                attempt = Attempt(self._attempt, job["restarts"] + 1, config.seed, job["epochs"], "")
+                of = None if job["until_solved"] else job["restarts"] + 1
+                attempt = Attempt(self._attempt, of, config.seed, job["epochs"], "")
                 self._reporter.attempted(attempt)
             self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
 
@@ -185,8 +186,29 @@ class _Follower:
         self._sink.write("\n".join(["", summary.rstrip()] if summary else result_lines(job["result"] or {})))
         for each in _attempts_of(job):
             self._reporter.attempted(each)
+        if (sentence := _outcome(job)) is not None:
+            self._sink.write(sentence)
         self._sink.write(f"Its files: difflogic fetch {job['id']} DIR")
-        return 0
+        return _code(job)
+
+
+def _code(job: JobJson) -> int:
+    """The exit code of a job that is done: as of a training here, 1 where it was to be solved and is not."""
+    return int(job["until_solved"] and outcome(job) == "unsolved")
+
+
+def _outcome(job: JobJson) -> str | None:
+    """What a training that is done came to, in one sentence; None where that is no question."""
+    found = outcome(job)
+    if found is None:
+        return None
+    if found == "solved":
+        return "Solved." if job["population"] == 1 else f"Solved: {job['solved']} of {job['population']} models."
+    of = "" if job["compared"] is None else f" of {job['compared']}"
+    best = f"the best circuit has {job['hard_loss']}{of} values wrong"
+    if not job["hard_loss"]:
+        best = "the best circuit is right on its probes, but not on fresh starts"
+    return f"NOT solved within {job['within']}: {best}." if job["until_solved"] else f"Ended unsolved: {best}."
 
 
 def _attempts_of(job: JobJson) -> list[Attempt]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -62,6 +63,13 @@ class DiskFullError(UnavailableError):
 
 class StoreLostError(UnavailableError, LeaseLostError):
     """The database is not the one that was opened any more. What was held under it is held no more."""
+
+
+def outcome(job: Mapping[str, Any]) -> Literal["solved", "unsolved"] | None:
+    """What a training that is done came to, by the circuit that it keeps; None where that is no question."""
+    if job["kind"] != "train" or job["status"] != "done" or job["hard_loss"] is None:
+        return None
+    return "solved" if job["solved"] else "unsolved"
 
 
 def new_id() -> str:

@@ -2,6 +2,7 @@
 
 import { h, setText } from "./dom.js";
 import { count, loss } from "./format.js";
+import { isOver } from "./progress.js";
 
 export function figures() {
     const names = ["Soft loss", "Hard loss", "Solved", "Active gates"];
@@ -12,7 +13,7 @@ export function figures() {
         names.map((name, i) => h("div", {}, h("dt", {}, name), values[i])),
     );
     const update = (job) => {
-        const solved = job.population > 1 ? `${job.solved} of ${job.population}` : job.solved ? "yes" : "not yet";
+        const solved = job.population > 1 ? `${job.solved} of ${job.population}` : job.solved ? "yes" : isOver(job) ? "no" : "not yet";
         [
             loss(job.soft_loss),
             loss(job.hard_loss),

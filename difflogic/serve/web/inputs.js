@@ -1,6 +1,6 @@
 // Labelled inputs of a form, and what is in them.
 
-import { h } from "./dom.js";
+import { freshId, h } from "./dom.js";
 
 export function textField(name, label, properties = {}) {
     return h("label", { class: "field" }, label, h("input", { name, autocomplete: "off", ...properties }));
@@ -13,6 +13,16 @@ export function selectField(name, label, choices) {
     const options = choices.map(([value, words]) => h("option", { value }, words));
     return h("label", { class: "field" }, label, h("select", { name }, options));
 }
+
+// A field with a sentence below it.
+export function hinted(field, words) {
+    const id = freshId("hint");
+    field.querySelector("input, select").setAttribute("aria-describedby", id);
+    return h("div", { class: "field" }, field, h("p", { id, class: "hint" }, words));
+}
+
+export const checkField = (name, label) =>
+    h("label", { class: "check" }, h("input", { type: "checkbox", name }), h("span", {}, label));
 
 // The text of a field inside `element`; undefined where there is none.
 export const textOf = (element, name) => element.querySelector(`[name="${name}"]`).value.trim() || undefined;

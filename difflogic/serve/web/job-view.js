@@ -92,7 +92,7 @@ function trainingView(root, signal, job) {
                 rows.clear();
                 draw();
             }
-            const told = now.restarts && resultOf(now);
+            const told = now.attempt > 0 && resultOf(now);
             tries.hidden = !told;
             tries.replaceChildren(...(told ? [h("h2", {}, "Attempts"), told] : []));
         },

@@ -1,16 +1,17 @@
 // What the circuit will see, and what it will cost, before anything is submitted.
 
 import { h, setText } from "./dom.js";
-import { bytes, count, large } from "./format.js";
+import { bytes, count, duration, large } from "./format.js";
 import { paintRgb } from "./pixels.js";
 
 // `more`: what stands below.
 export function previewPanel(...more) {
     const canvas = h("canvas", { class: "grid", role: "img" });
     const words = h("p", { class: "quiet", role: "status" }),
-        told = h("p", { class: "quiet" });
+        told = h("p", { class: "quiet" }),
+        notices = h("div", { role: "status" });
     const error = h("p", { class: "error", role: "alert", hidden: true });
-    const names = ["Grid", "Channels", "Gates", "CA steps", "Epochs", "Gate evaluations", "Memory"];
+    const names = ["Grid", "Channels", "Gates", "CA steps", "Epochs", "Gate evaluations", "Memory", "Attempts", "Time"];
     const values = names.map(() => h("dd", { class: "number" }, "–"));
     const element = h(
         "aside",
@@ -25,6 +26,7 @@ export function previewPanel(...more) {
             names.map((name, i) => h("div", {}, h("dt", {}, name), values[i])),
         ),
         told,
+        notices,
         more,
     );
 
@@ -46,7 +48,7 @@ export function previewPanel(...more) {
             : `Target: one generation of ${task.rule.includes("/") ? task.rule : "a rule given as a table"}`;
         setText(words, sentence);
         canvas.setAttribute("aria-label", sentence);
-        const { evaluations, memory } = found.cost;
+        const { evaluations, memory, seconds } = found.cost;
         [
             `${task.width}×${task.height}${model.periodic ? " torus" : ""}`,
             count(model.channels),
@@ -55,7 +57,10 @@ export function previewPanel(...more) {
             count(train.epochs),
             large(evaluations),
             bytes(memory),
+            found.within ? "until solved" : found.restarts ? `up to ${count(found.restarts + 1)}` : "1",
+            found.within ? `at most ${found.within}` : `about ${duration(seconds)} on two cores`,
         ].forEach((text, i) => setText(values[i], text));
+        notices.replaceChildren(...found.notices.map((text) => h("p", { class: "warning" }, text)));
         const changed = Object.keys(found.changed);
         setText(told, changed.length ? `Changed for it: ${changed.join(", ")}.` : "");
     }

@@ -16,7 +16,17 @@ const PHASES = { starting: "Starting", compiling: "Compiling", saving: "Saving" 
 
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
 
+// What a training that is done came to, by the circuit that it keeps: "solved", "unsolved", or null where that is no
+// question.
+export function outcome(job) {
+    if (job.kind !== "train" || job.status !== "done" || job.hard_loss === null) return null;
+    return job.solved ? "solved" : "unsolved";
+}
+
+const OUTCOMES = { solved: "Solved", unsolved: "Ended unsolved" };
+
 function statusWord(job) {
+    if (outcome(job)) return OUTCOMES[outcome(job)];
     if (job.status !== "running") return STATUSES[job.status] ?? job.status;
     return WANTED[job.wanted] ?? PHASES[job.phase] ?? STATUSES.running;
 }
@@ -24,7 +34,7 @@ function statusWord(job) {
 export function statusPill(job) {
     const element = h("span", { class: "pill" });
     const update = (now) => {
-        element.dataset.status = now.status;
+        element.dataset.status = outcome(now) ?? now.status;
         setText(element, statusWord(now));
     };
     update(job);
@@ -40,19 +50,33 @@ export function progressBar(job) {
         bar.max = Math.max(1, now.epochs);
         bar.value = now.epoch;
         bar.setAttribute("aria-label", `Epochs of ${now.name}`);
-        bar.dataset.status = now.status;
+        bar.dataset.status = outcome(now) ?? now.status;
         setText(words, progressWords(now));
     };
     update(job);
     return { element, update };
 }
 
-// Of restarts: which attempt this is, when all is over the best.
+// Which attempt this is, when all is over the best.
 function attempt(job) {
     if (!job.attempt) return [];
-    const made = job.result?.attempts?.length,
-        among = job.status === "done" && made ? `, the best of ${made}` : ` of at most ${job.restarts + 1}`;
-    return [`attempt ${job.attempt}${among}`];
+    const made = job.result?.attempts?.length;
+    if (job.status === "done" && made) return [`attempt ${job.attempt}, the best of ${made}`];
+    return [`attempt ${job.attempt}${job.until_solved ? "" : ` of at most ${job.restarts + 1}`}`];
+}
+
+// Of a training with several attempts that goes on: the fewest wrong values of any of them.
+function bestSoFar(job) {
+    const made = job.result?.attempts ?? [];
+    const best = Math.min(...[job.hard_loss, ...made.map(({ wrong }) => wrong)].map((wrong) => wrong ?? Infinity));
+    return made.length > 1 && !isOver(job) && Number.isFinite(best) ? [`best so far ${count(best)} wrong`] : [];
+}
+
+// The time that a training until it is solved has taken, and its limit.
+function used(job) {
+    if (!job.until_solved) return [];
+    const time = duration(job.trained_s);
+    return [isOver(job) ? `${time} of training` : `until solved, at most ${job.within}, ${time} so far`];
 }
 
 function progressWords(job) {
@@ -60,19 +84,30 @@ function progressWords(job) {
     if (job.status === "running" && job.epochs_per_s > 0) {
         parts.push(rate(job.epochs_per_s), `${duration((job.epochs - job.epoch) / job.epochs_per_s)} left`);
     }
-    return parts.join(" · ");
+    return [...parts, ...bestSoFar(job), ...used(job)].join(" · ");
 }
 
 // One sentence without its full stop, for screen readers and titles.
 export function standing(job) {
     if (job.kind !== "train") return statusWord(job);
     const parts = [statusWord(job), ...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} epochs`];
-    if (job.hard_loss !== null) parts.push(job.solved ? "solved" : `hard loss ${loss(job.hard_loss)}`);
+    if (job.hard_loss !== null && !outcome(job)) parts.push(job.solved ? "solved" : `hard loss ${loss(job.hard_loss)}`);
+    if (outcome(job) === "unsolved") parts.push(shortfall(job));
     return parts.join(", ");
 }
 
-// Why it waits, failed, or was taken up again; nothing where there is nothing to say.
-export const remark = (job) => job.waits_for ?? job.reason ?? "";
+// What the best circuit of a training that ended without a solution lacks.
+function shortfall(job) {
+    if (!job.hard_loss) return "best right on its probes, not on fresh starts";
+    return `best ${count(job.hard_loss)} wrong${job.compared ? ` of ${count(job.compared)}` : ""}`;
+}
+
+// Why it waits, failed, was taken up again, or what it came to; nothing where there is nothing to say.
+export function remark(job) {
+    if (outcome(job) !== "unsolved") return job.waits_for ?? job.reason ?? "";
+    const within = job.until_solved ? `NOT solved within ${job.within}` : "Ended unsolved";
+    return `${within}: ${shortfall(job)}.`;
+}
 
 export function facts(job) {
     const kinds = { train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };

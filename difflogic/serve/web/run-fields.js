@@ -1,11 +1,11 @@
-// How a job is to run: its name, recipe, engine, population, what it begins with, and its place in the queue.
+// How a job is to run: its name, recipe, engine, population, until when, what it begins with, and its place in the queue.
 
 import { h } from "./dom.js";
-import { numberField, numberOf, selectField, textField, textOf } from "./inputs.js";
+import { checkField, hinted, numberField, numberOf, selectField, textField, textOf } from "./inputs.js";
 
 export const ENGINES = ["auto", "cpu", "gpu", "reference"];
 const RECIPES = { paper: "the paper's", robust: "robust: more seeds succeed" };
-const TEXTS = ["name", "engine", "recipe", "init_from"];
+const TEXTS = ["name", "engine", "recipe", "init_from", "within"];
 const NUMBERS = ["population", "stop_when_solved", "restarts", "priority"];
 
 // `trained`: jobs whose circuit another one can begin with; `values`: of the job that this is a copy of.
@@ -21,24 +21,58 @@ export function runFields(trained, values) {
         "div",
         { class: "grid-fields" },
         title,
-        recipe,
+        hinted(recipe, "How it is trained. Robust also begins again with other wiring where training stalls."),
         textField("engine", "Engine", { placeholder: "auto", list: "engines" }),
         h("datalist", { id: "engines" }, engines),
-        numberField("population", "Models at once", "1"),
-        numberField("stop_when_solved", "Stop when so many are solved", "never"),
-        numberField("restarts", "Begin again where it stalls, so often", "0"),
-        selectField("init_from", "Begin with the circuit", [["", "a fresh one"], ...circuits]),
+        hinted(numberField("population", "Models at once", "1"), "Each has another seed, and so another wiring."),
+        hinted(
+            numberField("stop_when_solved", "Stop when so many are solved", "never"),
+            "Else it goes on to the last epoch. Of several attempts the first solution is the end.",
+        ),
+        hinted(
+            numberField("restarts", "Begin again where it stalls, so often", "as the recipe says"),
+            "All attempts share the epochs. 0: there is one attempt.",
+        ),
+        hinted(
+            checkField("until_solved", "Until it is solved"),
+            "Begins again, however often, until a circuit is right on fresh starts, later, and on a larger grid.",
+        ),
+        hinted(
+            textField("within", "Within at most", { placeholder: "60s, 5m, 2h or 2000 epochs" }),
+            "Where that ends, solved or not. Without it, at the most that this server allows.",
+        ),
+        hinted(
+            selectField("init_from", "Begin with the circuit", [["", "a fresh one"], ...circuits]),
+            "Its wiring is kept, so that it must have the same shape, and there is one attempt.",
+        ),
         numberField("priority", "Priority (−10 to 10)", "0"),
     );
-    const element = h("fieldset", {}, h("legend", {}, "Run"), fields);
-    for (const name of [...TEXTS, ...NUMBERS])
-        if (values?.[name]) element.querySelector(`[name="${name}"]`).value = values[name];
+    const element = h("fieldset", { oninput: exclude, onchange: exclude }, h("legend", {}, "Run"), fields);
+    const field = (name) => element.querySelector(`[name="${name}"]`);
+    for (const name of [...TEXTS, ...NUMBERS]) if (values?.[name]) field(name).value = values[name];
+    field("until_solved").checked = Boolean(values?.until_solved);
+    exclude();
+
+    // What cannot go together is not offered together; what is off is not sent either.
+    function exclude() {
+        const until = field("until_solved"),
+            borrowed = field("init_from").value !== "";
+        until.disabled = borrowed || field("restarts").value.trim() !== "";
+        field("within").disabled = until.disabled || !until.checked;
+        field("restarts").disabled = borrowed || (until.checked && !until.disabled);
+        field("init_from").disabled = !borrowed && until.checked && !until.disabled;
+    }
+
+    const offered = (names, read) =>
+        names.filter((name) => !field(name).disabled).map((name) => [name, read(element, name)]);
+
     return {
         element,
         wishes: () =>
             Object.fromEntries([
-                ...TEXTS.map((field) => [field, textOf(element, field)]),
-                ...NUMBERS.map((field) => [field, numberOf(element, field)]),
+                ...offered(TEXTS, textOf),
+                ...offered(NUMBERS, numberOf),
+                ...offered(["until_solved"], () => field("until_solved").checked),
             ]),
         suggest({ name, recipes }) {
             title.querySelector("input").placeholder = name;

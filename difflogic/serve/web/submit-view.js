@@ -35,7 +35,7 @@ export async function submitView(root, signal, _, query) {
 // A job to be copied as one of the offers; the recipes are those of the preset that it began with.
 function copyOf(source, presets) {
     const { recipes } = presets.find(({ name }) => name === source.config.name) ?? { recipes: ["paper"] };
-    const values = { ...source, name: "", init_from: source.source };
+    const values = { ...source, init_from: source.source };
     return { name: source.name, about: "as the job that this is a copy of", config: source.config, recipes, values };
 }
 
