@@ -30,12 +30,12 @@ from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.devices.open import Placement, place
 from difflogic.engine.api import Engine
-from difflogic.errors import ConfigError, UsageError
+from difflogic.errors import UsageError
 from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import results, stalled, trainer
+from difflogic.train import budget, results, stalled, trainer
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.session import GiveUp
@@ -77,42 +77,6 @@ def attempt_of(config: Config, number: int, left: int) -> Config:
         hardening={"begin": shrunk(config.hardening.begin), "end": shrunk(config.hardening.end)},
         search={"begin": shrunk(config.search.begin)},
     )
-
-
-def check(config: Config, restarts: int | None, population: int, within: Within | None = None) -> None:
-    """Raises UsageError where the budget is too small for so many attempts to be of use, ConfigError without models.
-
-    `restarts` is None where it goes on until it is solved.
-    """
-    if population < 1:
-        raise ConfigError(f"population must be a whole number of at least 1, got {population}.")
-    if restarts is None:
-        _check_until_solved(config, population, within)
-        return
-    if restarts < 0:
-        raise UsageError(f"--restarts must be a whole number of at least 0, got {restarts}.")
-    epochs = config.train.epochs
-    useful = math.ceil(schedule.effort(config, stalled.first_look(config, epochs)))
-    most = stalled.most_restarts(config, epochs)
-    if restarts > most:
-        raise UsageError(
-            f"{restarts} restarts share {epochs} epochs, but no run is given up before epoch {useful}: "
-            f"give at most {most} restarts."
-        )
-    if epochs // population < useful:
-        raise UsageError(
-            f"With restarts, {epochs} epochs are shared by all {population} models, {epochs // population} each, "
-            f"but one useful run takes {useful}: give a smaller population, or more epochs."
-        )
-
-
-def _check_until_solved(config: Config, population: int, within: Within | None) -> None:
-    useful = math.ceil(schedule.effort(config, stalled.first_look(config, config.train.epochs)))
-    if within is not None and within.epochs is not None and within.epochs // population < useful:
-        raise UsageError(
-            f"Within {within.epochs} epochs no attempt can be judged: one takes {useful * population}. Give a larger "
-            "--within, or a smaller population."
-        )
 
 
 @dataclass(frozen=True)
@@ -191,9 +155,9 @@ def train(
     `restarts` None: until one passes the success test, each with all epochs, or the limit `within` is reached.
     `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
     of each attempt when it begins and when it has ended. `stop` is that of `Trainer.run`.
-    Raises what `check` and `Trainer.run` raise.
+    Raises what `budget.check` and `Trainer.run` raise.
     """
-    check(config, restarts, population, within)
+    budget.check(config, restarts, population, within)
     if restarts is None:
         # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})

@@ -17,7 +17,7 @@ from difflogic.engine.api import EpochMetrics
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.runs import attempts, checkpoint, chosen, run_list
 from difflogic.runs.journal import Row
-from difflogic.train import restarts, stalled
+from difflogic.train import budget, restarts, stalled
 from difflogic.train.observer import Observer
 from difflogic.train.signals import Stop
 from difflogic.train.trainer import Trainer
@@ -166,7 +166,7 @@ def test_an_attempt_is_what_it_would_be_alone(config: Config, placement: Placeme
 )  # fmt: skip
 def test_a_budget_that_is_too_small_is_refused(number: int, population: int, sentence: str) -> None:
     with pytest.raises(UsageError) as refused:
-        restarts.check(PLAIN, number, population)
+        budget.check(PLAIN, number, population)
     assert str(refused.value) == sentence
 
 

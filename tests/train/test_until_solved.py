@@ -21,7 +21,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, chosen
-from difflogic.train import restarts
+from difflogic.train import budget, restarts
 from difflogic.train.replica import Replica
 from difflogic.train.restarts import Attempts
 from difflogic.train.signals import Deadline, Stop
@@ -205,4 +205,4 @@ def test_what_an_epoch_on_a_smaller_grid_costs() -> None:
 def test_a_limit_that_no_attempt_fits_into() -> None:
     config = recipes.applied("robust", checkerboard())
     with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be judged: one takes \d+\. Give a larger"):
-        restarts.check(config, None, 1, Within(epochs=2))
+        budget.check(config, None, 1, Within(epochs=2))

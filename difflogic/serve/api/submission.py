@@ -136,13 +136,13 @@ def _check_cost(config: Config, population: int, caps: Caps) -> Cost:
 
 def _with_attempts(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:
     """The request with the restarts of its recipe, and what `run_request.resolved` says. Raises UsageError."""
-    from difflogic.train import restarts, run_request  # with all that trains
+    from difflogic.train import budget, run_request  # with all that trains
 
     request.check_attempts()
     asked, notice = run_request.resolved(request, config)
     if asked.until_solved or asked.restarts:
         many = None if asked.until_solved else asked.restarts
-        restarts.check(config, many, asked.population, asked.within)
+        budget.check(config, many, asked.population, asked.within)
     return asked, notice
 
 
