@@ -1,4 +1,4 @@
-"""What attempts may use: epochs or time that are too little for any to be of use are refused."""
+"""What attempts may use: too few epochs for any to be of use are refused, too little time is told."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from difflogic.config import schedule
 from difflogic.config.request import Within
 from difflogic.config.schema import Config
+from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError, UsageError
 from difflogic.train import stalled
 
@@ -45,3 +46,17 @@ def _check_until_solved(config: Config, population: int, within: Within | None) 
             f"Within {within.epochs} epochs no attempt can be judged: one takes {useful * population}. Give a larger "
             "--within, or a smaller population."
         )
+
+
+def notice(config: Config, population: int, within: Within | None) -> str | None:
+    """A sentence where no attempt may be judged within a limit of time: a prediction, which is no ground to refuse."""
+    if within is None or within.seconds is None:
+        return None
+    share = schedule.effort(config, stalled.first_look(config, config.train.epochs)) / config.train.epochs
+    seconds = share * cost_of(config, population).seconds
+    if seconds <= within.seconds:
+        return None
+    return (
+        f"An attempt shows after about {math.ceil(seconds)} s on two cores whether it is of promise, later than the "
+        "limit of --within: it may end before anything is solved."
+    )

@@ -23,7 +23,6 @@ from functools import partial
 from pathlib import Path
 
 from difflogic.circuits.synthesis.prune import pruned
-from difflogic.config import schedule
 from difflogic.config.fields import MOST
 from difflogic.config.request import Within
 from difflogic.config.schema import Config
@@ -161,9 +160,12 @@ def train(
     if restarts is None:
         # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
-    most = None if within is None else within.epochs
+    most, observer = None if within is None else within.epochs, observer or Observer()
+    # A GPU may be faster than anything that could be said of it here.
+    if placement.engine.info.engine != "gpu" and (short := budget.notice(config, population, within)) is not None:
+        observer.noticed(short)
     record = Record(config, restarts, population, stop_when_solved, most_epochs=most)
-    series = _Series(record, placement, log_interval, observer or Observer(), stop, within)
+    series = _Series(record, placement, log_interval, observer, stop, within)
     if out is None:
         return series.train()
     folders.check_new(out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import difflogic
-from difflogic.config import recipes, schedule
+from difflogic.config import presets, recipes, schedule
 from difflogic.config.presets import checkerboard
 from difflogic.config.request import Within
 from difflogic.devices.open import Placement, open_engine
@@ -206,3 +207,17 @@ def test_a_limit_that_no_attempt_fits_into() -> None:
     config = recipes.applied("robust", checkerboard())
     with pytest.raises(UsageError, match=r"Within 2 epochs no attempt can be judged: one takes \d+\. Give a larger"):
         budget.check(config, None, 1, Within(epochs=2))
+
+
+def test_a_limit_of_time_that_is_short_is_told() -> None:
+    """The lizard's first look is at epoch 700 of 3500, that of a board on 8x8 cells after 22 epochs' worth."""
+    lizard, board = (recipes.applied("robust", presets.get(name)) for name in ("lizard", "checkerboard"))
+    told = budget.notice(lizard, 1, Within(seconds=10))
+    assert told is not None
+    assert re.fullmatch(
+        r"An attempt shows after about \d+ s on two cores .* later than the limit of --within: .*", told
+    )
+    assert budget.notice(lizard, 1, Within(seconds=1000)) is None
+    assert budget.notice(board, 1, Within(seconds=10)) is None
+    assert budget.notice(board, 64, Within(seconds=10)) is not None
+    assert budget.notice(lizard, 1, Within(epochs=1)) is budget.notice(lizard, 1, None) is None
