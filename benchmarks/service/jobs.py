@@ -49,13 +49,13 @@ def by_hand(config: Config, path: Path, engine: str = "cpu", **options: Any) -> 
     return path
 
 
-def wait(condition: Callable[[], object], what: str = "it") -> None:
+def wait(condition: Callable[[], object], what: str = "it", every_s: float = 0.02) -> None:
     """Wait until the condition holds. Raises TimeoutError where it does not come to that."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"Waited {PATIENCE_S:.0f} s for {what}.")
-        time.sleep(0.02)
+        time.sleep(every_s)
 
 
 def ended(store: Store, job: str) -> JobRecord:

@@ -20,6 +20,7 @@ import httpx
 from benchmarks.service import jobs
 from benchmarks.service.outcome import Outcome
 from benchmarks.service.same import differences
+from benchmarks.service.workers import AIMED
 from difflogic.errors import ServiceError
 from difflogic.serve.client import API, Client
 from difflogic.serve.store.store import Store
@@ -158,24 +159,26 @@ class Load:
 
 
 def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGEST_S) -> Outcome:
-    """SIGKILL of the server at `count` random moments, while jobs are submitted, trained and watched."""
+    """SIGKILL of the server at `count` random moments, most in training, while jobs are submitted and watched."""
     outcome, draw = Outcome("SIGKILL of the server"), random.Random(seed)
     expected = jobs.by_hand(jobs.config(), folder / "hand")
     served = Served(folder / "store")
     served.folder.mkdir()
     begin = time.monotonic()
     served.start()
+    store = Store.existing(served.folder, durable=False)
     load = Load(served)
     try:
         load.start()
         for _ in range(count):
             time.sleep(draw.uniform(0, longest))
+            if draw.random() < AIMED:
+                _wait_for_training(store)
+            outcome.hit(next((job.phase for job in store.jobs(status="running")), "no job"))
             served.end(signal.SIGKILL)
-            outcome.events += 1
             served.start()
         load.over.set()
         load.join()
-        store = Store.existing(served.folder)
         for job in load.acknowledged:
             jobs.ended(store, job)
     finally:
@@ -184,6 +187,12 @@ def kill_servers(folder: Path, count: int, seed: int = 0, longest: float = LONGE
     outcome.seconds = time.monotonic() - begin
     _compare(store, load, expected, outcome)
     return outcome
+
+
+def _wait_for_training(store: Store) -> None:
+    jobs.wait(
+        lambda: any(job.phase == "training" for job in store.jobs(status="running")), "a job to be trained", 0.002
+    )
 
 
 def _compare(store: Store, load: Load, expected: Path, outcome: Outcome) -> None:

@@ -19,12 +19,14 @@ from difflogic.serve.worker.supervisor import Supervisor
 
 KILLS_A_JOB = 3
 """Fewer than the tries that a job has."""
+AIMED = 0.75
+"""The part of the blows that wait until the job is being trained, at a random epoch; the others come at any time."""
 FAULTS = ("abort", "hang", "full")
 """Kinds of `benchmarks.service.faulty`."""
 
 
 def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
-    """SIGKILL of a worker at `count` random moments of short jobs, from the claim to the last picture."""
+    """SIGKILL of a worker at `count` random moments of short jobs: most in training, some between claim and end."""
     outcome, draw = Outcome("SIGKILL of a worker"), random.Random(seed)
     config = jobs.config()
     # What every job must come to, however often its worker is killed: all of them have the same configuration.
@@ -37,11 +39,24 @@ def kill_workers(folder: Path, count: int, seed: int = 0) -> Outcome:
             job, _ = store.submit("bench", jobs.spec_of(config))
             for _ in range(min(KILLS_A_JOB, count - outcome.events)):
                 jobs.wait(lambda job=job: store.job(job.id).status != "queued", "a worker")
-                time.sleep(draw.uniform(0, life))
+                if draw.random() < AIMED:
+                    in_training(store, job.id, draw.randrange(config.train.epochs))
+                else:
+                    time.sleep(draw.uniform(0, life))
                 _kill(store, job.id, outcome)
             _compare(store, job.id, expected, outcome)
     outcome.seconds = time.monotonic() - begin
     return outcome
+
+
+def in_training(store: Store, job: str, epoch: int = 0) -> None:
+    """Wait until the job is trained, from an epoch on, or is over."""
+
+    def is_trained() -> bool:
+        now = store.job(job)
+        return now.is_over or (now.phase == "training" and now.epoch >= epoch)
+
+    jobs.wait(is_trained, "the job to be trained", every_s=0.002)
 
 
 def _life(store: Store) -> float:

@@ -84,11 +84,12 @@ def test_the_slower_of_two_changes_does_not_leave_its_record(store, spec, monkey
 def test_a_record_that_cannot_be_written_refuses_the_change(store, spec, monkeypatch):
     job = submit(store, spec)
 
-    def full(path, data):
+    def full(descriptor, data):
+        os.write(descriptor, data[:10])
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as context:
-        context.setattr(job_file.files, "write_beside", full)
+        context.setattr(job_file.files, "write_all", full)
         for change in (lambda: submit(store, spec), lambda: store.edit(job.id, name="other")):
             with pytest.raises(DiskFullError, match="nothing was changed"):
                 change()

@@ -5,7 +5,7 @@
 `job` has the columns of the row, but those of a lease, which nobody holds any more when the file is needed; `request`
 is the idempotency key under which it came. A change is written in three steps, the second of which decides:
 
-    job.json.57.tmp, on the disk -> the database commits version 57 -> job.json.57.tmp becomes job.json
+    job.json.57.tmp is written -> the database commits version 57 -> job.json.57.tmp, flushed, becomes job.json
 
 So a full disk refuses the change as a whole, and the file is never newer than the database, unless that is an old copy.
 A process that ends before the third step leaves a file that is older: the next one that opens the store writes it.
@@ -14,6 +14,7 @@ A process that ends before the third step leaves a file that is older: the next 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,14 @@ class Prepared:
     version: int
     path: Path
 
+    def flush(self) -> None:
+        """Wait until it is on the disk. Raises OSError."""
+        descriptor = os.open(self.path, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
     def publish(self) -> None:
         """Put it in its place. Raises OSError."""
         # The folder is not flushed: should the power fail now, the database, which was, writes the file again.
@@ -124,13 +133,18 @@ class Prepared:
 
 
 def prepare(folder: Path, connection: sqlite3.Connection, row: sqlite3.Row) -> Prepared:
-    """Write the record of a row beside its place in the job's folder. Raises OSError."""
+    """Write the record of a row beside its place in the job's folder, not yet flushed. Raises OSError."""
     folder.mkdir(mode=0o700, exist_ok=True)
     # The version is a part of the name: two processes may be at the same job.
-    place = folder / f"{NAME}.{row['recorded']}"
-    prepared = Prepared(row["id"], row["recorded"], place.with_name(place.name + files.TEMPORARY))
+    path = folder / f"{NAME}.{row['recorded']}{files.TEMPORARY}"
+    prepared = Prepared(row["id"], row["recorded"], path)
     try:
-        files.write_beside(place, encoded(connection, row)).chmod(0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            # A full disk says so here: the blocks are taken now, whenever they are written.
+            files.write_all(descriptor, encoded(connection, row))
+        finally:
+            os.close(descriptor)
     except OSError:
         prepared.drop()
         raise

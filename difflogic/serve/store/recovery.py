@@ -259,7 +259,9 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
             file = job_file.read(path)
             # A record with a later version is by another server, which made the database again meanwhile.
             if file is None or (file.version <= row["recorded"] and job_file.differs(file, row)):
-                job_file.prepare(path, connection, row).publish()
+                record = job_file.prepare(path, connection, row)
+                record.flush()
+                record.publish()
                 written += 1
     except (sqlite3.Error, OSError) as error:
         log_event("what was in the lost database could not be written to the folders", logging.ERROR, why=str(error))
