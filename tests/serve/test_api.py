@@ -159,6 +159,8 @@ def test_a_training_that_begins_with_another_ones_circuit(client, live):
     second = submit(client, init_from=first["id"])
     assert second["source"] == first["id"]
     assert client.post(f"/jobs/{second['id']}/clone").json()["source"] == first["id"]
+    answer = client.post("/jobs", json={"preset": "lizard", "init_from": first["id"]})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
     with live.client(BEN) as other:
         answer = other.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
         assert answer.json()["error"]["code"] == "no_job"

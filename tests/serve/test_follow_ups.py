@@ -83,6 +83,20 @@ def test_a_follow_up_does_not_wait_for_a_training(trained):
     store.delete(long)
 
 
+def test_an_export_does_not_wait_behind_another_follow_up(trained):
+    """Nor is more than one worker started for it."""
+    store, source = trained
+    with acting(store.folder):
+        long = store.submit("ann", JobSpec("simplify", "hold", source=source))[0].id
+        wait(lambda: store.job(long).phase == "working", "the long one to begin")
+        assert ended(store, submit(trained).id).status == "done"
+        assert store.job(long).status == "running"
+        assert [each.device for each in store.workers()].count(FOLLOW_UPS) == 2
+        store.ask(long, "cancel")
+        ended(store, long)
+    store.delete(long)
+
+
 def test_a_worker_of_follow_ups_that_is_killed(trained):
     store, source = trained
     with acting(store.folder):

@@ -1,4 +1,4 @@
-"""The supervisor keeps one worker process alive for each device, and one for follow-ups while there are any.
+"""The supervisor keeps one worker process alive for each device, and up to LANES for follow-ups while there are any.
 
     with Supervisor(Path("difflogic-jobs"), ["cpu"]):
         ...                              # workers take jobs
@@ -44,6 +44,8 @@ HANG_CHECK_S = 0.5
 DEAD_CHECK_S = 2.0
 """Seconds between two looks for workers that are gone together with their supervisors."""
 MAX_BACK_OFF_S = 30.0
+LANES = 3
+"""Follow-ups at once: a simplification may take an hour, and an export of seconds must not wait behind it."""
 OFFER_KEPT_S = 45.0
 """Seconds for which an engine counts as offered after its last worker was seen: one that restarts is soon back."""
 
@@ -181,7 +183,7 @@ class Supervisor:
         if devices == [known.AUTO]:
             devices = [*self._hardware_gpus(), "cpu"]
         slots = [_DeviceSlot(device, known.engines_of(device, devices)) for device in devices]
-        return [*slots, _DeviceSlot(known.FOLLOW_UPS, [])] if slots else []
+        return [*slots, *(_DeviceSlot(known.FOLLOW_UPS, []) for _ in range(LANES))] if slots else []
 
     def _hardware_gpus(self) -> list[str]:
         try:
@@ -206,12 +208,20 @@ class Supervisor:
         if slot.child is None:
             # A worker of follow-ups loads much and works seldom: it is started when one waits, and ends when it has
             # been idle.
-            if time.monotonic() >= slot.due and (slot.device != known.FOLLOW_UPS or self._store.awaits_follow_up()):
+            if time.monotonic() >= slot.due and (slot.device != known.FOLLOW_UPS or self._lacks_a_lane()):
                 self._start(slot)
             return
         status = slot.child.status
         if status is not None:
             self._expire(slot, slot.child, status, how_it_ended(status))
+
+    def _lacks_a_lane(self) -> bool:
+        """Whether a follow-up waits that no worker of ours is free for; one that only starts is free soon."""
+        if not self._store.awaits_follow_up():
+            return False
+        busy = {worker.name for worker in self._store.workers() if worker.job is not None}
+        lanes = [slot.child for slot in self._slots if slot.device == known.FOLLOW_UPS and slot.child is not None]
+        return all(child.name in busy for child in lanes)
 
     def _start(self, slot: _DeviceSlot) -> None:
         try:

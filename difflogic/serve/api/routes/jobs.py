@@ -100,7 +100,10 @@ def _preview_of(submission: Submission) -> dict[str, Any]:
 
 def _submit(context: Context, owner: str, spec: JobSpec, key: str | None) -> tuple[JobRecord, bool]:
     if spec.source is not None:
-        _check_source(context.store.job(spec.source, owner), spec.kind)
+        source = context.store.job(spec.source, owner)
+        _check_source(source, spec.kind)
+        if spec.config is not None and source.config is not None:
+            _check_shape(source.config["model"], spec.config["model"])
     return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
 
 
@@ -215,6 +218,19 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
     # A training has a circuit from its first checkpoint on, also while it runs; a simplification only when it is done.
     if source.saved_epoch == 0 if source.kind == "train" else source.status != "done":
         raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
+
+
+def _check_shape(lender: dict[str, Any], model: dict[str, Any]) -> None:
+    """Raises ApiError where the gates of a circuit are none for a model: its worker would find out hours later."""
+    ours, theirs = ([each["channels"], each["kernels"], each["perceive"]["widths"], each["update"]["widths"]]
+                    for each in (model, lender))  # fmt: skip
+    if ours != theirs:
+        raise ApiError(
+            409,
+            "other_shape",
+            "init_from needs a training with a circuit of the same shape: channels, kernels and the widths of both "
+            f"networks should be {ours}, those of that job are {theirs}.",
+        )
 
 
 def _follow(context: Context, owner: str, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
