@@ -18,6 +18,7 @@ from difflogic.system.files import Output
 if TYPE_CHECKING:
     from difflogic.config.request import Within
     from difflogic.engine.api import Engine
+    from difflogic.serve.client import Client
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -318,3 +319,11 @@ def service(command: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] == "difflogic":
             raise
         raise MissingPackagesError.of(f"`difflogic {command}`", "serve", error.name) from error
+
+
+def client(command: str) -> Client:
+    """A client of the server in the environment. Raises UsageError, MissingPackagesError."""
+    with service(command):
+        from difflogic.serve.client import Client
+
+    return Client.from_environment()

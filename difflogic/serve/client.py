@@ -110,8 +110,24 @@ class Client:
             if before is None:
                 return
 
-    def cancel(self, job: str) -> JobJson:
-        return dict(self._json("POST", f"/jobs/{_id(job)}/cancel"))
+    def steer(self, job: str, action: str) -> JobJson:
+        """Ask `cancel`, `pause`, `resume` or `retry` of a job."""
+        return dict(self._json("POST", f"/jobs/{_id(job)}/{action}"))
+
+    def edit(self, job: str, **changes: Any) -> JobJson:
+        """Give a job another `name` or `priority`."""
+        return dict(self._json("PATCH", f"/jobs/{_id(job)}", json=changes))
+
+    def make(self, job: str, action: str, body: dict[str, Any]) -> JobJson:
+        """Queue a job by `clone`, `simplify`, `export` or `evaluate` of another one."""
+        # Sent once: where the answer is lost, a second one would be a second job.
+        return dict(self._json("POST", f"/jobs/{_id(job)}/{action}", json=body or None, tries=1))
+
+    def delete(self, job: str) -> None:
+        """Remove a job that does not run, and its files."""
+        with self._connection_errors():
+            answer = self._http.delete(f"/jobs/{_id(job)}")
+        _check(answer)
 
     def log(self, job: str, tail: int) -> str:
         """The last `tail` bytes of a job's log."""
@@ -171,9 +187,9 @@ class Client:
             _check(answer)
             yield from parsed(answer.iter_lines())
 
-    def _json(self, method: str, path: str, **options: Any) -> Any:
-        """The answer; asked again a few times where the server is not there: all that we ask may be asked twice."""
-        waits = iter(WAITS_S[:3])
+    def _json(self, method: str, path: str, tries: int = 4, **options: Any) -> Any:
+        """The answer; asked again a few times where the server is not there, which most requests may be."""
+        waits = iter(WAITS_S[: tries - 1])
         while True:
             try:
                 with self._connection_errors():

@@ -77,6 +77,33 @@ def test_a_job_from_submit_to_fetch(here: Path, capsys) -> None:
     assert call(capsys, "watch", job["id"]).count("soft_loss=") == 4
 
 
+def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
+    job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "acted on").strip()
+    call(capsys, "watch", job)
+    assert "is called a board." in call(capsys, "jobs", "rename", job, "a board")
+    assert "has the priority -5." in call(capsys, "jobs", "priority", job, "--", -5)
+    [now] = [json.loads(line) for line in call(capsys, "jobs", "--search", "a board", "--json").splitlines()]
+    assert (now["id"], now["priority"]) == (job, -5)
+    text = call(capsys, "jobs", "export", job, "--format", "json", "--watch")
+    assert "a_board.json" in text
+    assert "'cat' is no format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
+    assert "equal: true" in call(capsys, "jobs", "simplify", job, "--task", "--watch")
+    assert "measures:" in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
+    assert "only failed and cancelled jobs are retried" in call(capsys, "jobs", "retry", job, code=1)
+    copy = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
+    other = call(capsys, "jobs", "clone", copy).strip()
+    for action, words in (("pause", "is paused."), ("resume", "goes on."), ("pause", "is paused.")):
+        assert f"{other} {words}" in call(capsys, "jobs", action, other)
+    assert "is cancelled." in call(capsys, "cancel", copy, other)
+    assert "is queued again." in call(capsys, "jobs", "retry", other)
+    call(capsys, "cancel", other)
+    assert "There is no job" in call(capsys, "jobs", "delete", copy, "a" * 16, "--yes", code=1)
+    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
+    assert "Nothing was removed" in call(capsys, "jobs", "delete", copy, code=2)
+    assert f"{other} is removed." in call(capsys, "jobs", "delete", copy, other, "--yes")
+    assert copy not in call(capsys, "jobs")
+
+
 def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
     words = "No worker offers gpu:9: those that are there offer auto, cpu, reference."
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
@@ -85,7 +112,7 @@ def test_a_job_that_no_worker_takes_says_so(here: Path, capsys) -> None:
     def cancel_once_watched() -> None:
         wait(lambda: "difflogic_event_streams 1.0" in httpx.get(os.environ[SERVER] + "/metrics").text, "the watcher")
         with Client.from_environment() as client:
-            client.cancel(job)
+            client.steer(job, "cancel")
 
     leaving = threading.Thread(target=cancel_once_watched)
     leaving.start()

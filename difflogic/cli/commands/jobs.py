@@ -6,28 +6,18 @@ import itertools
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from difflogic.cli import options as shared
 from difflogic.cli import request
-from difflogic.cli.options import json_option, service
+from difflogic.cli.commands import job_actions
+from difflogic.cli.options import client, json_option
 from difflogic.cli.screen import table
 from difflogic.serve.store.jobs import KINDS, PRIORITIES, STATUSES, outcome
 
-if TYPE_CHECKING:
-    from difflogic.serve.client import Client
-
 HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted")
-
-
-def _client(command: str) -> Client:
-    """A client of the server in the environment. Raises UsageError, MissingPackagesError."""
-    with service(command):
-        from difflogic.serve.client import Client
-
-    return Client.from_environment()
 
 
 @click.command("submit")
@@ -67,8 +57,8 @@ def submit(**options: Any) -> int:
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:
             click.echo(sentence, err=True)
-    with _client("submit") as client:
-        job = client.submit(
+    with client("submit") as server:
+        job = server.submit(
             {
                 "name": options["name"],
                 "config": made.config.to_dict(),
@@ -87,23 +77,29 @@ def submit(**options: Any) -> int:
             return 0
         from difflogic.cli.screen.following import follow
 
-        return follow(client, job["id"], options["as_json"])
+        return follow(server, job["id"], options["as_json"])
 
 
-@click.command("jobs")
+@click.group("jobs", invoke_without_command=True)
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs that are so.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
 @click.option("--search", metavar="TEXT", help="Only jobs with this in their name or id.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest first.")
 @json_option
-def list_jobs(status: str | None, kind: str | None, search: str | None, limit: int, as_json: bool) -> None:
-    """List your jobs on the server of DIFFLOGIC_SERVER, the newest first.
+@click.pass_context
+def list_jobs(
+    ctx: click.Context, status: str | None, kind: str | None, search: str | None, limit: int, as_json: bool
+) -> None:
+    """List your jobs on the server of DIFFLOGIC_SERVER, the newest first, or do something with one of them.
 
     Example: difflogic jobs --status running
+    Example: difflogic jobs rename abcdefghijklmnop "the large board"
     """
-    with _client("jobs") as client:
+    if ctx.invoked_subcommand is not None:
+        return
+    with client("jobs") as server:
         # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
-        found = client.jobs(status=status, kind=kind, q=search, limit=min(limit, 200))
+        found = server.jobs(status=status, kind=kind, q=search, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
     if as_json:
         for job in jobs:
@@ -118,6 +114,10 @@ def list_jobs(status: str | None, kind: str | None, search: str | None, limit: i
         # Below the table, since it is a sentence, and of few jobs.
         if job["waits_for"]:
             click.echo(f"{job['id']} waits: {job['waits_for']}")
+
+
+for _action in job_actions.ACTIONS:
+    list_jobs.add_command(_action)
 
 
 def _row(job: dict[str, Any]) -> tuple[str, ...]:
@@ -160,10 +160,10 @@ def watch(job: str, log_interval: int, as_json: bool) -> int:
 
     Example: difflogic watch abcdefghijklmnop
     """
-    with _client("watch") as client:
+    with client("watch") as server:
         from difflogic.cli.screen.following import follow
 
-        return follow(client, job, as_json, log_interval)
+        return follow(server, job, as_json, log_interval)
 
 
 @click.command("logs")
@@ -174,8 +174,8 @@ def logs(job: str, tail: int) -> None:
 
     Example: difflogic logs abcdefghijklmnop
     """
-    with _client("logs") as client:
-        click.echo(client.log(job, tail), nl=False)
+    with client("logs") as server:
+        click.echo(server.log(job, tail), nl=False)
 
 
 @click.command("cancel")
@@ -185,11 +185,7 @@ def cancel(jobs: tuple[str, ...]) -> None:
 
     Example: difflogic cancel abcdefghijklmnop
     """
-    with _client("cancel") as client:
-        for job in jobs:
-            found = client.cancel(job)
-            is_over = found["status"] == "cancelled"
-            click.echo(f"{job} is cancelled." if is_over else f"{job} is asked to stop, and will save first.")
+    job_actions.steer("cancel", jobs)
 
 
 @click.command("fetch")
@@ -202,10 +198,10 @@ def fetch(job: str, folder: Path) -> None:
 
     Example: difflogic fetch abcdefghijklmnop runs/mine
     """
-    with _client("fetch") as client, tempfile.TemporaryFile() as file:
+    with client("fetch") as server, tempfile.TemporaryFile() as file:
         from difflogic.serve.client import check_new, unpack
 
         check_new(folder)
-        client.archive(job, file)
+        server.archive(job, file)
         names = unpack(file, job, folder)
     click.echo(f"{len(names)} files are in {folder}" if names else f"The job has no files yet: {folder} is empty.")

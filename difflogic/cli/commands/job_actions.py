@@ -1,0 +1,169 @@
+"""`difflogic jobs ACTION`: what is done with jobs on a server, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from difflogic.cli.options import client
+from difflogic.errors import UsageError
+from difflogic.serve.store.jobs import PRIORITIES
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+jobs_argument = click.argument("jobs", metavar="JOB...", nargs=-1, required=True)
+watch_option = click.option("--watch", is_flag=True, help="Follow it at once, as `difflogic watch` does.")
+OVER = {"cancel": "is cancelled", "pause": "is paused", "resume": "goes on", "retry": "is queued again"}
+"""What a job is after an action; one that still runs saves first."""
+
+
+def steer(action: str, jobs: tuple[str, ...]) -> None:
+    """Ask an action of jobs, one after another, and say what each is then."""
+    with client("jobs") as server:
+        for job in jobs:
+            found = server.steer(job, action)
+            click.echo(f"{job} is asked to stop, and will save first." if found["wanted"] else f"{job} {OVER[action]}.")
+
+
+@click.command("pause")
+@jobs_argument
+def pause(jobs: tuple[str, ...]) -> None:
+    """Stop JOB with a checkpoint, from which `difflogic jobs resume` goes on.
+
+    Example: difflogic jobs pause abcdefghijklmnop
+    """
+    steer("pause", jobs)
+
+
+@click.command("resume")
+@jobs_argument
+def resume(jobs: tuple[str, ...]) -> None:
+    """Queue a paused JOB again; it goes on from its checkpoint, bit for bit.
+
+    Example: difflogic jobs resume abcdefghijklmnop
+    """
+    steer("resume", jobs)
+
+
+@click.command("retry")
+@jobs_argument
+def retry(jobs: tuple[str, ...]) -> None:
+    """Queue a failed or cancelled JOB again; it goes on from its checkpoint.
+
+    Example: difflogic jobs retry abcdefghijklmnop
+    """
+    steer("retry", jobs)
+
+
+@click.command("rename")
+@click.argument("job")
+@click.argument("name")
+def rename(job: str, name: str) -> None:
+    """Call JOB by another NAME.
+
+    Example: difflogic jobs rename abcdefghijklmnop "the large board"
+    """
+    with client("jobs") as server:
+        click.echo(f"{job} is called {server.edit(job, name=name)['name']}.")
+
+
+@click.command("priority")
+@click.argument("job")
+@click.argument("number", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]))
+def priority(job: str, number: int) -> None:
+    """Give JOB another priority; higher ones are taken first. A negative NUMBER comes after two dashes.
+
+    Example: difflogic jobs priority abcdefghijklmnop -- -5
+    """
+    with client("jobs") as server:
+        click.echo(f"{job} has the priority {server.edit(job, priority=number)['priority']}.")
+
+
+@click.command("delete")
+@jobs_argument
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+def delete(jobs: tuple[str, ...], yes: bool) -> None:
+    """Remove JOB and all its files from the server, which cannot be undone; one that runs must be cancelled.
+
+    Example: difflogic jobs delete abcdefghijklmnop
+    """
+    with client("jobs") as server:
+        # All are looked up before the first is gone: a misspelled one removes nothing.
+        names = [server.job(job)["name"] for job in jobs]
+        if not yes and not click.confirm(f"Remove {', '.join(names)} and all files of it?", err=True):
+            raise UsageError("Nothing was removed: confirm it, or give --yes.")
+        for job in jobs:
+            server.delete(job)
+            click.echo(f"{job} is removed.")
+
+
+@click.command("clone")
+@click.argument("job")
+@watch_option
+def clone(job: str, watch: bool) -> int:
+    """Queue a new job that does the same as JOB; prints its id.
+
+    Example: difflogic jobs clone abcdefghijklmnop
+    """
+    return _make(job, "clone", {}, watch)
+
+
+@click.command("simplify")
+@click.argument("job")
+@click.option("--from-start", is_flag=True, help="Keep what comes of its own start, on any grid, for ever; proved too.")
+@click.option("--task", is_flag=True, help="Keep the trained behaviour alone, and nothing else.")
+@watch_option
+def simplify(job: str, from_start: bool, task: bool, watch: bool) -> int:
+    """Queue a job that makes the circuit of JOB smaller, proved to be the same; prints its id.
+
+    Example: difflogic jobs simplify abcdefghijklmnop --watch
+    """
+    return _make(job, "simplify", {"from_start": from_start, "task": task}, watch)
+
+
+@click.command("export")
+@click.argument("job")
+@click.option(
+    "--format", "formats", metavar="FORMAT", multiple=True, required=True, help="May be given more than once."
+)
+@watch_option
+def export(job: str, formats: tuple[str, ...], watch: bool) -> int:
+    """Queue a job that writes the circuit of JOB in other formats, those of `difflogic export`; prints its id.
+
+    Example: difflogic jobs export abcdefghijklmnop --format c --format svg --watch
+    """
+    from difflogic.circuits.export.formats import FORMATS
+
+    for each in formats:
+        if each not in FORMATS:
+            raise UsageError(f"{each!r} is no format: expected one of {', '.join(FORMATS)}.")
+    return _make(job, "export", {"formats": list(formats)}, watch)
+
+
+@click.command("evaluate")
+@click.argument("job")
+@click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
+@watch_option
+def evaluate(job: str, quick: bool, watch: bool) -> int:
+    """Queue a job that tests the circuit of JOB far beyond its training; prints its id.
+
+    Example: difflogic jobs evaluate abcdefghijklmnop --quick --watch
+    """
+    return _make(job, "evaluate", {"quick": quick}, watch)
+
+
+def _make(job: str, action: str, body: dict[str, Any], watch: bool) -> int:
+    """Queue a job that is made of another one; print its id, or follow it."""
+    with client("jobs") as server:
+        made = server.make(job, action, body)
+        if not watch:
+            click.echo(made["id"])
+            return 0
+        from difflogic.cli.screen.following import follow
+
+        return follow(server, made["id"], as_json=False)
+
+
+ACTIONS = (pause, resume, retry, rename, priority, delete, clone, simplify, export, evaluate)
