@@ -2,6 +2,7 @@
 
     python -m benchmarks.service kills --count 200 --save      # SIGKILL of the worker
     python -m benchmarks.service server-kills --count 50 --save    # of the server, with clients
+    python -m benchmarks.service store --save                  # its files removed, cut, mixed up, old; disks and clocks
     python -m benchmarks.service abort --count 5 --save        # a submit with a destroyed buffer, on the GPU engine
     python -m benchmarks.service hang --count 5 --save
     python -m benchmarks.service full --count 5 --save         # the disk is full at a checkpoint
@@ -16,24 +17,27 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.service import costs, load, servers, workers
+from benchmarks.service import costs, load, servers, store_cases, store_faults, store_live, store_world, workers
 from benchmarks.store import Line, append
 from difflogic.bench.machine import stamp
+from difflogic.serve.store.mount import ALLOW
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=("kills", "server-kills", *workers.FAULTS, "load", "costs"))
+    parser.add_argument("case", choices=("kills", "server-kills", "store", *workers.FAULTS, "load", "costs"))
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--seconds", type=float, default=60.0, help="of load")
     parser.add_argument("--save", action="store_true", help="append to results/service.jsonl")
     options = parser.parse_args()
     logging.getLogger("difflogic.serve").addHandler(logging.NullHandler())
+    os.environ.setdefault(ALLOW, "1")  # stores that last as long as a measurement may lie anywhere
     with tempfile.TemporaryDirectory() as folder:
         if options.case == "load":
             return _kept(load.measure(Path(folder) / "jobs", options.seconds), options.save)
@@ -43,6 +47,9 @@ def main() -> int:
             outcome = workers.kill_workers(Path(folder), options.count, options.seed)
         elif options.case == "server-kills":
             outcome = servers.kill_servers(Path(folder), options.count, options.seed)
+        elif options.case == "store":
+            outcome = store_faults.strike_all(Path(folder), store_cases.CASES | store_world.CASES)
+            store_live.strike_all(Path(folder), outcome)
         else:
             outcome = workers.faults(Path(folder), options.case, options.count, seed=options.seed)
     line = outcome.to_dict() | stamp()

@@ -45,13 +45,13 @@ class Served:
             self.port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, *options: str) -> None:
         """Returns when it answers and has a worker. Raises TimeoutError."""
         command = [sys.executable, "-m", "difflogic.cli.main", "serve", str(self.folder)]
         begun = time.perf_counter()
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [*command, "--port", str(self.port), "--workers", self._workers],
+                [*command, "--port", str(self.port), "--workers", self._workers, *options],
                 env={**os.environ, "DIFFLOGIC_TOKEN": self._token},
                 stdout=subprocess.DEVNULL,
                 stderr=log,

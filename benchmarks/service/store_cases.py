@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
 import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.service import jobs
 from benchmarks.service.store_faults import Case, Filled, add_last, digests, digests_in, fill
-from difflogic.errors import StoreError
 from difflogic.serve.store import files, job_file, machine
 from difflogic.serve.store.files import JOBS, LOGS, STORE
 from difflogic.serve.store.job_file import NAME
@@ -264,29 +260,6 @@ def killed_while_it_was_made_again(filled: Filled) -> None:
     in_child(filled, act)
 
 
-def full_at_a_submission(filled: Filled) -> None:
-    """Twice: for the record, and for the database. No file may become longer than it is."""
-
-    def act(store: Store) -> None:
-        for most in (100, database(filled).stat().st_size // 8):
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-            for number in range(60):
-                with contextlib.suppress(StoreError):
-                    job, _ = store.submit("ann", replace(jobs.spec_of(jobs.config()), name=f"late {number}"))
-                    (filled.folder.with_name("acknowledged") / job.id).touch()
-
-    filled.folder.with_name("acknowledged").mkdir()
-    in_child(filled, act)
-    store = Store.open(filled.folder)
-    late = {job.id for job in store.jobs(limit=1000)} - filled.jobs.keys()
-    # What was not acknowledged is not there, and what was is.
-    assert late == {path.name for path in filled.folder.with_name("acknowledged").iterdir()}
-    assert len(late) < 120
-    filled.note(store)
-    filled.held = "", 0
-    store.close()
-
-
 CASES: dict[str, Case] = {
     "database removed": Case(removed, REBUILT),
     "database removed, its log left": Case(wal_left, REBUILT),
@@ -325,5 +298,4 @@ CASES: dict[str, Case] = {
     "killed after a commit": Case(killed_after_the_commit, None),
     "killed in a deletion": Case(killed_in_a_deletion, None),
     "killed while it was made again": Case(killed_while_it_was_made_again, REBUILT),
-    "disk full at submissions": Case(full_at_a_submission, None),
 }

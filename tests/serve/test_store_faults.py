@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.service import store_cases, store_faults
+from benchmarks.service import store_cases, store_faults, store_world
 from benchmarks.service.store_faults import FOREVER_S, Filled
 from difflogic.cli.main import main
 from difflogic.errors import StoreError
@@ -37,9 +37,12 @@ def filled(template: Filled, tmp_path: Path) -> Filled:
     return store_faults.copied(template, tmp_path / "filled" / "store")
 
 
-@pytest.mark.parametrize("case", store_cases.CASES)
+CASES = store_cases.CASES | store_world.CASES
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_a_struck_store(filled, case):
-    assert store_faults.try_case(filled, store_cases.CASES[case]) == []
+    assert store_faults.try_case(filled, CASES[case]) == []
 
 
 def test_a_missing_database_is_not_an_empty_store(filled, capsys):
@@ -134,12 +137,17 @@ def replaced(folder: Path) -> None:
     (folder / files.STORE).write_bytes((folder / "elsewhere" / files.STORE).read_bytes())
 
 
+def whole_store_moved(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
 LOSSES = {
     "removed": lambda folder: [path.unlink() for path in folder.glob("store.sqlite3*")],
     "database removed": lambda folder: (folder / files.STORE).unlink(),
     "log removed": lambda folder: (folder / f"{files.STORE}-wal").unlink(),
     "emptied": lambda folder: os.truncate(folder / files.STORE, 0),
     "replaced": replaced,
+    "store moved": whole_store_moved,
 }
 
 
@@ -159,8 +167,10 @@ def test_a_server_notices_that_its_database_is_lost(tmp_path, spec, loss):
             assert answer.json()["error"]["message"].startswith(sentence)
         with pytest.raises(StoreLostError):
             live.store.heartbeat(made[0], lease, FOREVER_S)
-    store, _ = store_faults.reopened(tmp_path / "store")
-    assert {job.id: (job.status, job.owner) for job in store.jobs()} == dict.fromkeys(made, ("queued", "ann"))
+    store, _ = store_faults.reopened(tmp_path / ("elsewhere" if loss == "store moved" else "store"))
+    assert {job.id: (job.status, job.owner) for job in store.jobs()} == {
+        job: ("running" if loss == "store moved" and job == made[0] else "queued", "ann") for job in made
+    }
     if loss != "emptied":  # what was in it cannot be read any more
         assert store.job(made[0]).epoch == 7
 

@@ -7,6 +7,7 @@ store open gives one, BEAT_S after the last. Another machine may take the store 
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import time
@@ -62,7 +63,7 @@ class Occupancy:
         if other is not None and (left := GONE_S - self._age()) > 0:
             raise StoreError(
                 f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. Where "
-                f"it is gone, or was given another name, the store is free in {left:.0f} seconds."
+                f"it is gone, or was given another name, the store is free in {math.ceil(left)} seconds."
             )
         if other is not None or not self._path.exists():
             self._write()

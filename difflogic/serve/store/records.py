@@ -56,8 +56,11 @@ class Records:
         self.database.close()
 
     def is_full(self) -> bool:
-        """Whether the disk has so little room that no job should be taken. Raises OSError."""
-        return shutil.disk_usage(self.folder).free < MIN_FREE_BYTES
+        """Whether the disk has so little room that no job should be taken."""
+        try:
+            return shutil.disk_usage(self.folder).free < MIN_FREE_BYTES
+        except OSError:  # the folder is gone, which whoever uses the database is told
+            return False
 
     @contextmanager
     def _recorded(self) -> Iterator[sqlite3.Connection]:
