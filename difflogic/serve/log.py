@@ -1,14 +1,26 @@
-"""The server's log: a JSON object a line on standard error, without tokens, cookies, bodies and queries."""
+"""The server's log: a JSON object a line on standard error, without tokens, cookies, bodies and queries.
+
+Whoever floods the server must not fill its disk: of each event a number of lines is written in ten seconds, and then
+one line that says how many more there were.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
+import time
+from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 LOGGER = logging.getLogger("difflogic.serve")
+WINDOW_S = 10.0
+MOST_LINES = 200
+"""Of one event within WINDOW_S."""
+MOST_TRACES = 10
+"""Of one event with tracebacks, each of which has many lines."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -31,11 +43,49 @@ def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     LOGGER.log(level, event, extra={"fields": fields})
 
 
+class BoundedHandler(logging.StreamHandler[TextIO]):
+    """Writes so many lines of each event in WINDOW_S, fewer where they have tracebacks, and says what it left out."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream)
+        self.setFormatter(JsonFormatter())
+        self._clock = clock
+        self._ends = 0.0
+        self._lines: Counter[tuple[str, Any]] = Counter()
+        self._left_out: Counter[tuple[str, Any]] = Counter()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._clock() >= self._ends:
+            self._say_left_out()
+            self._lines.clear()
+            self._ends = self._clock() + WINDOW_S
+        # By status too: requests that are refused, of which a flood consists, do not crowd out those that are answered.
+        # `msg` is the text before values are put into it; what asyncio says has them in the lines after the first.
+        event = str(record.msg).partition("\n")[0], getattr(record, "fields", {}).get("status")
+        self._lines[event] += 1
+        if self._lines[event] <= (MOST_TRACES if record.exc_info else MOST_LINES):
+            super().emit(record)
+        else:
+            self._left_out[event] += 1
+
+    def close(self) -> None:
+        self._say_left_out()
+        super().close()
+
+    def _say_left_out(self) -> None:
+        for (event, status), count in self._left_out.items():
+            record = logging.makeLogRecord(
+                {"msg": "lines left out", "levelno": logging.WARNING, "levelname": "WARNING"}
+            )
+            record.fields = {"of": event, "lines": count} | ({} if status is None else {"status": status})
+            super().emit(record)
+        self._left_out.clear()
+
+
 def set_up(stream: TextIO | None = None) -> None:
-    """Send the server's log, and uvicorn's, to a stream."""
-    handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonFormatter())
-    for name in ("difflogic.serve", "uvicorn", "uvicorn.error"):
+    """Send the server's log, and that of the libraries it stands on, to a stream."""
+    handler = BoundedHandler(stream or sys.stderr)
+    for name in ("difflogic.serve", "uvicorn", "uvicorn.error", "asyncio"):
         logger = logging.getLogger(name)
         # uvicorn.error passes its records on to uvicorn, which has the handler: else each line would come twice.
         logger.handlers, logger.propagate = [handler] if name != "uvicorn.error" else [], name == "uvicorn.error"
