@@ -42,7 +42,7 @@ def load(path: Path, colors: int, size: tuple[int, int] | None = None, threshold
     """
     if threshold is not None and colors not in THRESHOLDS:
         raise DataError(f"{colors} colours are told apart by four levels each of red, green and blue: no threshold.")
-    picture = _open(path)
+    picture = upright(path)
     if size is not None:
         picture.thumbnail(size, _lanczos())
     if max(picture.size) > MAX_SIDE:
@@ -67,8 +67,8 @@ def _bits(picture: Image.Image, colors: int, threshold: float | None) -> Bits:
     return np.concatenate([levels >> 1, levels & 1], axis=-1).astype(np.uint8)
 
 
-def _open(path: Path) -> Image.Image:
-    """RGBA, upright."""
+def upright(path: Path) -> Image.Image:
+    """The picture in a file as RGBA, as its camera was held. Raises DataError as `load` does."""
     from PIL import Image, ImageOps
 
     if path.is_dir() or (path.exists() and not path.is_file()):

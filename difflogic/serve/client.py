@@ -56,7 +56,7 @@ class Client:
     def __init__(self, server: str, token: str) -> None:
         """Raises UsageError for an address that is none."""
         parts = urlsplit(server)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query:
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
             raise UsageError(f"{SERVER} must be an address like {DEFAULT}, got {server!r}.")
         if parts.username or parts.password:
             raise UsageError(f"{SERVER} must not have a name or password in it: the token goes into {TOKEN}.")

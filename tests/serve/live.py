@@ -5,21 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
 
 from difflogic.serve.api.app import create_app
-from difflogic.serve.api.auth import Tokens
 from difflogic.serve.api.context import Context
 from difflogic.serve.api.server import Server, listen
 from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.store.store import Store
 from tests.serve.service import PATIENCE_S
 
 ANN, BEN = "ann's-own-secret-token", "ben's-own-secret-token"
 TOKENS = {"ann": ANN, "ben": BEN}
+ROLES = {"ann": ["priority"]}
 API = "/api/v1"
 
 
@@ -39,11 +40,12 @@ class Live:
 
 @contextmanager
 def serving(
-    folder: Path, settings: ServeSettings | None = None, port: int = 0, tokens: Mapping[str, str] = TOKENS
+    folder: Path, settings: ServeSettings | None = None, port: int = 0, tokens: Mapping[str, str] | Tokens = TOKENS
 ) -> Iterator[Live]:
     """A server without workers, by default for two owners."""
     store = Store.open(folder)
-    app = create_app(store, Tokens(tokens), settings or ServeSettings())
+    settings = settings or ServeSettings()
+    app = create_app(store, tokens if isinstance(tokens, Tokens) else Tokens(tokens, ROLES), settings)
     ready = threading.Event()
     server = Server(app, ready.set)
     with listen("127.0.0.1", port) as socket:
@@ -51,7 +53,8 @@ def serving(
         thread.start()
         assert ready.wait(PATIENCE_S)
         try:
-            yield Live(f"http://127.0.0.1:{socket.getsockname()[1]}", store, app.state.context)
+            address = replace(settings, host="127.0.0.1").address(socket.getsockname()[1])
+            yield Live(address, store, app.state.context)
         finally:
             server.stop()
             thread.join(PATIENCE_S)

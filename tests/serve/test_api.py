@@ -266,7 +266,7 @@ def test_what_the_server_says_of_itself(client):
     assert limits["epochs"] == Caps().epochs
     assert limits["upload"] == Caps().upload
     assert client.get("/health").json() == {"status": "alive"}
-    assert client.get("/session").json() == {"owner": "ann", "csrf": None}
+    assert client.get("/session").json() == {"owner": "ann", "csrf": None, "roles": ["priority"]}
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])

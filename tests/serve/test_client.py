@@ -177,7 +177,7 @@ def test_the_log_is_json_lines_without_the_token(service: Served, here: Path, ca
         (None, "has\nlines", "visible ASCII"),
         ("lab:8765", ANN, "must be an address"),
         ("ftp://lab", ANN, "must be an address"),
-        ("http://lab/path", ANN, "must be an address"),
+        ("http://lab/path?query", ANN, "must be an address"),
         (f"http://ann:{ANN}@lab", ANN, "must not have a name or password"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from difflogic.runs import run_list
-from difflogic.serve.api import auth
+from difflogic.serve.api import tokens
 from difflogic.serve.client import Client, unpack
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.supervisor import Supervisor
@@ -28,10 +28,10 @@ def test_an_old_store_goes_on(tmp_path):
         archive.extractall(tmp_path, filter="data")
     folder = tmp_path / "store"
     configs = {"done": tiny_config(), "paused": short_config(600), "queued": tiny_config().with_(seed=24)}
-    token, is_new = auth.generated_token(folder)
+    token, is_new = tokens.generated_token(folder)
     assert not is_new
     with (
-        serving(folder, tokens={auth.OPERATOR: token}) as live,
+        serving(folder, tokens={tokens.OPERATOR: token}) as live,
         Client(live.address, token) as client,
         tempfile.TemporaryFile() as file,
     ):

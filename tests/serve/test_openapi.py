@@ -17,9 +17,9 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import Case, GenerationMode
 
 from difflogic.serve.api.app import create_app
-from difflogic.serve.api.auth import Tokens
 from difflogic.serve.api.routes.document import in_words
 from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.store.store import Store
 from tests.serve.live import ANN, Live, serving
 

@@ -11,6 +11,7 @@ import json
 import logging
 import stat
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -27,12 +28,13 @@ import difflogic
 from difflogic.cli import main as cli
 from difflogic.config import presets
 from difflogic.devices import cost
-from difflogic.errors import ServiceError, UsageError
+from difflogic.errors import DataError, ServiceError, UsageError
 from difflogic.serve import log
-from difflogic.serve.api import auth, middleware, settings
-from difflogic.serve.api.auth import COOKIE, CSRF_HEADER, Failures, Tokens
+from difflogic.serve.api import auth, middleware, pictures, settings, tokens
+from difflogic.serve.api.auth import COOKIE, CSRF_HEADER, Failures
 from difflogic.serve.api.server import listen
 from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.client import unpack
 from difflogic.serve.store.jobs import JobSpec
 from tests.serve.live import ANN, API, BEN, Live, serving
@@ -43,7 +45,7 @@ CAPS = Caps(epochs=5000, population=8, hours=1.0, memory=200_000_000, upload=300
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
-    with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS)) as running:
+    with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS, guess_s=0)) as running:
         yield running
 
 
@@ -108,7 +110,7 @@ def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -
         compared.append((a, b))
         return real(a, b)
 
-    monkeypatch.setattr(auth.hmac, "compare_digest", counted)
+    monkeypatch.setattr(tokens.hmac, "compare_digest", counted)
     known = Tokens({f"owner{number}": f"a-token-of-{number}-letters" for number in range(5)})
     for token, owner in (("a-token-of-0-letters", "owner0"), ("a-token-of-4-letters", "owner4"), ("", None)):
         compared.clear()
@@ -147,29 +149,55 @@ def test_idempotency_keys_are_the_owners(live: Live, client: httpx.Client) -> No
         assert other.post("/jobs", json={"preset": "lizard"}, headers=key).status_code == 201
 
 
-def test_who_guesses_has_to_wait(live: Live) -> None:
-    guess = {"Authorization": "Bearer guessed-token-number-one"}
-    for _ in range(auth.MOST_FAILURES):
-        assert httpx.get(live.address + API + "/jobs", headers=guess).status_code == 401
-    answer = httpx.get(live.address + API + "/jobs", headers=guess)
-    error(answer, 429, "too_many_failures")
-    assert 1 <= int(answer.headers["retry-after"]) <= 60
-    body = {"token": "guessed-token-number-two"}
-    error(httpx.post(live.address + API + "/session", json=body), 429, "too_many_failures")
+@pytest.fixture
+def waits(live: Live, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that tokens would have waited."""
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(live.context.authenticator, "_wait", wait)
+    return waited
 
 
-def test_behind_a_proxy_each_client_is_counted_alone(live: Live) -> None:
-    def ask(token: str, *forwarded: str) -> int:
-        headers = [("Authorization", f"Bearer {token}"), *(("X-Forwarded-For", each) for each in forwarded)]
-        return httpx.get(live.address + API + "/jobs", headers=headers).status_code
+def ask(live: Live, token: str, *forwarded: str) -> int:
+    headers = [("Authorization", f"Bearer {token}"), *(("X-Forwarded-For", each) for each in forwarded)]
+    return httpx.get(live.address + API + "/jobs", headers=headers).status_code
 
-    for number in range(auth.MOST_FAILURES):  # what the client says itself comes before what the proxy saw
-        assert ask("guessed-token-number-one", f"10.9.9.{number}, 10.1.1.1") == 401
-    assert ask(ANN, "10.1.1.1") == 429
-    assert ask(ANN, "10.9.9.9", "10.1.1.1") == 429
-    assert ask(ANN, "10.1.1.2") == 200
-    assert ask(ANN) == 200
-    assert ask(ANN, "nonsense") == 200
+
+def test_guesses_wait_and_right_tokens_are_never_refused(live: Live, waits: list[float]) -> None:
+    for _ in range(3 * auth.MOST_FAILURES):
+        assert ask(live, "an-old-token-of-a-forgotten-script") == 401
+    assert ask(live, ANN) == 200
+    for number in range(auth.MOST_FAILURES - 1):
+        assert ask(live, f"guessed-token-number-{number}") == 401
+    assert waits == []
+    assert ask(live, "guessed-token-that-is-one-too-many") == 401
+    assert waits == [live.context.settings.guess_s]
+    assert ask(live, ANN) == 200
+    assert len(waits) == 1, "it was right from here before"
+    assert [ask(live, BEN), ask(live, BEN)] == [200, 200]
+    assert len(waits) == 2, "the first time it might have been a guess"
+    body = {"token": "guessed-token-for-the-page"}
+    error(httpx.post(live.address + API + "/session", json=body), 401, "unauthorized")
+    assert len(waits) == 3
+
+
+def test_who_forges_the_address_is_counted_where_he_is(live: Live, waits: list[float]) -> None:
+    for number in range(2 * auth.MOST_FAILURES):
+        assert ask(live, f"guessed-token-number-{number}", f"10.9.9.{number}") == 401
+    assert len(waits) == auth.MOST_FAILURES
+
+
+def test_behind_a_trusted_proxy_each_client_is_counted_alone(tmp_path: Path) -> None:
+    with serving(tmp_path, ServeSettings(proxies=("127.0.0.0/8", "10.7.0.1/32"), guess_s=0)) as behind:
+        failures = behind.context.authenticator._failures
+        for number in range(auth.MOST_FAILURES):  # what the client says itself comes before what the proxies saw
+            assert ask(behind, f"guessed-token-number-{number}", f"10.9.9.{number}, 10.1.1.1", "10.7.0.1") == 401
+        assert failures.is_guess("10.1.1.1", ANN)
+        assert not any(failures.is_guess(each, ANN) for each in ("127.0.0.1", "10.7.0.1", "10.9.9.1", "10.1.1.2"))
+        assert [ask(behind, ANN, each) for each in ("10.1.1.1", "10.1.1.2", "nonsense")] == [200, 200, 200]
 
 
 def test_a_name_of_another_site_is_refused(live: Live, tmp_path: Path) -> None:
@@ -198,18 +226,24 @@ def test_the_page_is_kept_by_browsers_which_ask_whether_it_changed(live: Live) -
     assert httpx.get(live.address + API + "/health").headers["cache-control"] == "no-store"
 
 
-def test_failures_are_forgotten_after_a_minute_and_counted_by_network() -> None:
+def test_failures_are_forgotten_after_a_minute_and_counted_by_network(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     counted = Failures(lambda: now)
     for number in range(auth.MOST_FAILURES):
-        counted.add(f"2001:db8::{number:x}")  # one network of 64 bits is one guesser
-    assert counted.wait_s("2001:db8::ffff") == 60
-    assert counted.wait_s("2001:db8:0:1::1") == 0
-    assert counted.wait_s("10.0.0.1") == 0
+        counted.note(f"2001:db8::{number:x}", f"guess {number}", is_right=False)  # a network of 64 bits is one guesser
+    assert counted.is_guess("2001:db8::ffff", "another")
+    assert not counted.is_guess("2001:db8:0:1::1", "another")
+    assert not counted.is_guess("10.0.0.1", "another")
     now = 59.5
-    assert counted.wait_s("2001:db8::1") == 1
+    assert counted.is_guess("2001:db8::1", "another")
     now = 60.0
-    assert counted.wait_s("2001:db8::1") == 0
+    assert not counted.is_guess("2001:db8::1", "another")
+    monkeypatch.setattr(auth, "ADDRESSES", 5)
+    for number in range(100):
+        counted.note(f"10.0.0.{number}", f"guess {number}", is_right=False)
+        counted.note("10.0.0.1", f"guess {number}", is_right=False)
+        counted.note("10.0.0.1", f"right {number}", is_right=True)
+    assert (len(counted._wrong), len(counted._right), len(counted._wrong["10.0.0.1"])) == (5, 5, auth.MOST_FAILURES)
 
 
 def test_a_server_for_others_needs_a_token_of_the_operators(tmp_path: Path, capsys, monkeypatch) -> None:
@@ -238,11 +272,11 @@ def test_others_are_not_this_machine(host: str) -> None:
 
 
 def test_a_generated_token_is_its_owners_alone(tmp_path: Path) -> None:
-    token, made = auth.generated_token(tmp_path)
+    token, made = tokens.generated_token(tmp_path)
     assert made
     assert len(token) == 43
-    assert stat.S_IMODE((tmp_path / auth.GENERATED).stat().st_mode) == 0o600
-    assert auth.generated_token(tmp_path) == (token, False)
+    assert stat.S_IMODE((tmp_path / tokens.GENERATED).stat().st_mode) == 0o600
+    assert tokens.generated_token(tmp_path) == (token, False)
 
 
 @pytest.mark.parametrize(
@@ -253,21 +287,45 @@ def test_a_generated_token_is_its_owners_alone(tmp_path: Path) -> None:
         ("ann\nben", "name:token"),
         (f"ann:{ANN}\nann:{BEN}", "a name of its own"),
         (f"ann:{ANN}\nben:{ANN}", "same token"),
-        (f"an n:{ANN}\nben:{BEN}", "letters"),
+        (f"ä:{ANN}\nben:{BEN}", "letters"),
+        (f"ann boss:{ANN}\nben:{BEN}", "operator or priority"),
+        (f"ann {ANN}:operator\nben:{BEN}", "operator or priority"),
     ],
 )
 def test_files_of_tokens_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "tokens").write_text(text)
     with pytest.raises(UsageError, match=words) as caught:
-        auth.read_tokens(tmp_path / "tokens")
+        Tokens.of_file(tmp_path / "tokens")
     assert ANN not in str(caught.value)
 
 
 def test_a_file_of_tokens(tmp_path: Path) -> None:
-    (tmp_path / "tokens").write_text(f"# the team\n\nann: {ANN}\nben:{BEN}\n")
-    assert [auth.read_tokens(tmp_path / "tokens").owner(each) for each in (ANN, BEN)] == ["ann", "ben"]
+    (tmp_path / "tokens").write_text(f"# the team\n\nann: {ANN}\nben priority operator:{BEN}\n")
+    known = Tokens.of_file(tmp_path / "tokens")
+    assert [known.owner(each) for each in (ANN, BEN)] == ["ann", "ben"]
+    assert [known.roles(each) for each in ("ann", "ben", "cas")] == [set(), {"priority", "operator"}, set()]
     (tmp_path / "tokens").write_text("\ufeff" + ANN + "\n")
-    assert auth.read_tokens(tmp_path / "tokens").owner(ANN) == auth.OPERATOR
+    alone = Tokens.of_file(tmp_path / "tokens")
+    assert (alone.owner(ANN), alone.roles(tokens.OPERATOR)) == (tokens.OPERATOR, {tokens.OPERATOR})
+
+
+def test_a_file_of_tokens_is_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"ann:{ANN}\n")
+    known = Tokens.of_file(file)
+    session = known.sign("ann", "session")
+    file.write_text(f"ann:{ANN}\nben operator:{BEN}\n")
+    assert (known.owner(BEN), known.roles("ben")) == ("ben", {"operator"})
+    assert known.sign("ann", "session") == session
+    for broken in (f"ann:{BEN[:9]}\n", "", None):
+        caplog.clear()
+        file.unlink() if broken is None else file.write_text(broken)
+        assert [known.owner(each) for each in (ANN, BEN, ANN)] == ["ann", "ben", "ann"]
+        assert [record.levelname for record in caplog.records] == ["ERROR"], "said once"
+        assert BEN[:9] not in str(caplog.records[0].fields)
+    file.write_text(f"ben:{BEN}\n")
+    assert (known.owner(ANN), known.owner(BEN), known.roles("ben")) == (None, "ben", set())
+    assert known.sign("ann", "session") is None
 
 
 # sessions ---------------------------------------------------------------------------------------------
@@ -428,6 +486,29 @@ def test_pictures_of_too_many_pixels_are_refused_unopened(client: httpx.Client, 
     assert "pixels" in error(upload(client, bomb(*sides), size="20x20"), 422, "too_many_pixels")
 
 
+def test_pictures_of_many_chunks_are_refused_unopened(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "COMMAND", ("/nowhere",))
+    plain = png(5, 5)
+    empty = struct.pack(">I", 0) + b"teXt" + struct.pack(">I", zlib.crc32(b"teXt"))
+    many = plain[:33] + empty * (pictures.MAX_CHUNKS + 1) + plain[33:]
+    assert "chunks" in error(upload(client, many), 422, "invalid_config")
+
+
+@pytest.mark.parametrize("does", ["while True: pass", "import os; os.abort()", "raise MemoryError"])
+def test_pictures_that_take_too_much_are_given_up(client: httpx.Client, monkeypatch, does: str) -> None:
+    monkeypatch.setattr(pictures, "COMMAND", (sys.executable, "-c", does))
+    monkeypatch.setattr(pictures, "WALL_S", 1.0)
+    assert "time or memory" in error(upload(client, png(5, 5)), 422, "invalid_config")
+
+
+def test_the_process_of_a_picture_has_limits(tmp_path: Path) -> None:
+    """Of memory: here so little that the smallest picture takes too much."""
+    (tmp_path / "picture").write_bytes(png(5, 5))
+    with pytest.raises(DataError, match="time or memory"):
+        pictures.make_plain(tmp_path / "picture", pixels=-(pictures.MEMORY >> 5) + 1)
+    pictures.make_plain(tmp_path / "picture", pixels=25)
+
+
 @pytest.mark.parametrize("data", [b"", b"GIF89a", b"<svg/>", png(5, 5)[:45], b"%!PS-Adobe", bytes(1000)])
 def test_what_is_no_picture_is_refused(client: httpx.Client, data: bytes) -> None:
     message = error(upload(client, data), 422, "invalid_config")
@@ -446,20 +527,6 @@ def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> 
     pieces = (b"x" * 10_000 for _ in range(50))
     error(client.patch(f"/jobs/{job}", content=pieces, headers=headers), 413, "too_large")
     error(client.post("/session", content=large, headers=headers), 413, "too_large")
-
-
-def test_a_body_that_does_not_come_is_not_waited_for(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware, "BODY_S", 0.2)
-    connection = http.client.HTTPConnection(live.address.removeprefix("http://"), timeout=PATIENCE_S)
-    with contextlib.closing(connection):
-        connection.putrequest("POST", f"{API}/jobs")
-        for name, value in (("Authorization", f"Bearer {ANN}"), ("Content-Type", "application/json")):
-            connection.putheader(name, value)
-        connection.putheader("Content-Length", "100")
-        connection.endheaders(b'{"preset"')
-        answer = connection.getresponse()
-        assert answer.status == 408
-        assert json.loads(answer.read())["error"]["code"] == "too_slow"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
+import re
 import signal
 import sys
 from dataclasses import asdict
@@ -18,8 +20,8 @@ from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.serve.api.auth import Tokens
     from difflogic.serve.api.settings import ServeSettings
+    from difflogic.serve.api.tokens import Tokens
 
 
 retention_options = together(
@@ -48,12 +50,70 @@ any_mount_option = click.option(
 )
 
 
+def network(text: str) -> str:
+    """An IP address or network: a type for click."""
+    try:
+        return str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not an IP address or a network, say 127.0.0.1 or 10.0.0.0/8.") from None
+
+
+def root_path(text: str) -> str:
+    """A path before all others, without a slash at its end: a type for click."""
+    path = text.rstrip("/")
+    # One that begins as the server's own paths do could not be told from them.
+    own = ("api", "static", "docs", "docs.css", "openapi.json", "metrics")
+    if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in own):
+        raise click.BadParameter(
+            f"{text!r} is not a path of letters, digits, dots, - and _ that is free, say /difflogic."
+        )
+    return path
+
+
+door_options = together(
+    click.option(
+        "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine with a token."
+    ),
+    click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free."),
+    click.option(
+        "--allow-host", multiple=True, metavar="NAME", help="A name that a proxy's clients ask for, as lab.org."
+    ),
+    click.option(
+        "--trusted-proxy",
+        multiple=True,
+        type=network,
+        metavar="ADDRESS",
+        help="A proxy whose X-Forwarded-For is believed, as 127.0.0.1; a network too, as 10.0.0.0/8.",
+    ),
+    click.option("--root-path", type=root_path, default="", metavar="/PATH", help="What a proxy puts before paths."),
+    click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="A certificate, to serve HTTPS."),
+    click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's private key."),
+    click.option("--max-connections", type=click.IntRange(1), help="That one address may hold at a time [256]."),
+)
+"""Who reaches the server, and how."""
+cap_options = together(
+    click.option("--max-epochs", "epochs", type=click.IntRange(1), help="That one job may ask for [1000000]."),
+    click.option("--max-population", "population", type=click.IntRange(1), help="Models that a job may train [1024]."),
+    click.option(
+        "--max-hours",
+        "hours",
+        type=click.FloatRange(0, min_open=True),
+        help="That a job may take, as predicted [48].",
+    ),
+    click.option(
+        "--max-memory",
+        "memory",
+        type=megabytes,
+        metavar="MB",
+        help="That one job may take [three quarters of the machine's].",
+    ),
+    click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8]."),
+    click.option("--max-jobs", "jobs", type=click.IntRange(1), help="That one owner may have in the queue [10000]."),
+)
+
+
 @click.command("serve")
 @click.argument("folder", type=click.Path(path_type=Path), default="difflogic-jobs")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine with a token."
-)
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
 @click.option(
     "--workers",
     default="auto",
@@ -61,35 +121,25 @@ any_mount_option = click.option(
     metavar="auto|none|cpu,gpu:0",
     help="The devices that train. auto: each hardware GPU and the processor.",
 )
-@click.option("--token-file", type=click.Path(path_type=Path), metavar="FILE", help="Lines name:token, one an owner.")
-@click.option("--allow-host", multiple=True, metavar="NAME", help="A name that a proxy's clients ask for, as lab.org.")
-@click.option("--max-epochs", "epochs", type=click.IntRange(1), help="That one job may ask for [1000000].")
-@click.option("--max-population", "population", type=click.IntRange(1), help="Models that one job may train [1024].")
 @click.option(
-    "--max-hours", "hours", type=click.FloatRange(0, min_open=True), help="That one job may take, as predicted [48]."
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Lines name:token, one an owner; `name operator:token` sees all jobs. Read again when it changes.",
 )
-@click.option(
-    "--max-memory",
-    "memory",
-    type=megabytes,
-    metavar="MB",
-    help="That one job may take [three quarters of the machine's].",
-)
-@click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8].")
+@door_options
+@cap_options
 @retention_options
 @any_mount_option
 @click.option("--rebuild", is_flag=True, help="Make the database again from the folders of the jobs, and keep the old.")
 def serve(
     folder: Path,
-    host: str,
-    port: int,
     workers: str,
     token_file: Path | None,
-    allow_host: tuple[str, ...],
     keep_days: float | None,
     quota: int | None,
     rebuild: bool,
-    **caps: Any,
+    **asked: Any,
 ) -> None:
     """Serve the jobs in FOLDER: take them, train them one after another on each device, and show how they do.
 
@@ -103,48 +153,78 @@ def serve(
         from difflogic.serve import log
         from difflogic.serve.api.app import create_app
         from difflogic.serve.api.server import Server, listen
-        from difflogic.serve.api.settings import Caps, ServeSettings
         from difflogic.serve.store.cleanup import housekeeping
         from difflogic.serve.store.store import Store
         from difflogic.serve.worker import devices as known
         from difflogic.serve.worker.supervisor import Supervisor
 
-    given = Caps(**{name: value for name, value in caps.items() if value is not None})
-    settings = ServeSettings(host, port, given, allow_host)
-    # A misspelled device is found before the folder is made.
-    devices = known.parse(workers)
+    # A misspelled device, or a certificate that is none, is found before the folder is made.
+    settings, devices = _settings(**asked), known.parse(workers)
     os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
     tokens = _tokens(folder, settings, token_file)
     # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
-    socket = listen(host, port)
-    address = f"http://{f'[{host}]' if ':' in host else host}:{socket.getsockname()[1]}"
+    socket = listen(settings.host, settings.port)
+    address = settings.address(socket.getsockname()[1])
     server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
-    with socket, Supervisor(folder, devices, max_memory=caps["memory"]), housekeeping(folder, keep_days, quota):
+    with socket, Supervisor(folder, devices, max_memory=asked["memory"]), housekeeping(folder, keep_days, quota):
         server.run(sockets=[socket])
+
+
+def _settings(
+    *,
+    host: str,
+    port: int,
+    allow_host: tuple[str, ...],
+    trusted_proxy: tuple[str, ...],
+    root_path: str,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    max_connections: int | None,
+    **caps: Any,
+) -> ServeSettings:
+    """What the options ask for. Raises UsageError."""
+    from difflogic.serve.api.server import check_tls
+    from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
+
+    if (tls_cert is None) != (tls_key is None):
+        raise UsageError("--tls-cert and --tls-key belong together: give both.")
+    tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
+    if tls is not None:
+        check_tls(*tls)
+    return ServeSettings(
+        host,
+        port,
+        Caps(**{name: value for name, value in caps.items() if value is not None}),
+        allow_host,
+        connections=ConnectionLimits() if max_connections is None else ConnectionLimits(per_address=max_connections),
+        proxies=trusted_proxy,
+        root_path=root_path,
+        tls=tls,
+    )
 
 
 def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
     """The tokens of the operator, else, for this machine alone, one of our own."""
-    from difflogic.serve.api import auth
+    from difflogic.serve.api import tokens
 
     if file is not None:
-        return auth.read_tokens(file)
+        return tokens.Tokens.of_file(file)
     if given := os.environ.get("DIFFLOGIC_TOKEN"):
-        return auth.Tokens({auth.OPERATOR: given})
+        return tokens.Tokens.single(given)
     if not settings.is_local:
         raise UsageError(
             f"{settings.host} is reached by other machines: set a token of your own in DIFFLOGIC_TOKEN, or give "
             "--token-file."
         )
-    token, is_new = auth.generated_token(folder)
+    token, is_new = tokens.generated_token(folder)
     # Into a terminal only: what a service manager collects as output would keep the token for ever.
     if is_new and sys.stdout.isatty():
         click.echo(f"Token: {token}")
-    click.echo(f"The token to sign in with is in {folder / auth.GENERATED}")
-    return auth.Tokens({auth.OPERATOR: token})
+    click.echo(f"The token to sign in with is in {folder / tokens.GENERATED}")
+    return tokens.Tokens.of_file(folder / tokens.GENERATED)
 
 
 @click.command("worker")

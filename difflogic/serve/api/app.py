@@ -22,13 +22,14 @@ from starlette.exceptions import HTTPException
 import difflogic
 from difflogic.errors import StoreError
 from difflogic.serve import errors
-from difflogic.serve.api.auth import Authenticator, Tokens
+from difflogic.serve.api.auth import Authenticator
 from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.context import Context, reply
 from difflogic.serve.api.middleware import ServiceMiddleware
 from difflogic.serve.api.routes import about, document, events, health, jobs, results, session
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
 from difflogic.serve.store.store import Store
@@ -64,6 +65,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     app = FastAPI(
         title="difflogic", version=difflogic.__version__, description=ABOUT, lifespan=alive,
         docs_url=None, redoc_url=None, redirect_slashes=False,
+        servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
     app.state.context = context
     for module in (session, jobs, results, events, about):

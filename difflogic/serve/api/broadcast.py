@@ -22,6 +22,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from anyio import to_thread
 
@@ -134,6 +135,9 @@ class ChangeFeed:
         self._job_feeds: dict[str, JobFeed] = {}
         self._epochs: dict[str, tuple[int, int]] = {}
         """The attempt and epoch of each job up to which its epochs are counted in the telemetry."""
+        self._ended: deque[tuple[str, str | None]] = deque(maxlen=CHANGES_PER_POLL)
+        """The jobs whose end is counted, with the time of that."""
+        self._began = datetime.fromtimestamp(store.clock(), UTC).isoformat(timespec="seconds")
         self._frames_asked = -ASK_AGAIN_S
         self.listeners = 0
         """How many streams there are; they count themselves."""
@@ -152,6 +156,10 @@ class ChangeFeed:
     def close(self) -> None:
         """End every stream."""
         self.closing = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Let every stream see whether it is to end."""
         self.changed.notify()
         for feed in self._job_feeds.values():
             feed.changed.notify()
@@ -184,7 +192,7 @@ class ChangeFeed:
     async def _publish(self, jobs: list[JobRecord], deleted: list[tuple[int, str, str]]) -> None:
         news = []
         for job in jobs:
-            self._count_epochs(job)
+            self._count(job)
             text = encoded(job)
             if (found := self._job_feeds.get(job.id)) is not None:
                 await self._advance(found, job, text)
@@ -230,13 +238,17 @@ class ChangeFeed:
             self.known_from = self.changes[0].version
         self.changes.append(change)
 
-    def _count_epochs(self, job: JobRecord) -> None:
-        """Add to the telemetry the epochs that a job trained since it was last counted."""
+    def _count(self, job: JobRecord) -> None:
+        """Add to the telemetry the epochs that a job trained since it was last counted, and its end."""
         attempt, before = self._epochs.get(job.id, (job.attempt, job.epoch))
         if attempt == job.attempt:
             self._telemetry.epochs.inc(max(0, job.epoch - before) * job.population)
         if job.is_over:
             self._epochs.pop(job.id, None)
+            # A job that is renamed when it is over changes too.
+            if (job.ended or "") >= self._began and (job.id, job.ended) not in self._ended:
+                self._ended.append((job.id, job.ended))
+                self._telemetry.ended.labels(job.status).inc()
         else:
             self._epochs[job.id] = job.attempt, job.epoch
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter
 from fastapi import Depends, Path, Request, Security
 from fastapi.responses import Response
 from fastapi.security import APIKeyCookie, HTTPBearer
@@ -19,6 +20,9 @@ from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.serve.store.store import Store
 
+PICTURES = 2
+"""Requests with pictures that are worked on at the same time."""
+
 
 @dataclass(frozen=True)
 class Context:
@@ -30,6 +34,7 @@ class Context:
     feed: ChangeFeed
     telemetry: Telemetry
     samples: Samples = field(default_factory=Samples)
+    picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 
 
 async def context(request: Request) -> Context:
@@ -51,8 +56,11 @@ async def caller(
     _token: Annotated[Any, Security(bearer)],
     _session: Annotated[Any, Security(cookie)],
 ) -> Caller:
-    """Whoever asks, by a look at the store that takes less than to hand it to a thread. Raises ApiError."""
-    found = context.authenticator.caller(request)
+    """Whoever asks, by a look at the store that takes less than to hand it to a thread. Raises ApiError.
+
+    A token may wait here, and so the address is asked for it in no thread, of which there are few.
+    """
+    found = await context.authenticator.caller(request)
     request.state.owner = found.owner
     return found
 
@@ -62,8 +70,8 @@ Id = Annotated[str, Path(pattern=f"^{ID.pattern}$", description="A job's id.")]
 
 
 async def own_job(job: Id, context: ServiceContext, caller: CurrentCaller) -> JobRecord:
-    """The job of this id, where it is the caller's; UnknownJobError where not."""
-    return context.store.job(job, caller.owner)
+    """The job of this id, where it is the caller's to see; UnknownJobError where not."""
+    return context.store.job(job, caller.sees)
 
 
 OwnJob = Annotated[JobRecord, Depends(own_job)]
@@ -87,7 +95,7 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 DESCRIPTIONS = {
     400: "The request cannot be read.",
     401: "No token, or a wrong one.",
-    403: "The session cookie came without its CSRF token.",
+    403: "The session cookie came without its CSRF token, or the owner may not ask for this.",
     404: "There is no such thing, or it is someone else's.",
     408: "The body came too slowly.",
     409: "The job's state, or an earlier request, forbids this.",
@@ -95,10 +103,9 @@ DESCRIPTIONS = {
     415: "The body is of another kind.",
     421: "The request is for another server's name.",
     422: "The request is not as it must be.",
-    429: "Too many wrong tokens from this address.",
     503: "The store or the workers cannot be used just now.",
 }
-ALWAYS = (401, 421, 422, 429, 503)
+ALWAYS = (401, 421, 422, 503)
 """The errors of every address that needs a token."""
 WRITES = (400, 403, 408, 413)
 """The errors that every address has besides which changes something."""

@@ -13,11 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
 from difflogic.serve.api.bodies import FORM
-from difflogic.serve.api.settings import ServeSettings, is_address
+from difflogic.serve.api.settings import ConnectionLimits, ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
 from difflogic.serve.log import LOGGER, log_event
@@ -41,8 +42,6 @@ HEADERS = {
 CLOSE = {"connection": "close"}
 """Headers of an answer to a request that was not read to its end: what is left of it must not be read as another."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
-BODY_S = 30.0
-"""Seconds between two pieces of a body; who is slower holds a connection for nothing."""
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
 """Any other method is counted as one, so that clients cannot make up labels."""
 
@@ -72,7 +71,7 @@ class ServiceMiddleware:
     """ASGI middleware: it refuses, limits, answers failures, and notes every request in the log and the counters."""
 
     def __init__(self, app: ASGIApp, settings: ServeSettings, telemetry: Telemetry) -> None:
-        self._app, self._caps, self._telemetry = app, settings.caps, telemetry
+        self._app, self._settings, self._telemetry = app, settings, telemetry
         self._hosts = Hosts(settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -84,7 +83,17 @@ class ServiceMiddleware:
         exchange = _Exchange(send)
         try:
             self._check_host(scope)
-            await self._app(scope, _limited(scope, receive, self._most(scope)), exchange.send)
+            root = self._settings.root_path
+            if root and scope["path"] == root:
+                # The page names its files by where it is itself: it must be in the folder, and not be the folder.
+                await RedirectResponse(f"{root}/", 308)(scope, receive, exchange.send)
+                return
+            # Some proxies take away what they put before the path, others leave it; routes are found behind it.
+            if not scope["path"].startswith(f"{root}/"):
+                scope["path"] = root + scope["path"]
+            scope["root_path"] = root
+            limited = _limited(scope, receive, self._most(scope), self._settings.connections)
+            await self._app(scope, limited, exchange.send)
         except ApiError as error:
             await exchange.refuse(error)
         except StoreError as error:
@@ -105,7 +114,7 @@ class ServiceMiddleware:
 
     def _most(self, scope: Scope) -> int:
         kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
-        return self._caps.upload if kind == FORM else self._caps.body
+        return self._settings.caps.upload if kind == FORM else self._settings.caps.body
 
     def _note(self, scope: Scope, exchange: _Exchange) -> None:
         # The pattern of the route and not the path: with ids in it every job would be a counter of its own.
@@ -157,13 +166,16 @@ class _Exchange:
         await self.send({"type": "http.response.body", "body": body})
 
 
-def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
-    """`receive` until `most` bytes have come. Raises ApiError, at once where the request says that it is longer."""
+def _limited(scope: Scope, receive: Receive, most: int, limits: ConnectionLimits) -> Receive:
+    """`receive` until `most` bytes have come, none of them late.
+
+    Raises ApiError, at once where the request says that it is longer.
+    """
     # The header is only a claim. A body that is longer than it says, or says nothing, is cut off while it comes.
     length = Headers(scope=scope).get("content-length", "")
     said = int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0
     too_large = ApiError(413, "too_large", f"The body is larger than {most} bytes.", CLOSE)
-    came, is_whole = 0, False
+    came, is_whole, began = 0, False, time.monotonic()
 
     async def read() -> Message:
         nonlocal came, is_whole
@@ -171,10 +183,13 @@ def _limited(scope: Scope, receive: Receive, most: int) -> Receive:
             return await receive()
         if said > most:
             raise too_large
+        # With 30 s and 16 KiB a second: a client that has sent 160 KiB has 40 s from the beginning on. One that sends a
+        # byte every 29 s is never silent for too long, and after 30 s it is late.
+        left = began + limits.body_s + came / limits.body_rate - time.monotonic()
         try:
-            message = await asyncio.wait_for(receive(), BODY_S)
+            message = await asyncio.wait_for(receive(), min(limits.body_s, left))
         except TimeoutError:
-            raise ApiError(408, "too_slow", f"No more of the body came in {BODY_S:.0f} seconds.", CLOSE) from None
+            raise ApiError(408, "too_slow", "The body came too slowly: send it without long pauses.", CLOSE) from None
         came += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         if came > most:

@@ -12,6 +12,7 @@ from difflogic.config.choices import RECIPES
 from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES
+from difflogic.serve.api.tokens import Role
 from difflogic.serve.store.jobs import ID, PRIORITIES, JobRecord
 from difflogic.serve.store.leases import Worker
 
@@ -65,6 +66,9 @@ class SessionReply(BaseModel):
 
     owner: str
     csrf: Annotated[str | None, Field(description="What writes with the session cookie carry as X-CSRF-Token.")]
+    roles: Annotated[
+        list[Role], Field(description="operator: sees everybody's jobs; priority: may give jobs a priority above 0.")
+    ]
 
 
 class JobRequest(Strict):

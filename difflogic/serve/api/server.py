@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -14,20 +17,21 @@ import uvicorn
 from fastapi import FastAPI
 
 from difflogic.errors import UsageError
+from difflogic.serve.api.connections import Connection, Connections, Listener
 from difflogic.serve.api.context import Context
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_S = 5
 """Seconds for answers under way, once the server is to stop."""
-CONNECTIONS = 2000
-"""With more connections than these a client is told to come back."""
+BACKLOG = 100
+"""Connections that the system keeps until they are accepted, all of which may be open for a moment beside the rest."""
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> Listener:
     """A bound socket; port 0 is any that is free. Raises UsageError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        found = socket.create_server((host, port), family=family, backlog=512)
+        found = Listener(fileno=socket.create_server((host, port), family=family, backlog=BACKLOG).detach())
         # asyncio does so where a socket says that its protocol is TCP, which one that was bound before does not: else
         # the second piece of an answer waits 40 ms for the client's acknowledgement of the first.
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -37,21 +41,44 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"Cannot listen on {host}, port {port}: {words}. Choose another --host or --port.") from error
 
 
+def check_tls(certificate: Path, key: Path) -> None:
+    """Raises UsageError where TLS cannot be spoken with these files."""
+    try:
+        # Without a password of ours the library would ask for one in the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password=lambda: b"")
+    except ssl.SSLError as error:
+        raise UsageError(
+            f"{certificate} and {key} are no certificate and its key: expected two PEM files that belong together, the "
+            "key without a password."
+        ) from error
+    except OSError as error:
+        wrong = next((each for each in (certificate, key) if not os.access(each, os.R_OK)), certificate)
+        raise UsageError(f"Cannot read {wrong} for TLS: {error.strerror or error}.") from error
+
+
 class Server(uvicorn.Server):
     """Runs an application until it is told to stop, or a signal does."""
 
     def __init__(self, app: FastAPI, ready: Callable[[], None]) -> None:
         """`ready` is called when requests are answered."""
+        self._context: Context = app.state.context
+        settings = self._context.settings
+        self._connections = Connections(settings.connections, settings.proxies, self._context.telemetry)
+        certificate, key = settings.tls or (None, None)
         super().__init__(
             uvicorn.Config(
-                app, http="h11", ws="none", lifespan="on", log_config=None, access_log=False, proxy_headers=False,
-                server_header=False, limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=PATIENCE_S,
+                app, http=type("_Connection", (Connection,), {"door": self._connections}), loop="asyncio",
+                ws="none", lifespan="on", log_config=None, access_log=False, server_header=False, backlog=BACKLOG,
+                proxy_headers=bool(settings.proxies), forwarded_allow_ips=list(settings.proxies),
+                ssl_certfile=certificate, ssl_keyfile=key, timeout_graceful_shutdown=PATIENCE_S,
             )
         )  # fmt: skip
-        self._context: Context = app.state.context
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for each in sockets or []:
+            if isinstance(each, Listener):
+                each.door = self._connections
         await super().startup(sockets)
         if not self.should_exit:
             self._ready()

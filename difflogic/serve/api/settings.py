@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from difflogic.system.memory import physical_memory
 
@@ -37,6 +38,33 @@ class Caps:
     """The jobs that one owner may have in the queue."""
 
 
+def _connections() -> int:
+    """As many as the system lets this process have, less what the store, pictures and workers need; 2000 at most."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return 400
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(16, min(2000, files - 256)) if files != resource.RLIM_INFINITY else 2000
+
+
+@dataclass(frozen=True)
+class ConnectionLimits:
+    """How many connections clients may hold, and how long they may take for what they send."""
+
+    all: int = field(default_factory=_connections)
+    per_address: int = 256
+    """Of one address, an IPv6 one with its network; a trusted proxy may hold all, for it speaks for many."""
+    head_s: float = 15.0
+    """Seconds for the head of a request, from the connection or the last answer on; for the TLS handshake as well."""
+    body_s: float = 30.0
+    """Seconds between two pieces of a body, and for all of it beyond what it takes at `body_rate`."""
+    body_rate: int = 16 << 10
+    """Bytes a second: a body that comes slower for long holds a connection for nothing."""
+    write_s: float = 60.0
+    """Seconds in which a client must take something of an answer that waits for it."""
+
+
 @dataclass(frozen=True)
 class ServeSettings:
     """What the application has to know of the operator's wishes."""
@@ -48,11 +76,25 @@ class ServeSettings:
     """The names by which browsers may ask for the server, besides addresses and `localhost`."""
     session_s: float = 7 * 24 * 3600.0
     """Seconds until a browser has to sign in again."""
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    guess_s: float = 2.0
+    """Seconds that a token waits to be looked at, where its address has sent many wrong ones."""
+    proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    root_path: str = ""
+    """What a proxy puts before every path, such as `/difflogic`."""
+    tls: tuple[Path, Path] | None = None
+    """The files of the certificate and of its key."""
 
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach it."""
         return is_loopback(self.host)
+
+    def address(self, port: int) -> str:
+        """The URL under which the server is reached, where no proxy stands before it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http{'s' if self.tls else ''}://{host}:{port}{self.root_path}"
 
 
 def is_address(text: str) -> bool:
@@ -62,6 +104,17 @@ def is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def network_of(address: str) -> str:
+    """The address itself; of an IPv6 one its network of 64 bits, for whoever has one address of it has them all."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    return str(parsed.ipv4_mapped or ipaddress.ip_network((int(parsed) >> 64 << 64, 64)))
 
 
 def is_loopback(host: str) -> bool:

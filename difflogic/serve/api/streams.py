@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from anyio import to_thread
@@ -50,11 +50,16 @@ def event(name: str, text: str, position: object) -> str:
     return f"event: {name}\nid: {position}\ndata: {text}\n\n"
 
 
-async def of_job(feed: ChangeFeed, job: JobRecord, position: Position) -> AsyncGenerator[str]:
-    """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more."""
+async def of_job(
+    feed: ChangeFeed, job: JobRecord, position: Position, is_current: Callable[[], bool] = lambda: True
+) -> AsyncGenerator[str]:
+    """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more.
+
+    The stream ends where its listener would not be let in again: `is_current` says so.
+    """
     yield BEGIN
     async with feed.follow(job) as job_feed:
-        while not feed.closing:
+        while not feed.closing and is_current():
             # Taken before the look at the feed: what changes from here on sets this event, and the wait below ends at
             # once.
             news = job_feed.changed.next()
@@ -106,15 +111,27 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
         yield "".join(texts)
 
 
-def of_owner(feed: ChangeFeed, store: Store, owner: str, last: str | None) -> AsyncGenerator[str]:
-    """Events `job` and `deleted` of every job of an owner, from now on or after the version that was seen last."""
+def of_owner(
+    feed: ChangeFeed,
+    store: Store,
+    owner: str | None,
+    last: str | None,
+    is_current: Callable[[], bool] = lambda: True,
+) -> AsyncGenerator[str]:
+    """Events `job` and `deleted` of every job of an owner (None: of all), from now on or after the version seen last.
+
+    The stream ends as that of a job does.
+    """
     # "Now" is taken before the answer begins: the listener lists the jobs after that, so that no change falls between.
-    return _since(feed, store, owner, int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version)
+    seen = int(last) if last and re.fullmatch("[0-9]{1,15}", last) else feed.version
+    return _since(feed, store, owner, seen, is_current)
 
 
-async def _since(feed: ChangeFeed, store: Store, owner: str, seen: int) -> AsyncGenerator[str]:
+async def _since(
+    feed: ChangeFeed, store: Store, owner: str | None, seen: int, is_current: Callable[[], bool]
+) -> AsyncGenerator[str]:
     yield f"{BEGIN}id: {seen}\n\n"
-    while not feed.closing:
+    while not feed.closing and is_current():
         news = feed.changed.next()
         version = feed.version
         # Older than what is in memory: after a restart of the server, or a long absence.
@@ -122,7 +139,7 @@ async def _since(feed: ChangeFeed, store: Store, owner: str, seen: int) -> Async
             new = await to_thread.run_sync(_older, store, owner, seen)
             seen = max([seen, *(each.version for each in new)]) if new else version
         else:
-            new = [each for each in feed.changes if each.version > seen and each.owner == owner]
+            new = [each for each in feed.changes if each.version > seen and owner in (None, each.owner)]
             seen = version
         if new:
             yield "".join(event(each.event, each.text, each.version) for each in new)
@@ -131,15 +148,15 @@ async def _since(feed: ChangeFeed, store: Store, owner: str, seen: int) -> Async
             yield HEARTBEAT
 
 
-def _older(store: Store, owner: str, since: int) -> list[Change]:
+def _older(store: Store, owner: str | None, since: int) -> list[Change]:
     """Changes that are no longer kept in memory, from the store."""
-    changed = [Change(job.version, owner, "job", encoded(job)) for job in store.changes(since, owner)]
+    changed = [Change(job.version, job.owner, "job", encoded(job)) for job in store.changes(since, owner)]
     # A full page of changes is not all: deletions beyond its last version wait for the next page, so that the position
     # never skips a change.
     most = changed[-1].version if len(changed) == 1000 else None
     gone = [
-        Change(version, owner, "deleted", json.dumps({"id": job}))
-        for version, job, _ in store.deletions(since, owner)
+        Change(version, whose, "deleted", json.dumps({"id": job}))
+        for version, job, whose in store.deletions(since, owner)
         if most is None or version <= most
     ]
     return sorted([*changed, *gone], key=lambda each: each.version)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.cost import Cost, cost_of
 from difflogic.errors import UsageError
+from difflogic.serve.api import pictures
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import Caps
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
@@ -33,10 +33,9 @@ class Submission:
         """Raises ApiError, with one sentence, where the request cannot be met."""
         self.request = request
         try:
-            # Before anything is decoded: a picture of a few kilobytes may unpack to gigabytes.
             for name, path in uploads.items():
                 if name != "rule_table":
-                    check_picture(path, caps.pixels)
+                    pictures.make_plain(path, caps.pixels)
             self.asked = train_request(request, uploads)
             self.config, self.base, _ = configure(self.asked)
             found = reach.notice(self.config)  # it refuses what nothing can reach
@@ -208,24 +207,6 @@ def _check_room(request: TrainRequest) -> None:
     # Not `isinstance`, to which True is a number. What is no number at all is refused where the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
         raise UsageError(f"A picture is put into at most {MAX_CELLS} cells: give a smaller task.height and task.width.")
-
-
-def check_picture(path: Path, pixels: int) -> None:
-    """Raises ApiError where a picture says of itself that it has more pixels; what is no picture is refused later."""
-    from PIL import Image, UnidentifiedImageError
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damaged files: they are refused where they are read
-        try:
-            with Image.open(path, formats=picture_file.FORMATS) as picture:
-                width, height = picture.size
-        except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError):
-            return
-        except Image.DecompressionBombError as error:
-            raise ApiError(422, "too_many_pixels", f"A picture may have at most {pixels:,} pixels.") from error
-    if width * height > pixels:
-        words = f"The picture has {width}x{height} pixels, at most {pixels:,} are taken: scale it down."
-        raise ApiError(422, "too_many_pixels", words)
 
 
 def _words(error: Exception, uploads: Mapping[str, Path]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from difflogic.serve.store.jobs import STATUSES
+from difflogic.serve.store.jobs import ENDED, STATUSES
 from difflogic.serve.store.store import Store
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5)
@@ -29,6 +30,16 @@ class Telemetry:
         self.streams = Gauge("difflogic_event_streams", "Clients that listen to events.", registry=self.registry)
         self.epochs = Counter("difflogic_epochs", "Epochs trained while this server ran.", registry=self.registry)
         self.refused = Counter("difflogic_refused_tokens", "Wrong tokens.", registry=self.registry)
+        self.connections = Gauge("difflogic_connections", "Connections that are open.", registry=self.registry)
+        self.turned_away = Counter(
+            "difflogic_connections_ended",
+            "Connections ended by the server: refused as it was full, late with a request or with reading the answer, "
+            "or to make room.", ("why",), registry=self.registry,
+        )  # fmt: skip
+        self.ended = Counter("difflogic_jobs_ended", "Jobs that ended while this server ran.", ("status",),
+                             registry=self.registry)  # fmt: skip
+        for status in ENDED:  # from the beginning there, so that the first failure is a change
+            self.ended.labels(status)
         self.registry.register(_OfStore(store))
 
     def text(self) -> bytes:
@@ -51,6 +62,13 @@ class _OfStore(Collector):
         for status in STATUSES:
             jobs.add_metric([status], counts.get(status, 0))
         yield jobs
+        yield GaugeMetricFamily(
+            "difflogic_queue_age_seconds", "Since the oldest job that waits was submitted; 0 where none does.",
+            self._store.queue_age(),
+        )  # fmt: skip
+        disk = shutil.disk_usage(self._store.folder)
+        for name, size in (("free", disk.free), ("size", disk.total)):
+            yield GaugeMetricFamily(f"difflogic_disk_{name}_bytes", "Of the file system that has the store.", size)
         rates = GaugeMetricFamily(
             "difflogic_worker_epochs_per_second", "Of a worker's job.", labels=["worker", "device"]
         )

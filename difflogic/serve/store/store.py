@@ -16,6 +16,7 @@ import hashlib
 import json
 import sqlite3
 from dataclasses import asdict
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -143,17 +144,23 @@ class Store(Leases):
             query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY number DESC LIMIT ?"
             return connection.execute(query, (*terms.values(), limit)).fetchall()
 
-    def running(self, owner: str) -> set[str]:
+    def running(self, owner: str | None = None) -> set[str]:
         """The ids of an owner's jobs that workers have."""
         with self.database.reading() as connection:
-            query = "SELECT id FROM jobs WHERE status = 'running' AND owner = ?"
-            return {row["id"] for row in connection.execute(query, (owner,))}
+            query = "SELECT id FROM jobs WHERE status = 'running' AND (? IS NULL OR owner = ?)"
+            return {row["id"] for row in connection.execute(query, (owner, owner))}
 
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs there are of each status that occurs."""
         with self.database.reading() as connection:
             query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
             return {row["status"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
+
+    def queue_age(self) -> float:
+        """Seconds since the oldest job that waits was submitted; 0 where none does."""
+        with self.database.reading() as connection:
+            oldest = connection.execute("SELECT min(created) FROM jobs WHERE status = 'queued'").fetchone()[0]
+        return 0.0 if oldest is None else max(0.0, self.clock() - datetime.fromisoformat(oldest).timestamp())
 
     def version(self) -> int:
         """The version of the newest change."""

@@ -1,6 +1,6 @@
 // The REST interface under /api/v1: every failure is an ApiError with the server's own sentence.
 
-const BASE = "/api/v1";
+const BASE = new URL("../api/v1", import.meta.url).pathname; // beside this folder, also behind a proxy's prefix
 const NO_ANSWER = "The server cannot be reached: is `difflogic serve` running?";
 
 export const UNREACHABLE = 0; // the status of an ApiError where no answer came

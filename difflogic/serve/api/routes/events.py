@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import CancelScope
@@ -53,15 +54,19 @@ class EventStream(StreamingResponse):
 @router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
 async def of_job(
     context: ServiceContext,
+    caller: CurrentCaller,
     job: OwnJob,
     last: Last = None,
     after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
 ) -> EventStream:
     """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION[.ATTEMPT]."""
-    return EventStream(context, streams.of_job(context.feed, job, streams.Position.of(last, after, job.attempt)))
+    is_current = partial(context.authenticator.is_current, caller)
+    position = streams.Position.of(last, after, job.attempt)
+    return EventStream(context, streams.of_job(context.feed, job, position, is_current))
 
 
 @router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})
 async def of_owner(context: ServiceContext, caller: CurrentCaller, last: Last = None) -> EventStream:
     """What happens to all your jobs: `job`, `deleted`; ids are versions."""
-    return EventStream(context, streams.of_owner(context.feed, context.store, caller.owner, last))
+    is_current = partial(context.authenticator.is_current, caller)
+    return EventStream(context, streams.of_owner(context.feed, context.store, caller.sees, last, is_current))

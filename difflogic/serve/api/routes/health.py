@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -36,12 +37,12 @@ def ready(context: ServiceContext) -> Any:
     "/metrics",
     response_class=PlainTextResponse,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Counters."},
-               **errors(401, 421, 429, 503)},
+               **errors(401, 421, 503)},
 )  # fmt: skip
-def metrics(request: Request, context: ServiceContext) -> Response:
+async def metrics(request: Request, context: ServiceContext) -> Response:
     """Counters for Prometheus; without a token on a server that only this machine can reach."""
     # A proxy on this machine passes on requests from others: then "only this machine can reach it" is not true.
     forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
     if forwarded or not context.settings.is_local:
-        context.authenticator.caller(request)
-    return Response(context.telemetry.text(), media_type=CONTENT_TYPE_LATEST)
+        await context.authenticator.caller(request)
+    return Response(await to_thread.run_sync(context.telemetry.text), media_type=CONTENT_TYPE_LATEST)

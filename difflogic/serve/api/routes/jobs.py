@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from anyio import to_thread
@@ -9,6 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
 from difflogic.serve.api import bodies
+from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import (
     ALWAYS,
     WRITES,
@@ -59,9 +61,9 @@ STEERING = errors(*ALWAYS, *WRITES, 404, 409)
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
     job, created = await _with_submission(
-        request, context, lambda submission: _submit(context, caller.owner, submission.spec, key)
+        request, context, lambda submission: _submit(context, caller, submission.spec, key, submission.spec.priority)
     )
-    return _made(job, created)
+    return _made(context, job, created)
 
 
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
@@ -80,7 +82,9 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
             with bodies.on_disk(form.uploads) as paths:
                 return use(Submission(wanted, paths, context.settings.caps))
 
-        return await to_thread.run_sync(work)
+        # Pictures take seconds where someone wants them to: those that wait for others hold up nothing else.
+        limiter = context.picture_threads if form.uploads else None
+        return await to_thread.run_sync(work, limiter=limiter)
 
 
 def _preview_of(submission: Submission) -> dict[str, Any]:
@@ -98,17 +102,29 @@ def _preview_of(submission: Submission) -> dict[str, Any]:
     }
 
 
-def _submit(context: Context, owner: str, spec: JobSpec, key: str | None) -> tuple[JobRecord, bool]:
+def _submit(
+    context: Context, caller: Caller, spec: JobSpec, key: str | None = None, wanted: int = 0
+) -> tuple[JobRecord, bool]:
+    """A new job of the caller's; `wanted`: the priority that was asked for, where it was not taken from another job."""
+    _check_priority(caller, wanted)
+    if not caller.may_hurry:
+        spec = replace(spec, priority=min(spec.priority, 0))
     if spec.source is not None:
-        source = context.store.job(spec.source, owner)
+        source = context.store.job(spec.source, caller.sees)
         _check_source(source, spec.kind)
         if spec.config is not None and source.config is not None:
             _check_shape(source.config["model"], spec.config["model"])
-    return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
+    return context.store.submit(caller.owner, spec, key, most=context.settings.caps.jobs)
 
 
-def _made(job: JobRecord, created: bool = True) -> Response:
-    return reply(job.to_dict(), 201 if created else 200, {"Location": f"/api/v1/jobs/{job.id}"})
+def _check_priority(caller: Caller, wanted: int) -> None:
+    if wanted > 0 and not caller.may_hurry:
+        raise ApiError(403, "priority", "You may give your jobs a priority of at most 0: ask whoever runs the server.")
+
+
+def _made(context: Context, job: JobRecord, created: bool = True) -> Response:
+    location = f"{context.settings.root_path}/api/v1/jobs/{job.id}"
+    return reply(job.to_dict(), 201 if created else 200, {"Location": location})
 
 
 @router.get("", response_model=JobList, responses=errors(*ALWAYS))
@@ -118,12 +134,16 @@ def jobs(
     status: Status | None = None,
     kind: Kind | None = None,
     source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Follow-ups of this job.")] = None,
+    owner: Annotated[str | None, Query(max_length=40, description="Of one owner, for who sees everybody's.")] = None,
     q: Annotated[str | None, Query(max_length=100, description="A part of the name or id.")] = None,
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="`next` of the page before.")] = None,
 ) -> Any:
-    """Your jobs, the newest first."""
-    found = context.store.texts(caller.owner, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
+    """Your jobs, an operator's everybody's, the newest first."""
+    if owner is not None and caller.sees not in (None, owner):
+        return reply({"jobs": [], "next": None})
+    whose = caller.sees or owner
+    found = context.store.texts(whose, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
     # One more than was asked for was read: its presence says that there is another page.
     more, shown = len(found) > limit, found[:limit]
     follows = shown[-1][0] if more else "null"
@@ -139,44 +159,46 @@ async def read(job: OwnJob) -> Any:
 @router.patch("/{job}", response_model=JobRecord, responses=STEERING)
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
     """Give a job another name or priority."""
-    return reply(context.store.edit(job.id, caller.owner, body.name, body.priority).to_dict())
+    if body.priority != job.priority:  # who changes the name alone may send the rest as it is
+        _check_priority(caller, body.priority or 0)
+    return reply(context.store.edit(job.id, caller.sees, body.name, body.priority).to_dict())
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
 def delete(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Forget a job that does not run, and delete its files."""
-    context.store.delete(job.id, caller.owner)
+    context.store.delete(job.id, caller.sees)
     return Response(status_code=204)
 
 
 @router.post("/{job}/cancel", response_model=JobRecord, responses=STEERING)
 def cancel(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job: at once where it waits, else after the epochs under way, with a checkpoint."""
-    return reply(context.store.ask(job.id, "cancel", caller.owner).to_dict())
+    return reply(context.store.ask(job.id, "cancel", caller.sees).to_dict())
 
 
 @router.post("/{job}/pause", response_model=JobRecord, responses=STEERING)
 def pause(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Stop a job with a checkpoint, from which `resume` goes on."""
-    return reply(context.store.ask(job.id, "pause", caller.owner).to_dict())
+    return reply(context.store.ask(job.id, "pause", caller.sees).to_dict())
 
 
 @router.post("/{job}/resume", response_model=JobRecord, responses=STEERING)
 def resume(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a paused job again."""
-    return reply(context.store.resume(job.id, caller.owner).to_dict())
+    return reply(context.store.resume(job.id, caller.sees).to_dict())
 
 
 @router.post("/{job}/retry", response_model=JobRecord, responses=STEERING)
 def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     """Queue a failed or cancelled job again; it goes on from its checkpoint."""
-    return reply(context.store.retry(job.id, caller.owner).to_dict())
+    return reply(context.store.retry(job.id, caller.sees).to_dict())
 
 
 @router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **STEERING})
 def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Queue a new job that is to do the same."""
-    return _made(*_submit(context, caller.owner, job.spec(), None))
+    return _made(context, *_submit(context, caller, job.spec()))
 
 
 @router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING})
@@ -184,13 +206,13 @@ def simplify(
     context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: SimplifyRequest | None = None
 ) -> Response:
     """Queue a job that makes the circuit of this one smaller."""
-    return _follow(context, caller.owner, job, "simplify", (body or SimplifyRequest()).model_dump())
+    return _follow(context, caller, job, "simplify", (body or SimplifyRequest()).model_dump())
 
 
 @router.post("/{job}/export", status_code=201, responses={201: MADE[201], **STEERING})
 def export(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ExportRequest) -> Response:
     """Queue a job that writes the circuit of this one in other formats."""
-    return _follow(context, caller.owner, job, "export", body.model_dump())
+    return _follow(context, caller, job, "export", body.model_dump())
 
 
 @router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **STEERING})
@@ -198,7 +220,7 @@ def evaluate(
     context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: EvaluateRequest | None = None
 ) -> Response:
     """Queue a job that tests the circuit of this one far beyond its training."""
-    return _follow(context, caller.owner, job, "evaluate", (body or EvaluateRequest()).model_dump())
+    return _follow(context, caller, job, "evaluate", (body or EvaluateRequest()).model_dump())
 
 
 SOURCES: dict[Kind, tuple[Kind, ...]] = {
@@ -233,6 +255,6 @@ def _check_shape(lender: dict[str, Any], model: dict[str, Any]) -> None:
         )
 
 
-def _follow(context: Context, owner: str, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
+def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
     spec = JobSpec(kind=kind, name=source.name, source=source.id, options=options, priority=source.priority)
-    return _made(*_submit(context, owner, spec, None))
+    return _made(context, *_submit(context, caller, spec))

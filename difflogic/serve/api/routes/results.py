@@ -63,7 +63,7 @@ def compare(
     ],
 ) -> Any:
     """Rows of several jobs, few enough to be drawn over each other."""
-    jobs = [context.store.job(each, caller.owner) for each in dict.fromkeys(ids.split(","))]
+    jobs = [context.store.job(each, caller.sees) for each in dict.fromkeys(ids.split(","))]
     texts = [f'"{job.id}":{_thinned(context, job)}' for job in jobs]
     return reply_text(f'{{"jobs":{{{",".join(texts)}}}}}')
 

@@ -13,23 +13,24 @@ from difflogic.serve.api.schemas import SessionReply, SignIn
 router = APIRouter(prefix="/session", tags=["session"])
 
 
-@router.post("", status_code=204, responses=errors(400, 401, 408, 413, 421, 422, 429, 503))
-def sign_in(request: Request, context: ServiceContext, body: SignIn) -> Response:
+@router.post("", status_code=204, responses=errors(400, 401, 408, 413, 421, 422, 503))
+async def sign_in(request: Request, context: ServiceContext, body: SignIn) -> Response:
     """Sign in with a token: the answer sets a cookie that lasts a week."""
     response = Response(status_code=204)
-    context.authenticator.sign_in(request, body.token, response)
+    await context.authenticator.sign_in(request, body.token, response)
     return response
 
 
 @router.get("", response_model=SessionReply, responses=errors(*ALWAYS))
 def who(caller: CurrentCaller) -> Any:
     """Who is signed in, and what writes with the cookie must carry."""
-    return reply({"owner": caller.owner, "csrf": caller.csrf})
+    return reply({"owner": caller.owner, "csrf": caller.csrf, "roles": sorted(caller.roles)})
 
 
 @router.delete("", status_code=204, responses=errors(*ALWAYS, *WRITES))
-def sign_out(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
-    """End the session of the cookie."""
+async def sign_out(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
+    """End the session of the cookie, and its streams of events."""
     response = Response(status_code=204)
-    context.authenticator.sign_out(request, response)
+    await context.authenticator.sign_out(request, response)
+    context.feed.wake()
     return response

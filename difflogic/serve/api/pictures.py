@@ -1,0 +1,121 @@
+"""Pictures that clients send, made plain in a process of their own.
+
+    python -m difflogic.serve.api.pictures FILE PIXELS
+
+A file of some megabytes may be made so that its reader works for minutes or takes gigabytes, and holds Python's lock
+meanwhile. So the server opens none: a child does, with limits of time and memory, and leaves a PNG of plain pixels in
+the file's place, which takes no longer to read than it is large.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+from difflogic.config import picture_file
+from difflogic.errors import DataError
+from difflogic.serve.errors import ApiError
+
+COMMAND = (sys.executable, "-m", "difflogic.serve.api.pictures")
+MAX_CHUNKS = 10_000
+"""Of a PNG: 80 MB in pieces of 8 KB, as most programs write them."""
+PROCESSOR_S = 5
+"""Seconds of a processor that a picture may take; the largest that is taken needs less than one."""
+WALL_S = 60
+"""The same on a machine with much else to do."""
+MEMORY = 1 << 30
+"""Bytes of addresses that the child may use, besides the pixels."""
+BYTES_PER_PIXEL = 32
+"""What a pixel takes while it is unpacked, turned and packed again."""
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def make_plain(path: Path, pixels: int) -> None:
+    """Put the same picture into the file, upright, RGBA, and nothing else. Raises DataError, ApiError."""
+    if _chunks(path) > MAX_CHUNKS:
+        raise DataError(f"{path} is a PNG of more than {MAX_CHUNKS} chunks: save it again with a picture editor.")
+    too_much = DataError(f"{path} takes too much time or memory to unpack: save it again, smaller, as a PNG.")
+    try:
+        # One thread for the libraries of linear algebra that NumPy loads: each more takes addresses for nothing.
+        done = subprocess.run(
+            [*COMMAND, str(path), str(pixels)], stdin=subprocess.DEVNULL, capture_output=True, timeout=WALL_S,
+            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise too_much from error
+    if done.returncode != 0:
+        raise too_much
+    refusal = json.loads(done.stdout)
+    if refusal is not None and refusal["code"] is None:
+        raise DataError(refusal["message"])
+    if refusal is not None:
+        raise ApiError(422, refusal["code"], refusal["message"])
+
+
+def _chunks(path: Path) -> int:
+    """The chunks of a PNG, counted up to MAX_CHUNKS + 1; 0 for anything else."""
+    with path.open("rb") as file:
+        if file.read(len(PNG)) != PNG:
+            return 0
+        for count in range(MAX_CHUNKS + 1):
+            # Four bytes of length and four of kind before the data, a checksum of four after them.
+            head = file.read(8)
+            if len(head) < 8:
+                return count
+            file.seek(int.from_bytes(head[:4], "big") + 4, os.SEEK_CUR)
+    return MAX_CHUNKS + 1
+
+
+def _check_pixels(path: Path, pixels: int) -> None:
+    """Raises ApiError where a picture says of itself that it has more; what is no picture is refused later."""
+    from PIL import Image, UnidentifiedImageError
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damaged files: they are refused where they are read
+        try:
+            with Image.open(path, formats=picture_file.FORMATS) as picture:
+                width, height = picture.size
+        except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, LookupError):
+            return
+        except Image.DecompressionBombError as error:
+            raise ApiError(422, "too_many_pixels", f"A picture may have at most {pixels:,} pixels.") from error
+    if width * height > pixels:
+        words = f"The picture has {width}x{height} pixels, at most {pixels:,} are taken: scale it down."
+        raise ApiError(422, "too_many_pixels", words)
+
+
+def _limit(pixels: int) -> None:
+    """Let the system end this process where it takes too much, and let all others go before it."""
+    with contextlib.suppress(ImportError):  # not on Windows, where only the time is limited
+        import resource
+
+        memory = MEMORY + pixels * BYTES_PER_PIXEL
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_S, PROCESSOR_S))
+        os.nice(10)
+
+
+def main() -> None:
+    """Make the picture in FILE plain; a refusal goes to standard output, as JSON, else `null`."""
+    path, pixels = Path(sys.argv[1]), int(sys.argv[2])
+    _limit(pixels)
+    refusal: dict[str, str | None] | None = None
+    try:
+        _check_pixels(path, pixels)
+        picture = picture_file.upright(path)
+        picture.info.clear()  # colour profiles and comments would be written too
+        picture.save(path, "PNG", compress_level=1)
+    except ApiError as error:
+        refusal = {"code": error.code, "message": error.message}
+    except DataError as error:
+        refusal = {"code": None, "message": str(error)}
+    sys.stdout.write(json.dumps(refusal))
+
+
+if __name__ == "__main__":
+    main()

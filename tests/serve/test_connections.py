@@ -1,0 +1,284 @@
+"""The door holds: connections that send little, late or nothing keep nobody else out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+from http.client import HTTPResponse
+from pathlib import Path
+
+import httpx
+import pytest
+
+from difflogic.errors import UsageError
+from difflogic.serve import log
+from difflogic.serve.api import server
+from difflogic.serve.api.auth import COOKIE
+from difflogic.serve.api.settings import ConnectionLimits, ServeSettings
+from tests.serve.live import ANN, API, Live, serving
+from tests.serve.service import PATIENCE_S, wait
+
+HALF = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n"
+HEALTH = HALF + b"\r\n"
+PEM = Path(__file__).parents[1] / "data" / "localhost.pem"
+SHORT = 0.2
+"""Seconds that something may take which never comes."""
+LONG = 1000.0
+
+
+@contextlib.contextmanager
+def limited(folder: Path, **limits: float) -> Iterator[Live]:
+    given = {"head_s": LONG, "body_s": LONG, "write_s": LONG} | limits
+    with serving(folder, ServeSettings(connections=ConnectionLimits(**given))) as live:  # type: ignore[arg-type]
+        yield live
+
+
+def connect(live: Live, sends: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
+    """A connection from one of this machine's addresses; `with` closes it."""
+    port = httpx.URL(live.address).port
+    assert port is not None
+    made = socket.create_connection(("127.0.0.1", port), PATIENCE_S, source_address=(address, 0))
+    made.sendall(sends)
+    return made
+
+
+def status(connection: socket.socket, whole: bool = True) -> int | None:
+    """The status of the answer that comes next; None where the server ends the connection."""
+    answer = HTTPResponse(connection)
+    try:
+        answer.begin()
+    except ConnectionError:
+        return None
+    if whole:
+        answer.read()
+    return answer.status
+
+
+def get(path: str) -> bytes:
+    return f"GET {API}{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ANN}\r\n\r\n".encode()
+
+
+def ended(live: Live, why: str) -> float:
+    name = "difflogic_connections_ended_total"
+    return live.context.telemetry.registry.get_sample_value(name, {"why": why}) or 0.0
+
+
+def drip(connection: socket.socket, over: threading.Event) -> None:
+    """A byte now and then, as long as the server takes them."""
+    with contextlib.suppress(OSError):
+        while not over.wait(SHORT / 10):
+            connection.sendall(b"x")
+
+
+@contextlib.contextmanager
+def dripping(connection: socket.socket) -> Iterator[None]:
+    over = threading.Event()
+    thread = threading.Thread(target=drip, args=(connection, over))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("sent", [b"", HALF, HEALTH, HEALTH + HALF])
+@pytest.mark.parametrize("drips", [False, True])
+def test_a_head_that_does_not_come_is_not_waited_for(tmp_path: Path, sent: bytes, drips: bool) -> None:
+    with limited(tmp_path, head_s=SHORT) as live, connect(live, sent) as half:
+        with dripping(half) if drips else contextlib.nullcontext():
+            if HEALTH in sent:
+                assert status(half) == 200
+            assert status(half) is None
+        assert ended(live, "late") == 1
+
+
+@pytest.mark.parametrize("limits", [{"body_s": SHORT}, {"body_s": SHORT, "body_rate": 1 << 30}])
+def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path, limits: dict[str, float]) -> None:
+    head = (
+        f"POST {API}/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ANN}\r\n"
+        "Content-Type: application/json\r\nContent-Length: 10000\r\n\r\n{"
+    )
+    drips = "body_rate" in limits
+    with (
+        limited(tmp_path, **limits) as live,
+        connect(live, head.encode()) as half,
+        dripping(half) if drips else contextlib.nullcontext(),
+    ):
+        assert status(half) == 408
+
+
+def test_a_stream_of_events_outlives_every_limit(tmp_path: Path) -> None:
+    with (
+        limited(tmp_path, head_s=SHORT, body_s=SHORT, write_s=SHORT) as live,
+        live.client() as client,
+        client.stream("GET", "/events") as stream,
+    ):
+        lines = stream.iter_lines()
+        assert next(lines) == "retry: 1000"
+        for _ in range(3):  # each is ended after SHORT
+            with connect(live) as other:
+                assert status(other) is None
+        job = httpx.post(f"{live.address}{API}/jobs", json={"preset": "checkerboard"}, headers=client.headers).json()
+        assert any(line.startswith("data: ") and job["id"] in line for line in lines)
+
+
+def test_who_does_not_read_the_answer_is_not_waited_for(tmp_path: Path) -> None:
+    with limited(tmp_path, write_s=SHORT) as live, live.client() as client:
+        job = client.post("/jobs", json={"preset": "checkerboard"}).json()["id"]
+        run = live.store.job_folder(job).run
+        run.mkdir(parents=True)
+        (run / "summary.txt").write_bytes(bytes(30 << 20))  # more than the system's own memory of a connection
+        ask = (
+            f"GET {API}/jobs/{job}/files/summary.txt HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ANN}\r\n\r\n"
+        )
+        with connect(live, ask.encode()):
+            wait(lambda: ended(live, "late") == 1)
+
+
+def test_a_flood_of_half_heads_keeps_nobody_out(tmp_path: Path) -> None:
+    with limited(tmp_path, all=30, per_address=10) as live, contextlib.ExitStack() as held:
+        for number in range(200):
+            held.enter_context(connect(live, HALF, f"127.0.1.{number % 5}"))
+        for address in ("127.0.1.1", "127.0.2.2"):  # one of the flood's, and one of its own
+            with connect(live, HEALTH, address) as other:
+                assert status(other) == 200
+        assert 150 < ended(live, "room") <= 200
+        assert ended(live, "full") == 0
+
+
+def test_the_idle_are_closed_first_and_those_that_are_answered_never(tmp_path: Path) -> None:
+    with limited(tmp_path, per_address=3) as live, live.client() as client, contextlib.ExitStack() as held:
+        first = held.enter_context(connect(live, HALF))
+        idle = held.enter_context(connect(live, HEALTH))
+        assert status(idle) == 200
+        stream = held.enter_context(client.stream("GET", "/events"))
+        second = held.enter_context(connect(live, get("/events")[:-2]))
+        assert status(idle) is None
+        third = held.enter_context(connect(live, get("/events")[:-2]))
+        assert status(first) is None
+        for each in (second, third):
+            each.sendall(b"\r\n")
+        for each in (second, third):
+            assert status(each, whole=False) == 200
+        assert ended(live, "full") == 0
+        with connect(live, HEALTH) as other:  # three streams: there is nothing that could be closed
+            assert status(other) is None
+        assert ended(live, "full") == 1
+        with connect(live, HEALTH, "127.0.0.2") as elsewhere:
+            assert status(elsewhere) == 200
+        assert next(stream.iter_lines()) == "retry: 1000"
+
+
+def test_a_trusted_proxy_may_hold_them_all(tmp_path: Path) -> None:
+    settings = ServeSettings(connections=ConnectionLimits(all=20, per_address=2), proxies=("127.0.0.0/30",))
+    with serving(tmp_path, settings) as live, contextlib.ExitStack() as held:
+        ours = [held.enter_context(connect(live, HEALTH)) for _ in range(10)]
+        assert [status(each) for each in ours] == [200] * 10
+        others = []
+        for _ in range(3):
+            others.append(held.enter_context(connect(live, HEALTH, "127.0.0.9")))
+            assert status(others[-1]) == 200
+        assert status(others[0]) is None
+        assert ended(live, "room") == 1
+
+
+def test_connections_are_forgotten_when_they_end(tmp_path: Path) -> None:
+    with limited(tmp_path, per_address=1, all=1) as live:
+        for _ in range(20):
+            with connect(live, HEALTH) as one:
+                assert status(one) == 200
+            wait(lambda: live.context.telemetry.registry.get_sample_value("difflogic_connections") == 0)
+        assert ended(live, "room") == ended(live, "late") == ended(live, "full") == 0
+
+
+def test_a_flood_does_not_fill_the_log() -> None:
+    now, stream = 0.0, io.StringIO()
+    handler = log.BoundedHandler(stream, lambda: now)
+    logger = logging.Logger("flood")
+    logger.addHandler(handler)
+
+    def lines() -> list[dict[str, object]]:
+        written = [json.loads(line) for line in stream.getvalue().splitlines()]
+        stream.seek(0)
+        stream.truncate()
+        return written
+
+    for number in range(5000):
+        logger.info("request", extra={"fields": {"status": 401, "path": f"/{number}"}})
+        logger.warning("socket.accept() is out of resources\nfd=%d", number)
+    logger.info("request", extra={"fields": {"status": 200}})
+    written = lines()
+    assert len(written) == 2 * log.MOST_LINES + 1
+    assert written[-1]["status"] == 200
+    now = log.WINDOW_S
+    logger.info("request", extra={"fields": {"status": 401}})
+    left_out = 5000 - log.MOST_LINES
+    assert [(line["event"], line.get("of"), line.get("status"), line.get("lines")) for line in lines()] == [
+        ("lines left out", "request", 401, left_out),
+        ("lines left out", "socket.accept() is out of resources", None, left_out),
+        ("request", None, 401, None),
+    ]
+    for _ in range(log.MOST_LINES):
+        logger.info("request", extra={"fields": {"status": 401}})
+    lines()
+    handler.close()
+    assert [line["lines"] for line in lines()] == [1], "the last are said at the end"
+
+
+# TLS and a prefix -----------------------------------------------------------------------------------------
+
+
+def test_https_with_a_certificate(tmp_path: Path) -> None:
+    trust = ssl.create_default_context(cafile=PEM)
+    settings = ServeSettings(tls=(PEM, PEM), connections=ConnectionLimits(head_s=2.0, per_address=2))
+    with serving(tmp_path, settings) as live:
+        assert live.address.startswith("https://")
+        with httpx.Client(base_url=live.address, verify=trust) as browser:
+            answer = browser.post(f"{API}/session", json={"token": ANN})
+            assert "Secure" in answer.headers["set-cookie"].split("; ")
+            assert browser.get(f"{API}/session").json()["owner"] == "ann"
+        with connect(live), connect(live), connect(live, b"\x16\x03\x01"):  # half of a handshake, three times
+            assert httpx.get(f"{live.address}{API}/health", verify=trust).status_code == 200
+
+
+def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "no.pem").write_text("nothing")
+    server.check_tls(PEM, PEM)
+    for certificate, key, words in (
+        (tmp_path / "no.pem", PEM, "no certificate and its key"),
+        (PEM, tmp_path / "no.pem", "no certificate and its key"),
+        (PEM, tmp_path / "absent.pem", "Cannot read .*absent.pem"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            server.check_tls(certificate, key)
+
+
+@pytest.mark.parametrize("seen", ["/difflogic", ""])
+def test_behind_a_prefix_everything_is_found(tmp_path: Path, seen: str) -> None:
+    """Whether the proxy takes the prefix away or not."""
+    with serving(tmp_path, ServeSettings(root_path="/difflogic")) as live:
+        server_url = httpx.URL(live.address).copy_with(path=seen or "/")
+        with httpx.Client(base_url=server_url, headers={"Authorization": f"Bearer {ANN}"}) as client:
+            page = client.get("/")
+            assert page.status_code == 200
+            assert '"/' not in page.text.replace('"/>', ""), "its files are named by where it is"
+            for path in ("/static/main.js", "/docs", "/docs.css", "/metrics", f"{API}/health"):
+                assert client.get(path).status_code == 200, path
+            made = client.post(f"{API}/jobs", json={"preset": "checkerboard"})
+            assert made.headers["location"] == f"/difflogic{API}/jobs/{made.json()['id']}"
+            assert client.get("/openapi.json").json()["servers"] == [{"url": "/difflogic"}]
+            cookie = client.post(f"{API}/session", json={"token": ANN}).headers["set-cookie"]
+            assert cookie.startswith(COOKIE)
+            assert "Path=/difflogic" in cookie.split("; ")
+            with client.stream("GET", f"{API}/jobs/{made.json()['id']}/events") as stream:
+                assert next(stream.iter_lines()) == "retry: 1000"
+            assert client.get("/difflogicx").status_code == 404
+        bare = httpx.get(live.address)
+        assert (bare.status_code, bare.headers["location"]) == (308, "/difflogic/")

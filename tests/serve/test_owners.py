@@ -1,0 +1,117 @@
+"""Who sees what, who may hurry, and how long a listener is somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from difflogic.serve.api.auth import CSRF_HEADER
+from difflogic.serve.api.tokens import Tokens
+from tests.serve.live import ANN, BEN, Live, serving
+
+CAS = "cas's-own-secret-token"
+TOKENS = f"ann:{ANN}\nben priority:{BEN}\ncas operator:{CAS}\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tokens"
+    path.write_text(TOKENS)
+    return path
+
+
+@pytest.fixture
+def live(tmp_path: Path, file: Path) -> Iterator[Live]:
+    with serving(tmp_path / "store", tokens=Tokens.of_file(file)) as running:
+        yield running
+
+
+def submit(live: Live, token: str, **request: object) -> httpx.Response:
+    with live.client(token) as client:
+        return client.post("/jobs", json={"preset": "checkerboard", **request})
+
+
+def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
+    jobs = {token: submit(live, token).json()["id"] for token in (ANN, BEN, CAS)}
+
+    def listed(token: str, **filters: str) -> list[str]:
+        with live.client(token) as client:
+            return [each["id"] for each in client.get("/jobs", params=filters).json()["jobs"]]
+
+    assert listed(CAS) == [jobs[CAS], jobs[BEN], jobs[ANN]]
+    assert listed(CAS, owner="ben") == [jobs[BEN]]
+    assert listed(ANN) == listed(ANN, owner="ann") == [jobs[ANN]]
+    assert listed(ANN, owner="ben") == []
+    with live.client(CAS) as client, client.stream("GET", "/events") as stream:
+        assert client.get("/session").json()["roles"] == ["operator"]
+        assert client.post(f"/jobs/{jobs[ANN]}/cancel").json()["status"] == "cancelled"
+        assert any(line.startswith("data: ") and jobs[ANN] in line for line in stream.iter_lines())
+        copy = client.post(f"/jobs/{jobs[ANN]}/clone").json()
+        assert copy["owner"] == "cas"
+        assert client.get("/compare", params={"ids": f"{jobs[ANN]},{jobs[BEN]}"}).status_code == 200
+    with live.client(BEN) as client:
+        assert client.post(f"/jobs/{jobs[CAS]}/cancel").status_code == 404
+
+
+def test_a_priority_above_0_is_for_who_may(live: Live) -> None:
+    refused = submit(live, ANN, priority=1)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "priority")
+    assert submit(live, ANN, priority=-3).json()["priority"] == -3
+    assert submit(live, BEN, priority=3).json()["priority"] == 3
+    assert submit(live, CAS, priority=3).json()["priority"] == 3
+    job = submit(live, ANN).json()["id"]
+    with live.client(CAS) as operator, live.client(ANN) as ann:
+        assert ann.patch(f"/jobs/{job}", json={"priority": 1}).status_code == 403
+        assert operator.patch(f"/jobs/{job}", json={"priority": 5}).json()["priority"] == 5
+        assert ann.patch(f"/jobs/{job}", json={"name": "hers", "priority": 5}).json()["priority"] == 5
+        assert ann.patch(f"/jobs/{job}", json={"priority": 4}).status_code == 403
+        assert ann.post(f"/jobs/{job}/clone").json()["priority"] == 0
+        assert ann.patch(f"/jobs/{job}", json={"priority": 0}).json()["priority"] == 0
+
+
+@contextmanager
+def signed_in(live: Live) -> Iterator[httpx.Client]:
+    with live.client(None) as browser:
+        browser.post("/session", json={"token": ANN})
+        yield browser
+
+
+def test_signing_out_ends_the_sessions_streams_and_no_others(live: Live) -> None:
+    job = submit(live, ANN).json()["id"]
+    with signed_in(live) as browser, signed_in(live) as other:
+        csrf = browser.get("/session").json()["csrf"]
+        with (
+            browser.stream("GET", "/events") as all_jobs,
+            browser.stream("GET", f"/jobs/{job}/events") as one_job,
+            other.stream("GET", f"/jobs/{job}/events") as stays,
+        ):
+            for stream in (all_jobs, one_job, stays):
+                stream.lines = stream.iter_lines()  # type: ignore[attr-defined]
+                assert next(stream.lines) == "retry: 1000"  # type: ignore[attr-defined]
+            assert browser.delete("/session", headers={CSRF_HEADER: csrf}).status_code == 204
+            for stream in (all_jobs, one_job):
+                for _ in stream.lines:  # type: ignore[attr-defined]
+                    pass
+            with live.client() as ann:
+                ann.patch(f"/jobs/{job}", json={"name": "renamed"})
+            assert any("renamed" in line for line in stays.lines)  # type: ignore[attr-defined]
+
+
+def test_a_token_that_is_withdrawn_is_over_without_a_restart(live: Live, file: Path) -> None:
+    with (
+        live.client(ANN) as ann,
+        signed_in(live) as browser,
+        ann.stream("GET", "/events") as by_token,
+        browser.stream("GET", "/events") as by_cookie,
+    ):
+        streams = [stream.iter_lines() for stream in (by_token, by_cookie)]
+        assert [next(stream) for stream in streams] == ["retry: 1000"] * 2
+        file.write_text(TOKENS.replace(ANN, ANN + "-2"))
+        assert submit(live, BEN).status_code == 201  # whatever happens next, no event of it reaches her
+        assert not any("data:" in line for stream in streams for line in stream)
+        assert [each.get("/jobs").status_code for each in (ann, browser)] == [401, 401]
+        assert submit(live, ANN + "-2").status_code == 201
