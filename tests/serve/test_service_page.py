@@ -1,0 +1,56 @@
+"""docs/service.md says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from difflogic.cli.commands.serve import serve
+from difflogic.serve import log
+from difflogic.serve.api import auth, pictures
+from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
+from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.api.tokens import ROLES, Tokens
+from difflogic.serve.store.store import Store
+
+PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+SENTENCES = " ".join(PAGE.split())
+
+
+def test_its_options_exist():
+    options = {name for option in serve.params if isinstance(option, click.Option) for name in option.opts}
+    named = set(re.findall(r"--[a-z][a-z-]+", PAGE))
+    assert named <= options
+    assert {"--trusted-proxy", "--root-path", "--tls-cert", "--tls-key", "--max-connections", "--max-jobs"} <= named
+
+
+def test_its_limits_are_the_servers():
+    limits, caps = ConnectionLimits(), Caps()
+    for words in (
+        f"the head of a request, or the TLS handshake | {limits.head_s:g} seconds",
+        f"a pause within a body | {limits.body_s:g} seconds",
+        f"{limits.body_s:g} seconds, and one more for every {limits.body_rate >> 10} KiB",
+        f"does not read its answer | {limits.write_s:g} seconds",
+        f"{limits.per_address}, or `--max-connections N`",
+        f"{caps.pixels >> 20} megapixels, as PNG {pictures.MAX_CHUNKS:,} chunks, {pictures.PROCESSOR_S} seconds",
+        f"{pictures.MEMORY >> 30} GiB of memory",
+        f"at most {log.MOST_LINES} lines are written in {log.WINDOW_S:g} seconds",
+    ):
+        assert words in SENTENCES
+    assert (auth.MOST_FAILURES, auth.WINDOW_S, ServeSettings().guess_s) == (10, 60.0, 2.0)
+
+
+def test_its_file_of_tokens_is_one(tmp_path: Path):
+    (example,) = re.findall(r"```\n(# name:token.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "tokens").write_text(example.replace("...", "0123456789"))
+    known = Tokens.of_file(tmp_path / "tokens")
+    assert [known.roles(owner) for owner in ("ann", "ben", "cas")] == [set(), {"priority"}, {"operator"}]
+    assert all(f"| `{role}` |" in PAGE for role in ROLES)
+
+
+def test_its_counters_are_counted(tmp_path: Path):
+    text = Telemetry(Store.open(tmp_path)).text().decode()
+    for name in re.findall(r"`(difflogic_[a-z_]+)", PAGE):
+        assert f"# TYPE {name} " in text
