@@ -256,13 +256,13 @@ def sqlite_errors(path: Path, action: str) -> Iterator[None]:
             raise DiskFullError("The disk of the store is full, and nothing was changed: make room.") from error
         advice = ""
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "malformed" in str(error):
-            advice = f" {rebuild_advice(path.parent)}"
-        raise StoreError(f"The store {path} cannot be {action}: {error}.{advice}") from error
+            advice = f": {rebuild_advice(path.parent)}"
+        raise StoreError(f"The store {path} cannot be {action}: {error}{advice or '.'}") from error
 
 
 def rebuild_advice(folder: Path) -> str:
     """What to do about a database that cannot be used."""
     return (
-        f"Put the right one in its place, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
+        f"put the right one in its place, or start `difflogic serve {files.quoted(folder)} --rebuild`: it makes the "
         "database again from the folders of the jobs, and keeps this one in lost+found."
     )

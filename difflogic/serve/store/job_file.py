@@ -48,7 +48,7 @@ class JobFile:
 
 
 def read(folder: Path) -> JobFile | None:
-    """The record of the job whose folder this is; None where there is none that can be read."""
+    """The record of the job whose folder this is; None where there is none that makes sense. Raises OSError."""
     try:
         data = json.loads((folder / NAME).read_bytes())
         job, request = data["job"], data["request"]
@@ -58,7 +58,7 @@ def read(folder: Path) -> JobFile | None:
             return None
         columns = {name: _stored(name, value) for name, value in job.items()}
         return JobFile(int(data["version"]), int(data["schema"]), columns, None if request is None else dict(request))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
