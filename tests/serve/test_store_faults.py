@@ -371,6 +371,18 @@ def test_the_command_makes_a_database_again(filled, monkeypatch, capsys):
     assert (filled.folder / files.LOST / files.STORE).is_file()
 
 
+def test_the_page_about_the_service_has_these_numbers():
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+    for words in (
+        f"until {machine.GONE_S:.0f} seconds after the last sign of life",
+        f"less than {records.MIN_FREE_BYTES >> 20} MiB are free",
+        f"set `{mount.ALLOW}=1`",
+        f"`{job_file.NAME}` says what the job is",
+        f"moved to `{files.LOST}/`",
+    ):
+        assert words in page
+
+
 def test_who_repeats_a_request_gets_the_same_job(store, spec):
     job, _ = store.submit("ann", spec, "k")
     store.edit(job.id, name="edited")
