@@ -8,6 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from difflogic.serve.store.files import STORE
+from difflogic.serve.store.jobs import JobSpec, StoreLostError
+from difflogic.serve.store.store import Store
 from difflogic.serve.worker import supervisor as supervisor_module
 from difflogic.serve.worker.supervisor import MAX_BACK_OFF_S, Supervisor
 
@@ -29,4 +32,26 @@ def test_a_worker_that_cannot_be_started_is_tried_ever_more_rarely(
     assert [line["next_in_s"] for line in lines[:8]] == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, MAX_BACK_OFF_S]
     assert {line["next_in_s"] for line in lines[8:]} == {MAX_BACK_OFF_S}
     assert "/nowhere/python" in lines[0]["why"]
+    supervisor._store.close()
+
+
+def test_hands_elsewhere_go_on_with_a_database_that_was_made_again(
+    store: Store, spec: JobSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of `difflogic worker`, while the server is started again; with a copy of an older day they do not."""
+    supervisor = Supervisor(store.folder, ["cpu"])
+    old = (store.folder / STORE).read_bytes()
+    store.submit("ann", spec)
+    for path in store.folder.glob(f"{STORE}*"):
+        path.unlink()
+    monkeypatch.setattr(supervisor_module, "HANG_CHECK_S", 1e9)
+    monkeypatch.setattr(supervisor_module, "DEAD_CHECK_S", 0.0)
+    supervisor._check_leases()
+    (store.folder / STORE).write_bytes(old)
+    supervisor._check_leases()
+    with pytest.raises(StoreLostError):
+        supervisor._store.jobs()
+    made = Store.open(store.folder, rebuild=True)
+    supervisor._check_leases()
+    assert supervisor._store.jobs() == made.jobs() != []
     supervisor._store.close()

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from difflogic.errors import DeviceError, StoreError
 from difflogic.serve.log import log_event
-from difflogic.serve.store.jobs import JobRecord
+from difflogic.serve.store.jobs import JobRecord, StoreLostError
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker import devices as known
 from difflogic.serve.worker.lease import WorkerLimits
@@ -148,6 +148,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self.run, name="supervisor")
         self._hangs_checked = self._dead_checked = 0.0
         self._trouble = ""
+        self._is_lost = False
         self._offered: dict[str, float] = {}
         """Engines, and when a worker for them was last seen, on the monotonic clock."""
 
@@ -198,10 +199,18 @@ class Supervisor:
             act()
             self._trouble = ""
         except (StoreError, OSError) as error:
+            self._is_lost |= isinstance(error, StoreLostError)
             # A full disk fails at every turn of the loop, ten times a second.
             if str(error) != self._trouble:
                 log_event("supervisor", logging.ERROR, why=str(error))
             self._trouble = str(error)
+
+    def _reopen(self) -> None:
+        """The database was lost: use the one that a server has put in its place, if there is one."""
+        # With a look at the folders, so that nobody is given the jobs of an old copy.
+        Store.existing(self._store.folder).close()
+        self._store.close()
+        self._store, self._is_lost = Store.open(self._store.folder, durable=False), False
 
     def _check_slot(self, slot: _DeviceSlot) -> None:
         """Start a worker where there is none, and expire one that has ended."""
@@ -265,6 +274,8 @@ class Supervisor:
                 self._guarded(partial(self._end_if_hung, slot))
         if now - self._dead_checked >= DEAD_CHECK_S:
             self._dead_checked = now
+            if self._is_lost:
+                self._guarded(self._reopen)
             self._guarded(lambda: _log_lost(self._store.expire_dead_workers()))
             self._guarded(self._explain_waiting)
 
