@@ -161,6 +161,17 @@ def folder_renamed(filled: Filled) -> None:
     filled.path("done").rename(filled.folder / JOBS / "the good one")
 
 
+def away_and_back(filled: Filled) -> None:
+    """Records are not there either, as before there were any: all goes to lost+found."""
+    away = database(filled).rename(filled.folder.with_name("away"))
+    records_removed(filled)
+    store = Store.open(filled.folder)
+    assert store.jobs() == []
+    store.close()
+    removed(filled)
+    away.rename(database(filled))
+
+
 def folder_copied(filled: Filled) -> None:
     shutil.copytree(filled.path("done"), filled.folder / JOBS / "the good one, a copy")
 
@@ -287,8 +298,9 @@ CASES: dict[str, Case] = {
     "a journal that is none": Case(journal_of_another, None),
     "a record cut": Case(record_cut, None),
     "all records removed": Case(records_removed, None),
-    "a folder renamed": Case(folder_renamed, "1 folder under another name got the name of the job again"),
+    "a folder renamed": Case(folder_renamed, "1 folder got the place of the job again"),
     "a folder copied": Case(folder_copied, "went to lost+found"),
+    "database away and back": Case(away_and_back, "8 folders got the place of the job again"),
     "a folder removed": Case(folder_removed, None),
     "strange things": Case(strange_things, "went to lost+found"),
     "store moved": Case(moved, None),

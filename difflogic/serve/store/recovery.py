@@ -4,7 +4,7 @@
     a database of an older day      refused: it knows less than the folders
     a record that is older, or none the database writes it: a process ended between commit and record
     a folder under another name     it gets its own again
-    what no record explains         it goes to lost+found
+    what no record explains         it goes to lost+found, and back when a database comes that knows it
 
 Nothing is deleted, but what was being deleted when a process ended.
 """
@@ -205,7 +205,7 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
     for job in deleted:  # a process ended between the two halves of a deletion
         JobFolder(store / JOBS / job).remove()
     moved = [put_aside(store, path) for path in folders.others if _is_strange(path, known.keys())]
-    renamed = 0
+    renamed = sum(_is_back(store, job) for job in rows.keys() - folders.by_job.keys())
     for job, (_, path) in folders.by_job.items():
         if path.name != job:
             # The job's own folder has no record then, else it would be the one that counts.
@@ -217,9 +217,18 @@ def reconcile(store: Path, connection: sqlite3.Connection) -> None:
                 renamed += 1
     _write_records(store, connection, folders, rows)
     if moved or renamed:
-        words = [f"{_counted(renamed, 'folder')} under another name got the name of the job again"] * bool(renamed)
+        words = [f"{_counted(renamed, 'folder')} got the place of the job again"] * bool(renamed)
         words += [f"{_counted(len(moved), 'file or folder')} without a job went to {LOST}"] * bool(moved)
         log_event(f"In {store}, {' and '.join(words)}.", logging.WARNING)
+
+
+def _is_back(store: Path, job: str) -> bool:
+    """Whether the folder of a job came back from lost+found, with the database that knows it."""
+    path, lost = store / JOBS / job, store / LOST / job
+    if path.exists() or not lost.is_dir():
+        return False
+    lost.rename(path)
+    return True
 
 
 def _is_strange(path: Path, known: Collection[str]) -> bool:
