@@ -21,7 +21,7 @@ from difflogic.engine import job as tasks
 from difflogic.runs import attempts, plots
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.schemas import JobRequest
-from difflogic.serve.store.jobs import KINDS, STATUSES, JobSpec
+from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobSpec
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.train import restarts
@@ -254,6 +254,7 @@ def test_a_copy_is_edited(opened, live, trained):
     page.see("tiny", "h1")
     page.see("24", ".facts")
     copy = live.store.jobs("ann")[0]
+    assert copy.name == live.store.job(trained).name
     assert copy.config == live.store.job(trained).config | {"seed": 24}
 
 
@@ -311,7 +312,7 @@ def test_runs_over_each_other(opened, live, trained):
     for job in (trained, other):
         page.click(f"[data-id='{job}'] [type=checkbox]")
     page.see("Compare 2 runs")
-    page.click(".filters .button")
+    page.click(".selection .button")
     page.see("Compare runs", "h1")
     page.wait(
         "document.querySelectorAll('.curves .line.run-0:not(.thin), .curves .line.run-1:not(.thin)').length === 4"
@@ -339,6 +340,39 @@ def test_jobs_are_searched_and_a_name_is_never_markup(opened, live):
     page.fill("[type=search]", "nothing is called so")
     page.see("No job is like that")
     live.store.delete(job.id)
+
+
+def test_several_jobs_are_found_sorted_and_steered_at_once(opened, live):
+    ids = {name: submitted(live, name=name, engine="gpu:9") for name in ("lot b", "lot a", "lot c")}
+    live.store.edit(ids["lot c"], note="of the same lot")
+    page = opened()
+    page.fill("[type=search]", "LOT")
+    page.wait("document.querySelectorAll('.jobs li').length === 3")
+    page.see("of the same lot", f"[data-id='{ids['lot c']}']")
+    page.js("document.querySelector('[name=sort]').focus()")
+    page.press("B")
+    found = "[...document.querySelectorAll('.jobs .name')].map((each) => each.innerText)"
+    page.wait(f"{found}.join() === 'lot a,lot b,lot c'")
+    for job in (ids["lot a"], ids["lot b"]):
+        page.click(f"[data-id='{job}'] [type=checkbox]")
+    page.see("2 jobs chosen", ".selection")
+    page.click(".selection button:not([hidden])")
+    page.see("Resume 2 jobs", ".selection")
+    assert [live.store.job(each).status for each in ids.values()] == ["paused", "paused", "queued"]
+    page.click(".selection .danger")
+    page.see("removed from the server with all files", "dialog")
+    page.click("dialog .danger")
+    page.wait("document.querySelector('.selection').hidden")
+    assert {each.id for each in live.store.jobs("ann")} & set(ids.values()) == {ids["lot c"]}
+    page.click(f"[data-id='{ids['lot c']}'] [type=checkbox]")
+    page.fill("[type=search]", "nothing is called so")
+    page.see("No job is like that")
+    assert page.js("document.querySelector('.selection').hidden")  # nothing is done with what is not seen
+    page.fill("[type=search]", ids["lot c"])
+    page.wait("document.querySelectorAll('.jobs li').length === 1")
+    live.store.edit(ids["lot c"], name="found by its id")  # what changes stays where it was found
+    page.see("found by its id", ".jobs")
+    live.store.delete(ids["lot c"])
 
 
 def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):
@@ -375,6 +409,20 @@ def test_a_lost_server_is_said_and_found_again(browser, tmp_path):
         page.wait("document.getElementById('offline').hidden")
         second.store.submit("ann", spec_of(short_config()))
         page.see("tiny", ".jobs")
+    page.see("Reconnecting", "#connection")
+    page.js("location.hash = '#/new'")
+    page.see("cannot be reached", ".error")
+    with serving(tmp_path, port=port) as third:
+        page.see("checkerboard", ".presets")
+        page.wait("document.querySelector('main > .error').hidden")
+        job = third.store.jobs("ann")[0].id
+    page.js(f"location.hash = '#/jobs/{job}'")
+    page.see("cannot be reached", "main")
+    with serving(tmp_path, port=port):
+        page.see("tiny", "h1")
+        page.see("Live", "#connection")
+        page.see("No files yet", ".files")
+        page.wait("[...document.querySelectorAll('.error')].every((each) => each.hidden)")
         page.close()
 
 
@@ -449,6 +497,8 @@ def test_everything_that_takes_the_focus_has_a_name_and_a_role(opened, trained):
             if not each["ignored"] and any(p["name"] == "focusable" and p["value"]["value"] for p in each["properties"])
         ]
         assert len(focusable) > 5
+        buttons = [each["name"]["value"] for each in focusable if each["role"]["value"] == "button"]
+        assert sorted(set(buttons)) == sorted(buttons), place
         for each in focusable:
             role = each["role"]["value"]
             assert role != "generic", page.call("DOM.describeNode", backendNodeId=each["backendDOMNodeId"])
@@ -538,7 +588,7 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
         const bits = (task) => [...pixels.targetOf(task).bits];
         return {
             families: gates.FAMILIES, colours: target.COLOURS, starts: target.STARTS, engines: run.ENGINES,
-            statuses: Object.keys(progress.STATUSES), kinds: Object.keys(jobs.KINDS),
+            statuses: Object.keys(progress.STATUSES), kinds: Object.keys(jobs.KINDS), sorts: Object.keys(jobs.SORTS),
             read: bits({ target: "picture", picture: [ALPHABET], loss_channels: 6 }),
             board: bits({ target: "checkerboard", height: 6, width: 8 }),
             drawn: [1, 2, 3, 4, 6].map(drawn),
@@ -564,6 +614,7 @@ def test_what_the_page_says_twice_is_as_the_library_has_it(opened):
     assert {value for value, _ in found["starts"]} == {"", *task.STARTS}
     assert set(found["statuses"]) == set(STATUSES)
     assert set(found["kinds"]) == {"", *KINDS}
+    assert found["sorts"] == [*SORTS]
     for engine in found["engines"]:
         JobRequest(engine=engine)
 

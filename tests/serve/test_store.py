@@ -179,6 +179,40 @@ def test_every_change_has_a_version_of_its_own(store, spec):
     assert store.deletions(seen, "ann") == []
 
 
+@pytest.mark.parametrize(
+    ("sort", "order"), [("newest", "dcba"), ("name", "bcda"), ("priority", "cdba"), ("wrong", "cbda")]
+)
+def test_lists_are_sorted_and_go_on_page_by_page(store, spec, sort, order):
+    """Of equals the newest is first; what was never evaluated comes last."""
+    jobs = {}
+    for key, name, priority, wrong in (("a", "x", 0, None), ("b", "A", 0, 7), ("c", "b", 3, 0), ("d", "C", 0, None)):
+        jobs[submit(store, replace(spec, name=name, priority=priority)).id] = key
+        with store.database.writing() as connection:
+            connection.execute("UPDATE jobs SET hard_loss = ? WHERE name = ?", (wrong, name))
+    listed, before = "", None
+    while found := store.jobs("ann", 1, sort=sort, before=before):
+        listed, before = listed + jobs[found[0].id], found[0].number
+    assert listed == order
+
+
+def test_a_note_is_kept_and_searched(store, spec):
+    job = submit(store, spec)
+    assert store.edit(job.id, note="for the paper").note == "for the paper"
+    assert [each.id for each in store.jobs("ann", text="PAPER")] == [job.id]
+    assert store.edit(job.id, name="other").note == "for the paper"
+
+
+def test_a_training_is_not_deleted_under_a_follow_up_that_reads_it(store, spec):
+    job = submit(store, spec)
+    export = submit(store, JobSpec("export", "x", source=job.id))
+    store.ask(job.id, "pause")
+    _, lease = store.claim("w", "follow-ups", (), 60)
+    with pytest.raises(ConflictError, match=f"is read by {export.id}, its export, which runs: cancel that first"):
+        store.delete(job.id)
+    store.finish(export.id, lease, "done")
+    store.delete(job.id)
+
+
 def test_deletions_are_forgotten_in_time(store, spec):
     ids = []
     for _ in range(3):

@@ -69,6 +69,19 @@ def rename(job: str, name: str) -> None:
         click.echo(f"{job} is called {server.edit(job, name=name)['name']}.")
 
 
+@click.command("note")
+@click.argument("job")
+@click.argument("text")
+def note(job: str, text: str) -> None:
+    """Write TEXT to JOB, instead of what was written to it; `difflogic jobs --search` finds it by that too.
+
+    Example: difflogic jobs note abcdefghijklmnop "for the paper"
+    """
+    with client("jobs") as server:
+        server.edit(job, note=text)
+        click.echo(f"{job} has this note.")
+
+
 @click.command("priority")
 @click.argument("job")
 @click.argument("number", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]))
@@ -166,4 +179,4 @@ def _make(job: str, action: str, body: dict[str, Any], watch: bool) -> int:
         return follow(server, made["id"], as_json=False)
 
 
-ACTIONS = (pause, resume, retry, rename, priority, delete, clone, simplify, export, evaluate)
+ACTIONS = (pause, resume, retry, rename, note, priority, delete, clone, simplify, export, evaluate)

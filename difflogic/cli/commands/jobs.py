@@ -15,7 +15,7 @@ from difflogic.cli import request
 from difflogic.cli.commands import job_actions
 from difflogic.cli.options import client, json_option
 from difflogic.cli.screen import table
-from difflogic.serve.store.jobs import KINDS, PRIORITIES, STATUSES, outcome
+from difflogic.serve.store.jobs import KINDS, PRIORITIES, SORTS, STATUSES, Sort, outcome
 
 HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted")
 
@@ -83,12 +83,13 @@ def submit(**options: Any) -> int:
 @click.group("jobs", invoke_without_command=True)
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs that are so.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
-@click.option("--search", metavar="TEXT", help="Only jobs with this in their name or id.")
+@click.option("--search", metavar="TEXT", help="Only jobs with this in their name, id or note.")
+@click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="What comes first.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest first.")
 @json_option
 @click.pass_context
 def list_jobs(
-    ctx: click.Context, status: str | None, kind: str | None, search: str | None, limit: int, as_json: bool
+    ctx: click.Context, status: str | None, kind: str | None, search: str | None, sort: Sort, limit: int, as_json: bool
 ) -> None:
     """List your jobs on the server of DIFFLOGIC_SERVER, the newest first, or do something with one of them.
 
@@ -99,7 +100,7 @@ def list_jobs(
         return
     with client("jobs") as server:
         # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
-        found = server.jobs(status=status, kind=kind, q=search, limit=min(limit, 200))
+        found = server.jobs(status=status, kind=kind, q=search, sort=sort, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
     if as_json:
         for job in jobs:

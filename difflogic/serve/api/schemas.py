@@ -195,6 +195,14 @@ class Edit(Strict):
 
     name: Name | None = None
     priority: Priority | None = None
+    note: Annotated[
+        str | None,
+        Field(
+            max_length=2000,
+            pattern=r"^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$",
+            description="What you want to remember of it.",
+        ),
+    ] = None
 
 
 class SimplifyRequest(Strict):

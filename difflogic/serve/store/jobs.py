@@ -18,8 +18,10 @@ from difflogic.errors import StoreError
 Kind = Literal["train", "simplify", "export", "evaluate"]
 Status = Literal["queued", "running", "paused", "done", "failed", "cancelled"]
 Wanted = Literal["cancel", "pause", "requeue"]
+Sort = Literal["newest", "name", "priority", "wrong", "gates"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+SORTS: tuple[Sort, ...] = get_args(Sort)
 STATUSES: tuple[Status, ...] = get_args(Status)
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 """Nothing happens any more to a job that is so, unless someone asks."""
@@ -111,6 +113,8 @@ class JobRecord(JobSpec):
     id: str
     owner: str
     status: Status
+    note: str
+    """What its owner wrote to it; searched like its name."""
     wanted: Wanted | None
     """What someone asked of it while it runs."""
     created: str

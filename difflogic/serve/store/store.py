@@ -36,6 +36,7 @@ from difflogic.serve.store.jobs import (
     JobRecord,
     JobSpec,
     QueueFullError,
+    Sort,
     Status,
     Wanted,
     new_id,
@@ -48,6 +49,14 @@ from difflogic.system.files import quoted
 KEPT_DELETIONS = 1000
 REMEMBER_S = 7 * 24 * 3600.0
 """An idempotency key is remembered so long."""
+ORDERS: dict[Sort, str] = {
+    "newest": "number DESC",
+    "name": "lower(name), -number",
+    "priority": "-priority, -number",
+    "wrong": "coalesce(hard_loss, 9e18), -number",
+    "gates": "coalesce(active_gates, 9e18), -number",
+}
+"""The orders in which jobs are listed, as SQL; of equals the newest is first, and what has no number comes last."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 """What a job becomes that waits, by what is asked of it."""
 
@@ -112,7 +121,8 @@ class Store(Leases):
     def texts(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[tuple[int, str]]:
         """Number and JSON of jobs, the newest first.
 
-        `status`, `kind`; `source`: follow-ups of it; `text` is searched in names and ids; `before`: of a number.
+        `status`, `kind`; `source`: follow-ups of it; `text` is searched in names, ids and notes; `sort`: see
+        ORDERS; `before`: what follows the job of this number.
         """
         return [(row["number"], text_of(row)) for row in self._listed(owner, limit, **filters)]
 
@@ -125,23 +135,27 @@ class Store(Leases):
         source: str | None = None,
         text: str | None = None,
         before: int | None = None,
+        sort: Sort = "newest",
     ) -> list[sqlite3.Row]:
+        # Pages go on after a job and not after so many: jobs that come meanwhile shift none of them.
+        place = ORDERS[sort]
+        follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
         wanted = {
             "owner = ?": owner,
             "status = ?": status,
             "kind = ?": kind,
             "source = ?": source,
-            "number < ?": before,
+            follows: before,
         }
         # Only terms that were asked for are in the query, so that SQLite can use the index of the owner or of the
         # status.
         terms = {term: value for term, value in wanted.items() if value is not None}
         if text:
             # Not LIKE, in which % and _ of the searched text would mean something.
-            terms["instr(lower(name || ' ' || id), lower(?)) > 0"] = text
+            terms["instr(lower(name || ' ' || id || ' ' || note), lower(?)) > 0"] = text
         where = " AND ".join(terms) or "1"
         with self.database.reading() as connection:
-            query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY number DESC LIMIT ?"
+            query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
             return connection.execute(query, (*terms.values(), limit)).fetchall()
 
     def running(self, owner: str | None = None) -> set[str]:
@@ -299,22 +313,36 @@ class Store(Leases):
             return change(connection, job, **_REQUEUED)
 
     def edit(
-        self, job: str, owner: str | None = None, name: str | None = None, priority: int | None = None
+        self,
+        job: str,
+        owner: str | None = None,
+        name: str | None = None,
+        priority: int | None = None,
+        note: str | None = None,
     ) -> JobRecord:
         """Change what is not None. Raises StoreError for a priority out of range."""
         if priority is not None:
             _check_priority(priority)
-        given = {key: value for key, value in (("name", name), ("priority", priority)) if value is not None}
+        edits = (("name", name), ("priority", priority), ("note", note))
+        given = {key: value for key, value in edits if value is not None}
         with self._recorded() as connection:
             row = find(connection, job, owner)
             return change(connection, job, **given) if given else job_of(row)
 
     def delete(self, job: str, owner: str | None = None, only_over: bool = False) -> None:
-        """Forget a job and delete its files. Raises ConflictError while it runs; `only_over`: also while it waits."""
+        """Forget a job and delete its files. Raises ConflictError while it runs, or a follow-up that reads its files;
+        `only_over`: also while it waits.
+        """
         with self.database.writing() as connection:
             row = find(connection, job, owner)
             if row["status"] == "running" or (only_over and row["status"] not in ENDED):
                 raise ConflictError(f"The job {job} is {row['status']}: cancel it first.")
+            query = "SELECT id, kind FROM jobs WHERE source = ? AND status = 'running' AND kind != 'train'"
+            reader = connection.execute(query, (job,)).fetchone()
+            if reader is not None:
+                raise ConflictError(
+                    f"The job {job} is read by {reader['id']}, its {reader['kind']}, which runs: cancel that first."
+                )
             version = tick(connection)
             connection.execute("DELETE FROM jobs WHERE id = ?", (job,))
             connection.execute("DELETE FROM idempotency WHERE job = ?", (job,))

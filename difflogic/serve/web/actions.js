@@ -9,7 +9,7 @@ const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
 
 // In the order shown. `when` says for which jobs; `run` resolves to the job as it is then, or to null where it is gone.
-const ACTIONS = [
+export const ACTIONS = [
     {
         name: "pause",
         label: "Pause",
@@ -40,6 +40,7 @@ const ACTIONS = [
     { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
     { name: "compare", label: "Compare", when: training, run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
+    { name: "note", label: "Note", when: () => true, run: noted },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
 
@@ -56,6 +57,11 @@ async function cloned(job) {
 async function renamed(job) {
     const name = await asked("Rename the job", "Name", job.name, "Rename");
     return name ? patch(`/jobs/${job.id}`, { name }) : job;
+}
+
+async function noted(job) {
+    const note = await asked("A note to the job", "Note", job.note, "Keep", false);
+    return note === undefined ? job : patch(`/jobs/${job.id}`, { note });
 }
 
 async function deleted(job) {
@@ -98,7 +104,11 @@ export function actionButtons(job, place, changed, only = null) {
 
     function update(now) {
         current = now;
-        for (const [action, made] of buttons) made.hidden = !action.when(now);
+        for (const [action, made] of buttons) {
+            made.hidden = !action.when(now);
+            // In a list there are many of each: a screen reader says of which job.
+            if (only) made.setAttribute("aria-label", `${action.label} ${now.name} (${now.id.slice(0, 4)})`);
+        }
     }
     update(job);
     return { element, update };

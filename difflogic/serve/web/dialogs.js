@@ -7,9 +7,9 @@ export function confirmed(title, text, yes) {
     return shown(title, [h("p", {}, text)], yes, () => true, "danger");
 }
 
-// Resolves to the text given, or to undefined.
-export function asked(title, label, value, yes) {
-    const input = h("input", { value, required: true, maxlength: 100, autofocus: true });
+// Resolves to the text given, or to undefined; `required`: it must not be empty.
+export function asked(title, label, value, yes, required = true) {
+    const input = h("input", { value, required, maxlength: required ? 100 : 2000, autofocus: true });
     return shown(title, [h("label", { class: "field" }, label, input)], yes, () => input.value.trim());
 }
 

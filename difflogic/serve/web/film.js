@@ -54,6 +54,7 @@ export class Film {
         this.playing = playing;
         this.button.setAttribute("aria-pressed", String(playing));
         setText(this.button, playing ? "Pause" : "Play");
+        this.button.setAttribute("aria-label", playing ? "Pause the film" : "Play the film");
     }
 
     moved() {

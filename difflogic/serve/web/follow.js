@@ -30,8 +30,15 @@ export function follow(signal, job, place, parts, handlers) {
         stream?.abort();
         stream = new AbortController();
         signal.addEventListener("abort", () => stream.abort(), { once: true });
+        let away = false;
         const heard = (state, message) => {
             showConnection(state, message);
+            // What was asked for while the server was away failed, and is asked for again.
+            if (state === "live" && away) {
+                place.clear();
+                parts.forEach((part) => part.refresh?.());
+            }
+            away = state === "waiting" || (away && state !== "live");
             if (state === "over" && message) place.show(new Error(message));
         };
         const end = ({ status }) => status === "deleted" && changed(null);

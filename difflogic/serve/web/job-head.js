@@ -8,7 +8,8 @@ import { facts, progressBar, remark, statusPill } from "./progress.js";
 export function jobHead(job, place, changed) {
     const title = h("h1", {}, job.name),
         about = h("p", { class: "quiet" }),
-        reason = h("p", { class: "reason" });
+        reason = h("p", { class: "reason" }),
+        note = h("p", { class: "note" });
     const parts = [
         statusPill(job),
         progressBar(job),
@@ -23,6 +24,7 @@ export function jobHead(job, place, changed) {
         h("div", { class: "title" }, title, pill),
         about,
         reason,
+        note,
         bar,
         h("div", { class: "toolbar" }, buttons, priority),
         place.element,
@@ -33,6 +35,8 @@ export function jobHead(job, place, changed) {
         setText(about, facts(now));
         reason.hidden = !remark(now);
         setText(reason, remark(now));
+        note.hidden = !now.note;
+        setText(note, now.note);
     };
     return { element, update };
 }

@@ -9,31 +9,34 @@ import { facts, progressBar, remark, statusPill } from "./progress.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
 
-// `chosen(id, on)`: ticked for comparison; `changed(job)`: by one of its buttons.
-export function jobRow(job, chosen, changed) {
+// `chosen(job, on)`: ticked, which it is from the start where `on`; `changed(job)`: by one of its buttons.
+export function jobRow(job, chosen, on, changed) {
     const place = errorPlace();
     const link = h("a", { class: "name", href: `#/jobs/${job.id}` });
     const about = h("p", { class: "quiet" }),
         reason = h("p", { class: "quiet" }),
+        note = h("p", { class: "note" }),
         numbers = h("p", { class: "losses number" });
     const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK)];
     const [pill, bar, buttons] = parts.map(({ element }) => element);
-    const tick = h("input", { type: "checkbox", onchange: () => chosen(job.id, tick.checked) });
+    const tick = h("input", { type: "checkbox", checked: on, onchange: () => chosen(current, tick.checked) });
+    let current = job;
     const element = h(
         "li",
         { class: "job", "data-id": job.id },
         thumbnail(job),
-        h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, place.element),
+        h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, note, place.element),
         h("div", { class: "how" }, bar, numbers),
         h(
             "div",
             { class: "acts" },
             buttons,
-            job.kind === "train" && h("label", { class: "inline quiet" }, tick, "Compare"),
+            h("label", { class: "inline quiet" }, tick, "Choose"),
         ),
     );
 
     function update(now) {
+        current = now;
         parts.forEach((part) => part.update(now));
         setText(link, now.name);
         setText(about, facts(now));
@@ -41,7 +44,9 @@ export function jobRow(job, chosen, changed) {
         setText(reason, remark(now));
         numbers.hidden = now.kind !== "train" || now.soft_loss === null;
         setText(numbers, numbersOf(now));
-        tick.setAttribute("aria-label", `Compare ${now.name}`);
+        note.hidden = !now.note;
+        setText(note, now.note);
+        tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
     }
     update(job);
     return { element, update };

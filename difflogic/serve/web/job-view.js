@@ -5,7 +5,7 @@ import { automatonPanel } from "./automaton-panel.js";
 import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
 import { curves, Rows, seriesOfOne } from "./curves.js";
-import { calmly, h } from "./dom.js";
+import { calmly, h, setText } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
 import { figures } from "./figures.js";
 import { followUpView } from "./follow-up-view.js";
@@ -13,7 +13,7 @@ import { follow } from "./follow.js";
 import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
-import { announce, errorPlace } from "./notices.js";
+import { announce, errorPlace, patiently } from "./notices.js";
 import { standing } from "./progress.js";
 import { resultOf } from "./result.js";
 import { rowsTable } from "./rows-table.js";
@@ -21,9 +21,11 @@ import { rowsTable } from "./rows-table.js";
 const EVERY = 3000;
 
 export async function jobView(root, signal, id) {
-    root.append(h("h1", {}, "Job"), h("p", { class: "quiet", "aria-busy": "true" }, "Loading…"));
+    const loading = h("p", { class: "quiet", "aria-busy": "true" }, "Loading…");
+    const away = (error) => setText(loading, `${error.message} Trying again.`);
+    root.append(h("h1", {}, "Job"), loading);
     try {
-        const job = await get(`/jobs/${id}`, { signal });
+        const job = await patiently(() => get(`/jobs/${id}`, { signal }), away, signal);
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
         announce(`${job.name}: ${standing(job)}`);
@@ -132,5 +134,6 @@ function checkpoints(job, gates, files, place, signal) {
             saved = now.saved_epoch;
             look();
         },
+        refresh: look,
     };
 }

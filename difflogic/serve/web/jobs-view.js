@@ -1,15 +1,22 @@
 // All jobs: filtered, live, and a choice of them for comparison.
 
 import { get } from "./api.js";
-import { h, setText } from "./dom.js";
-import { plural } from "./format.js";
+import { h } from "./dom.js";
 import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
-import { announcer, empty, errorPlace, showConnection } from "./notices.js";
+import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
 import { STATUSES, standing } from "./progress.js";
+import { selection } from "./selection.js";
 
 const PAGE = 30;
-const MOST_COMPARED = 8;
+export const SORTS = {
+    newest: "Newest first",
+    name: "By name",
+    priority: "By priority",
+    wrong: "Fewest wrong first",
+    gates: "Fewest gates first",
+};
+const LABELS = { status: "State", kind: "Kind", sort: "Order" };
 export const KINDS = {
     "": "Every kind",
     train: "Training",
@@ -20,7 +27,6 @@ export const KINDS = {
 
 export function jobsView(root, signal) {
     const rows = new Map(),
-        chosen = new Set(),
         say = announcer();
     const place = errorPlace();
     const list = h("ul", { class: "jobs", "aria-label": "Jobs" });
@@ -29,21 +35,22 @@ export function jobsView(root, signal) {
     const select = (name, words) =>
         h(
             "select",
-            { name, "aria-label": name === "status" ? "State" : "Kind", onchange: () => load() },
+            { name, "aria-label": LABELS[name], onchange: () => load() },
             Object.entries(words).map(([value, text]) => h("option", { value }, text)),
         );
     const filters = {
         q: h("input", {
             type: "search",
             name: "q",
-            placeholder: "Search by name",
-            "aria-label": "Search by name",
+            placeholder: "Search by name, id or note",
+            "aria-label": "Search by name, id or note",
             oninput: later,
         }),
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", KINDS),
+        sort: select("sort", SORTS),
     };
-    const compare = h("a", { class: "button primary", hidden: true });
+    const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
     let next = null,
         timer = 0,
         turn = 0,
@@ -60,8 +67,8 @@ export function jobsView(root, signal) {
             "form",
             { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
             Object.values(filters),
-            compare,
         ),
+        chosen.element,
         place.element,
         list,
         nothing,
@@ -85,16 +92,24 @@ export function jobsView(root, signal) {
         const mine = ++turn;
         meanwhile = [];
         try {
-            const [running, found] = await Promise.all([
-                before === null && !filters.status.value ? ask([["status", "running"]]) : { jobs: [] },
-                ask(before === null ? [] : [["before", before]]),
-            ]);
+            // What runs stands before all else, unless another order is asked for.
+            const ahead = before === null && !filters.status.value && filters.sort.value === "newest";
+            const [running, found] = await patiently(
+                () =>
+                    Promise.all([
+                        ahead ? ask([["status", "running"]]) : { jobs: [] },
+                        ask(before === null ? [] : [["before", before]]),
+                    ]),
+                place.show,
+                signal,
+            );
             if (mine !== turn) return;
             place.clear();
             if (before === null) clear();
             for (const job of [...running.jobs, ...found.jobs]) if (!rows.has(job.id)) add(job, false);
             meanwhile.forEach((again) => again());
             meanwhile = null;
+            chosen.keep(rows); // nothing is done with what is not seen
             next = found.next;
             more.hidden = next === null;
             tell();
@@ -109,7 +124,7 @@ export function jobsView(root, signal) {
     }
 
     function add(job, first) {
-        const row = jobRow(job, choose, changed);
+        const row = jobRow(job, chosen.choose, chosen.has(job.id), changed);
         rows.set(job.id, row);
         if (first) list.prepend(row.element);
         else list.append(row.element);
@@ -118,12 +133,13 @@ export function jobsView(root, signal) {
     function drop(id) {
         rows.get(id)?.element.remove();
         rows.delete(id);
+        chosen.drop(id);
         tell();
     }
 
     function tell() {
         nothing.hidden = rows.size > 0;
-        const filtered = wanted().length > 0;
+        const filtered = wanted().some(([name]) => name !== "sort");
         nothing.replaceChildren(
             filtered
                 ? empty("No job is like that", "Change the search, or choose every state and kind.")
@@ -140,12 +156,13 @@ export function jobsView(root, signal) {
         return (
             (!filters.status.value || job.status === filters.status.value) &&
             (!filters.kind.value || job.kind === filters.kind.value) &&
-            job.name.toLowerCase().includes(text)
+            [job.name, job.id, job.note].join(" ").toLowerCase().includes(text)
         );
     }
 
     function changed(job) {
         const row = rows.get(job.id);
+        chosen.update(job);
         if (row && fits(job)) row.update(job);
         else if (row) drop(job.id);
         else if (fits(job)) {
@@ -153,14 +170,6 @@ export function jobsView(root, signal) {
             tell();
         }
         if (job.status === "running" || row) say(job, standing(job));
-    }
-
-    function choose(id, on) {
-        if (on) chosen.add(id);
-        else chosen.delete(id);
-        compare.hidden = chosen.size < 1;
-        compare.href = `#/compare/${[...chosen].slice(0, MOST_COMPARED).join(",")}`;
-        setText(compare, `Compare ${plural(Math.min(chosen.size, MOST_COMPARED), "run")}`);
     }
 
     // The list is asked for once the stream is open, so that no change falls between the two.

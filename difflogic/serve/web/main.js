@@ -6,7 +6,7 @@ import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
 import { jobView } from "./job-view.js";
 import { jobsView } from "./jobs-view.js";
-import { announce, showConnection } from "./notices.js";
+import { announce, patiently, showConnection } from "./notices.js";
 import { signInView } from "./session.js";
 import { submitView } from "./submit-view.js";
 
@@ -79,12 +79,16 @@ document.getElementById("leave").addEventListener("click", async () => {
 addEventListener("hashchange", () => route(true));
 whenSignedOut(() => signedIn && enter(null));
 
-try {
-    enter(await currentSession());
-} catch (error) {
-    main.append(
+function notNow(error) {
+    main.replaceChildren(
         h("h1", {}, "Not now"),
         h("p", { class: "error", role: "alert" }, error.message),
         h("button", { type: "button", onclick: () => location.reload() }, "Try again"),
     );
+}
+
+try {
+    enter(await patiently(currentSession, notNow, new AbortController().signal));
+} catch (error) {
+    notNow(error);
 }

@@ -1,6 +1,7 @@
 // What the page says aside: the state of the connection, news for screen readers, and errors where they belong.
 
-import { h, setText } from "./dom.js";
+import { UNREACHABLE } from "./api.js";
+import { h, pause, setText } from "./dom.js";
 
 const STATES = { live: "Live", waiting: "Reconnecting", asleep: "Paused", over: "Up to date", none: "" };
 
@@ -46,6 +47,22 @@ export function errorPlace() {
             element.textContent = "";
         },
     };
+}
+
+const AGAIN = 2000;
+const AWAY = [UNREACHABLE, 502, 503, 504];
+
+// What `work` resolves to. While the server is away `tell(error)` hears of it, and it is tried again.
+export async function patiently(work, tell, signal) {
+    for (;;) {
+        try {
+            return await work();
+        } catch (error) {
+            if (signal.aborted || !AWAY.includes(error.status)) throw error;
+            tell(error);
+            await pause(AGAIN, signal);
+        }
+    }
 }
 
 // Runs `work` with its button off; what goes wrong is shown at `place`.

@@ -4,7 +4,7 @@ import { get, post, postForm } from "./api.js";
 import { flat } from "./config-panel.js";
 import { freshId, h } from "./dom.js";
 import { fieldEditor } from "./fields.js";
-import { errorPlace, guarded } from "./notices.js";
+import { errorPlace, guarded, patiently } from "./notices.js";
 import { presetCards } from "./preset-cards.js";
 import { previewPanel } from "./preview.js";
 import { runFields } from "./run-fields.js";
@@ -18,12 +18,15 @@ export async function submitView(root, signal, _, query) {
     root.append(h("h1", {}, "New job"), place.element, loading);
     try {
         const from = query.get("from");
-        const [{ presets }, { fields }, { jobs }, source] = await Promise.all([
-            get("/presets", { signal }),
-            get("/fields", { signal }),
-            get("/jobs?kind=train&limit=100", { signal }),
-            from && get(`/jobs/${from}`, { signal }),
-        ]);
+        const ask = () =>
+            Promise.all([
+                get("/presets", { signal }),
+                get("/fields", { signal }),
+                get("/jobs?kind=train&limit=100", { signal }),
+                from && get(`/jobs/${from}`, { signal }),
+            ]);
+        const [{ presets }, { fields }, { jobs }, source] = await patiently(ask, place.show, signal);
+        place.clear();
         const trained = jobs.filter(({ saved_epoch: saved }) => saved > 0);
         loading.replaceWith(form(presets, source && copyOf(source, presets), fields, trained, signal));
     } catch (error) {

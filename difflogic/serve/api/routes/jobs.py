@@ -34,7 +34,7 @@ from difflogic.serve.api.schemas import (
 )
 from difflogic.serve.api.submission import Submission, shown_target
 from difflogic.serve.errors import ApiError
-from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Status
+from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -135,15 +135,16 @@ def jobs(
     kind: Kind | None = None,
     source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Follow-ups of this job.")] = None,
     owner: Annotated[str | None, Query(max_length=40, description="Of one owner, for who sees everybody's.")] = None,
-    q: Annotated[str | None, Query(max_length=100, description="A part of the name or id.")] = None,
+    q: Annotated[str | None, Query(max_length=100, description="A part of the name, id or note.")] = None,
+    sort: Sort = "newest",
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
     before: Annotated[int | None, Query(ge=0, le=2**53, description="`next` of the page before.")] = None,
 ) -> Any:
-    """Your jobs, an operator's everybody's, the newest first."""
+    """Your jobs, an operator's everybody's, the newest first or in another order: by name, wrong values, gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
-    whose = caller.sees or owner
-    found = context.store.texts(whose, limit + 1, status=status, kind=kind, source=source, text=q, before=before)
+    filters = {"status": status, "kind": kind, "source": source, "text": q, "before": before, "sort": sort}
+    found = context.store.texts(caller.sees or owner, limit + 1, **filters)
     # One more than was asked for was read: its presence says that there is another page.
     more, shown = len(found) > limit, found[:limit]
     follows = shown[-1][0] if more else "null"
@@ -158,10 +159,10 @@ async def read(job: OwnJob) -> Any:
 
 @router.patch("/{job}", response_model=JobRecord, responses=STEERING)
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
-    """Give a job another name or priority."""
+    """Give a job another name, priority or note."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
         _check_priority(caller, body.priority or 0)
-    return reply(context.store.edit(job.id, caller.sees, body.name, body.priority).to_dict())
+    return reply(context.store.edit(job.id, caller.sees, body.name, body.priority, body.note).to_dict())
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)

@@ -1,0 +1,1 @@
+ALTER TABLE jobs ADD COLUMN note TEXT NOT NULL DEFAULT ''; -- what its owner wrote to it

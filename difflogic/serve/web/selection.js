@@ -1,0 +1,87 @@
+// Jobs of the list that were ticked, and what can be done with all of them at once.
+
+import { ACTIONS } from "./actions.js";
+import { remove } from "./api.js";
+import { confirmed } from "./dialogs.js";
+import { h, setText } from "./dom.js";
+import { plural } from "./format.js";
+import { guarded } from "./notices.js";
+
+const TOGETHER = ["pause", "resume", "retry", "cancel", "delete"];
+const MOST_COMPARED = 8;
+
+// {element, has(id), choose(job, on), update(job), keep(rows by id), drop(id)}; `changed(job or null, id)` hears what became of each.
+export function selection(place, changed) {
+    const chosen = new Map();
+    const words = h("span", { class: "quiet" });
+    const compare = h("a", { class: "button primary" });
+    const buttons = new Map(
+        ACTIONS.filter(({ name }) => TOGETHER.includes(name)).map((action) => [action, button(action)]),
+    );
+    const element = h(
+        "div",
+        { class: "buttons selection", role: "group", "aria-label": "Actions for the chosen jobs", hidden: true },
+        words,
+        compare,
+        ...buttons.values(),
+    );
+    const fitting = (action) => [...chosen.values()].filter(action.when);
+
+    function button(action) {
+        const made = h("button", { type: "button", class: action.danger ? "danger" : "", onclick: act });
+        async function act() {
+            const jobs = fitting(action);
+            if (action.name === "delete" && !(await agreed(jobs))) return;
+            await guarded(made, place, async () => {
+                for (const job of jobs) {
+                    // Each is told as it comes: where one is refused, those before it are what they have become.
+                    const after = action.name === "delete" ? await remove(`/jobs/${job.id}`) : await action.run(job);
+                    changed(after, job.id);
+                }
+            });
+            tell();
+        }
+        return made;
+    }
+
+    function agreed(jobs) {
+        const text = `${jobs.map(({ name }) => name).join(", ")}: removed from the server with all files. This cannot be undone.`;
+        return confirmed(`Delete ${plural(jobs.length, "job")}?`, text, "Delete");
+    }
+
+    function tell() {
+        element.hidden = chosen.size === 0;
+        setText(words, `${plural(chosen.size, "job")} chosen`);
+        const runs = [...chosen.values()].filter(({ kind }) => kind === "train").slice(0, MOST_COMPARED);
+        compare.hidden = !runs.length;
+        compare.href = `#/compare/${runs.map(({ id }) => id).join(",")}`;
+        setText(compare, `Compare ${plural(runs.length, "run")}`);
+        for (const [action, made] of buttons) {
+            const { length } = fitting(action);
+            made.hidden = !length;
+            setText(made, `${action.label} ${plural(length, "job")}`);
+        }
+    }
+
+    return {
+        element,
+        has: (id) => chosen.has(id),
+        choose(job, on) {
+            if (on) chosen.set(job.id, job);
+            else chosen.delete(job.id);
+            tell();
+        },
+        update(job) {
+            if (chosen.has(job.id)) chosen.set(job.id, job);
+            tell();
+        },
+        keep(rows) {
+            for (const id of chosen.keys()) if (!rows.has(id)) chosen.delete(id);
+            tell();
+        },
+        drop(id) {
+            chosen.delete(id);
+            tell();
+        },
+    };
+}
