@@ -239,9 +239,11 @@ def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on
 
 @pytest.mark.parametrize("now", [Machine("renamed", "", "boot 1"), Machine("one", "", "boot 2")])
 def test_a_machine_that_was_renamed_or_restarted_goes_on(tmp_path, on, now):
+    """Also where both happen, one after the other."""
     Store.open(tmp_path).close()
-    with on(now):
-        Store.open(tmp_path)
+    for name, boot in ((now.name, now.boot), ("new", now.boot), ("new", "boot 3")):
+        with on(Machine(name, "", boot)):
+            Store.open(tmp_path)
 
 
 def test_a_store_in_use_gives_signs_of_life(store, monkeypatch):
@@ -279,7 +281,8 @@ def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, k
         assert f"on a mount of kind {kind}" in said
         assert "--any-mount" in said
         assert list(place.iterdir()) == []
-        monkeypatch.setenv(mount.ALLOW, "1")
+        monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
+        assert main(["serve", str(place / "jobs"), "--workers", "none", "--any-mount"]) == 2, "its token is refused"
     Store.open(place / "jobs")
 
 

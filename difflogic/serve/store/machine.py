@@ -65,7 +65,7 @@ class Occupancy:
                 f"The store {folder} is used by the machine {other.name}: stop the server and the workers there. Where "
                 f"it is gone, or was given another name, the store is free in {math.ceil(left)} seconds."
             )
-        if other is not None or not self._path.exists():
+        if self._claimed() != self._here:
             self._write()
         self.beat()
 
@@ -98,11 +98,14 @@ class Occupancy:
 
     def _other(self) -> Machine | None:
         """Whoever claims the store, where that is not this machine."""
+        found = self._claimed()
+        return None if found is None or found.is_same(self._here) else found
+
+    def _claimed(self) -> Machine | None:
         try:
-            found = Machine(**json.loads(self._path.read_bytes()))
+            return Machine(**json.loads(self._path.read_bytes()))
         except (OSError, ValueError, TypeError):  # none, or what a full disk left of it: it is claimed anew
             return None
-        return None if found.is_same(self._here) else found
 
     def _age(self) -> float:
         """Seconds since the last sign of life, by the clock that the file system has."""
