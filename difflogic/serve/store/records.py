@@ -95,20 +95,16 @@ class Records:
             prepared.publish()
             # Another process may have changed the job since the commit, and have been quicker here: then an older
             # record has just replaced its newer one. Whoever comes last finds that, and writes what the database has.
-            while (row := self._row(job)) is not None and row["recorded"] != version:
-                with self.database.reading() as connection:
+            with self.database.reading() as connection:
+                query = "SELECT * FROM jobs WHERE id = ? AND recorded != ?"
+                while (row := connection.execute(query, (job, version)).fetchone()) is not None:
                     job_file.prepare(path, connection, row).publish()
-                version = row["recorded"]
+                    version = row["recorded"]
         except (OSError, StoreError) as error:
             # Committed is committed: whoever opens the store next writes the record. A job that was deleted meanwhile
             # needs none.
             if path.exists():
                 log_event("a job's record was not written", logging.ERROR, job=job, why=str(error))
-
-    def _row(self, job: str) -> sqlite3.Row | None:
-        with self.database.reading() as connection:
-            row: sqlite3.Row | None = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
-            return row
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self.wall_clock(), UTC).isoformat(timespec="seconds")
