@@ -16,6 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from difflogic.cli import main as cli
 from difflogic.errors import UsageError
 from difflogic.serve import log
 from difflogic.serve.api import server
@@ -258,6 +259,29 @@ def test_files_that_are_no_certificate_are_refused_at_once(tmp_path: Path) -> No
     ):
         with pytest.raises(UsageError, match=words):
             server.check_tls(certificate, key)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--trusted-proxy", "lab.example"], "'lab.example' is not an IP address or a network"),
+        (["--root-path", "difflogic"], "'difflogic' is not a path"),
+        (["--root-path", "/a/../b"], "is not a path"),
+        (["--root-path", "/api"], "that is free"),
+        (["--max-connections", "0"], "0 is not in the range"),
+        (["--max-jobs", "0"], "0 is not in the range"),
+        (["--tls-cert", str(PEM)], "--tls-cert and --tls-key belong together"),
+        (["--tls-cert", str(PEM), "--tls-key", "/nowhere"], "Cannot read /nowhere"),
+        (["--tls-cert", __file__, "--tls-key", str(PEM)], "no certificate and its key"),
+    ],
+)
+def test_options_that_cannot_be_used_end_the_command_before_it_begins(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    assert cli.main(["serve", str(tmp_path / "jobs"), *options]) == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert words in said
+    assert not (tmp_path / "jobs").exists()
 
 
 @pytest.mark.parametrize("seen", ["/difflogic", ""])

@@ -26,6 +26,7 @@ MEDIA = {
     ".gif": "image/gif",
     ".svg": "image/svg+xml",
 }
+OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 
 
@@ -44,7 +45,7 @@ class Artefact:
 
 def media_type(name: str) -> str:
     """The media type by the end of the name. HTML is none of them: a page from this address would act in our name."""
-    return MEDIA.get(Path(name).suffix, "application/octet-stream")
+    return MEDIA.get(Path(name).suffix, OTHER)
 
 
 def _paths(job: JobFolder) -> dict[str, Path]:

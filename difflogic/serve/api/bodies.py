@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
+from starlette.responses import Response
 
 from difflogic.serve.errors import ApiError, invalid
 
@@ -22,6 +24,21 @@ JSON = "application/json"
 FORM = "multipart/form-data"
 FILES = ("target", "start_picture", "rule_table")
 """Fields of a form that are files: two uploads, and a rule."""
+
+
+class JsonRoute(APIRoute):
+    """A route whose body, where it takes one, is JSON under that name; the framework takes other names for it too."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            has_body = "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
+            if self.body_field is not None and has_body and kind(request) != JSON:
+                raise ApiError(415, "unsupported_media_type", f"The body must be {JSON}.")
+            return await handle(request)
+
+        return checked
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from difflogic.serve.api.submission import Submission, shown_target
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
-router = APIRouter(prefix="/jobs", tags=["jobs"])
+router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=bodies.JsonRoute)
 
 MOST = 200
 """The most jobs in one answer."""
@@ -157,7 +157,7 @@ async def read(job: OwnJob) -> Any:
     return reply(job.to_dict())
 
 
-@router.patch("/{job}", response_model=JobRecord, responses=STEERING)
+@router.patch("/{job}", response_model=JobRecord, responses=STEERING | errors(415))
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
     """Give a job another name, priority or note."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
@@ -202,7 +202,7 @@ def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Respon
     return _made(context, *_submit(context, caller, job.spec()))
 
 
-@router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING})
+@router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
 def simplify(
     context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: SimplifyRequest | None = None
 ) -> Response:
@@ -210,13 +210,13 @@ def simplify(
     return _follow(context, caller, job, "simplify", (body or SimplifyRequest()).model_dump())
 
 
-@router.post("/{job}/export", status_code=201, responses={201: MADE[201], **STEERING})
+@router.post("/{job}/export", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
 def export(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ExportRequest) -> Response:
     """Queue a job that writes the circuit of this one in other formats."""
     return _follow(context, caller, job, "export", body.model_dump())
 
 
-@router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **STEERING})
+@router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
 def evaluate(
     context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: EvaluateRequest | None = None
 ) -> Response:

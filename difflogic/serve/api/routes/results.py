@@ -36,6 +36,7 @@ POINTS = 1000
 EVALUATIONS = 200
 """The most evaluations of a gate history in one answer; more cannot be told apart on a page."""
 NAMES = json.dumps(GATES)
+FILE_KINDS = dict.fromkeys([artefacts.OTHER, *artefacts.MEDIA.values()])
 FOUND = errors(*ALWAYS, 404)
 
 
@@ -110,7 +111,7 @@ def files(context: ServiceContext, job: OwnJob) -> Any:
 @router.get(
     "/jobs/{job}/files/{name}",
     response_class=FileResponse,
-    responses={200: {"content": {"application/octet-stream": {}}, "description": "The file."}, **FOUND},
+    responses={200: {"content": {kind: {} for kind in FILE_KINDS}, "description": "The file."}, **FOUND},
 )
 def file(
     context: ServiceContext,
