@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -69,8 +69,8 @@ class Client:
         )
 
     @classmethod
-    def from_environment(cls) -> Client:
-        """The server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN. Raises UsageError without one."""
+    def from_environment(cls, server: str | None = None) -> Self:
+        """A server, or that of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN. Raises UsageError without one."""
         token = os.environ.get(TOKEN, "")
         if not token:
             raise UsageError(
@@ -79,9 +79,9 @@ class Client:
             )
         if not token.isascii() or not token.isprintable():
             raise UsageError(f"{TOKEN} must be visible ASCII characters.")
-        return cls(os.environ.get(SERVER) or DEFAULT, token)
+        return cls(server or os.environ.get(SERVER) or DEFAULT, token)
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -144,7 +144,11 @@ class Client:
 
     def archive(self, job: str, file: BinaryIO) -> None:
         """Write a job's files, as a zip, to `file`."""
-        with self._connection_errors(), self._http.stream("GET", f"/jobs/{_id(job)}/archive") as answer:
+        self.save(f"/jobs/{_id(job)}/archive", file)
+
+    def save(self, path: str, file: BinaryIO, **params: Any) -> None:
+        """Write the answer of an address to `file`."""
+        with self._connection_errors(), self._http.stream("GET", path, params=params) as answer:
             _check(answer)
             for block in answer.iter_bytes():
                 file.write(block)
@@ -188,6 +192,9 @@ class Client:
             yield from parsed(answer.iter_lines())
 
     def _json(self, method: str, path: str, tries: int = 4, **options: Any) -> Any:
+        return self.call(method, path, tries, **options).json()
+
+    def call(self, method: str, path: str, tries: int = 4, **options: Any) -> httpx.Response:
         """The answer; asked again a few times where the server is not there, which most requests may be."""
         waits = iter(WAITS_S[: tries - 1])
         while True:
@@ -195,7 +202,7 @@ class Client:
                 with self._connection_errors():
                     answer = self._http.request(method, path, **options)
                 _check(answer)
-                return answer.json()
+                return answer
             except ServiceError as error:
                 wait = next(waits, None)
                 if wait is None or error.status not in (0, 502, 503, 504):

@@ -8,6 +8,9 @@ import os
 import re
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
@@ -125,7 +128,8 @@ cap_options = together(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Lines name:token, one an owner; `name operator:token` sees all jobs. Read again when it changes.",
+    help="Lines name:token, one an owner; `name operator:token` sees all jobs, `name worker:token` trains them from "
+    "another machine. Read again when it changes.",
 )
 @door_options
 @cap_options
@@ -228,7 +232,7 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
 
 
 @click.command("worker")
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("store", metavar="FOLDER|URL")
 @click.option(
     "--workers",
     default="auto",
@@ -237,33 +241,62 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
 )
 @click.option("--max-memory", type=megabytes, metavar="MB", help="Device memory that a job may take (GPU).")
 @any_mount_option
-def worker(folder: Path, workers: str, max_memory: int | None) -> None:
-    """Train the jobs in FOLDER, that of a `difflogic serve` on this machine, beside its own workers.
+def worker(store: str, workers: str, max_memory: int | None) -> None:
+    """Train the jobs of a `difflogic serve`: in FOLDER on this machine, beside its own workers, or over the network.
 
-    A job is never trained twice: whoever takes it holds it, and where a worker dies or hangs, the job goes on from its
-    last checkpoint. Ctrl-C saves what is under way and hands it back.
+    A job is never trained twice: whoever takes it holds it, and where a worker dies, hangs or is cut off, the job goes
+    on from its last checkpoint. Ctrl-C saves what is under way and hands it back.
+
+    With a URL nothing but that address has to be reached. The token in DIFFLOGIC_TOKEN must be an operator's, or that
+    of a line `name worker:token` in the server's --token-file.
 
     Example: difflogic worker difflogic-jobs --workers gpu:1
+    Example: difflogic worker https://lab.example:8765
     """
-    from difflogic.serve import log
-    from difflogic.serve.store.store import Store
-    from difflogic.serve.worker import devices
-    from difflogic.serve.worker.supervisor import Supervisor
+    with service("worker"):
+        from difflogic.serve import log
+        from difflogic.serve.worker import devices
 
     wanted = devices.parse(workers)
     os.umask(0o077)
     log.set_up()
-    # A folder that is misspelled is refused here, and not made into an empty store by the supervisor.
-    Store.existing(folder).close()
-    supervisor = Supervisor(folder, wanted, max_memory=max_memory)
+    with _asked_to_end() as over:
+        if store.startswith(("http://", "https://")):
+            _work_elsewhere(store, devices.of_this_machine(wanted), over, max_memory)
+            return
+        from difflogic.serve.store.store import Store
+        from difflogic.serve.worker.supervisor import Supervisor
+
+        # A folder that is misspelled is refused here, and not made into an empty store by the supervisor.
+        Store.existing(Path(store)).close()
+        with Supervisor(Path(store), wanted, max_memory=max_memory):
+            over.wait()
+
+
+@contextmanager
+def _asked_to_end() -> Iterator[threading.Event]:
+    """What Ctrl-C and SIGTERM set: without a server nobody else handles signals."""
+    over = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
-        supervisor.stop()
+        over.set()
 
-    # Without a server nobody else handles signals: `stop` only sets an event, and the supervisor lets its workers save.
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, stop)
-    supervisor.run()
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield over
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _work_elsewhere(server: str, devices: list[str], over: threading.Event, max_memory: int | None) -> None:
+    from difflogic.serve import remote
+    from difflogic.serve.store.mount import ALLOW
+
+    os.environ[ALLOW] = "1"  # nobody but this process and its workers uses the folder of its jobs
+    with remote.Home.from_environment(server) as home:
+        click.echo(f"Training jobs of {home.server} on {', '.join(devices)}")
+        remote.work(home, devices, over, max_memory)
 
 
 @click.command("gc")

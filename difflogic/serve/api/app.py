@@ -27,15 +27,20 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.context import Context, reply
 from difflogic.serve.api.middleware import ServiceMiddleware
 from difflogic.serve.api.routes import about, document, events, health, jobs, results, session
+from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.errors import ApiError
+from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
+from difflogic.serve.store.presence import Heard
 from difflogic.serve.store.store import Store
 
 THREADS = 8
 """Requests that read the store or the disk at the same time; each is short."""
+SILENCE_CHECK_S = 5.0
+"""Seconds between two looks for workers on other machines that are silent."""
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
     "Queue trainings of cellular automata, watch them learn, and take what they became. Every error is "
@@ -45,10 +50,9 @@ ABOUT = (
 
 def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI:
     """The service on a store; its feed of changes polls while it runs."""
-    telemetry = Telemetry(store)
-    context = Context(
-        store, settings, Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry), telemetry
-    )
+    telemetry, remote = Telemetry(store), Heard(store.folder, ALIVE_S)
+    authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
+    context = Context(store, settings, authenticator, feed, telemetry, remote)
 
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
@@ -56,11 +60,13 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         await context.feed.start()
         # One poll of the store for all listeners, whatever their number.
-        polling = asyncio.create_task(context.feed.run())
+        tasks = [asyncio.create_task(context.feed.run()), asyncio.create_task(_listen_for(remote))]
         yield
-        polling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await polling
+        for task in tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        remote.close()
 
     app = FastAPI(
         title="difflogic", version=difflogic.__version__, description=ABOUT, lifespan=alive,
@@ -68,7 +74,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
     app.state.context = context
-    for module in (session, jobs, results, events, about):
+    for module in (session, jobs, results, events, about, remote_routes):
         app.include_router(module.router, prefix="/api/v1")
     for module in (health, document):
         app.include_router(module.router)
@@ -81,6 +87,13 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     # Last, so that it stands around everything above: also around what the framework itself refuses.
     app.add_middleware(ServiceMiddleware, settings=settings, telemetry=telemetry)
     return app
+
+
+async def _listen_for(remote: Heard) -> None:
+    """Let go of workers on other machines that have fallen silent, now and then."""
+    while True:
+        await asyncio.sleep(SILENCE_CHECK_S)
+        await to_thread.run_sync(remote.forget_silent)
 
 
 class _Static(StaticFiles):

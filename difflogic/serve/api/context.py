@@ -18,6 +18,7 @@ from difflogic.serve.api.schemas import ErrorBody
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.store.jobs import ID, JobRecord
+from difflogic.serve.store.presence import Heard
 from difflogic.serve.store.store import Store
 
 PICTURES = 2
@@ -33,6 +34,8 @@ class Context:
     authenticator: Authenticator
     feed: ChangeFeed
     telemetry: Telemetry
+    remote: Heard
+    """Workers on other machines."""
     samples: Samples = field(default_factory=Samples)
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 

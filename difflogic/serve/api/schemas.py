@@ -67,7 +67,8 @@ class SessionReply(BaseModel):
     owner: str
     csrf: Annotated[str | None, Field(description="What writes with the session cookie carry as X-CSRF-Token.")]
     roles: Annotated[
-        list[Role], Field(description="operator: sees everybody's jobs; priority: may give jobs a priority above 0.")
+        list[Role],
+        Field(description="operator: sees everybody's jobs; priority: may give them one above 0; worker: trains jobs."),
     ]
 
 

@@ -4,7 +4,8 @@ A file of tokens has a line for each owner; empty lines and those that begin wit
 
     ann: TOKEN              sees and steers her own jobs
     ben priority: TOKEN     may also give them a priority above 0
-    cas operator: TOKEN     sees and steers everybody's
+    cas operator: TOKEN     sees and steers everybody's, and may do what a worker does
+    lab2 worker: TOKEN      trains jobs on another machine: `difflogic worker URL`
 
 The file is looked at again whenever it has changed. One that cannot be used is said in the log, and changes nothing.
 """
@@ -26,10 +27,11 @@ from difflogic.errors import UsageError
 from difflogic.serve.log import log_event
 from difflogic.system import files
 
-Role = Literal["operator", "priority"]
+Role = Literal["operator", "priority", "worker"]
 ROLES: tuple[Role, ...] = get_args(Role)
-OPERATOR, PRIORITY = ROLES
-"""The role that sees everybody's jobs, also the owner of a token without a name; and that of priorities above 0."""
+OPERATOR, PRIORITY, WORKER = ROLES
+"""The role that sees everybody's jobs, also the owner of a token without a name; that of priorities above 0; and
+that of other machines."""
 LEAST = 16
 """The least characters of a token."""
 GENERATED = "token"

@@ -24,7 +24,8 @@ from __future__ import annotations
 import json
 import platform
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -90,10 +91,20 @@ class Leases(Records):
     # workers ------------------------------------------------------------------------------------------
 
     def register_worker(
-        self, name: str, device: str, description: str, pid: int, engines: Collection[str] = ()
+        self,
+        name: str,
+        device: str,
+        description: str,
+        pid: int,
+        engines: Collection[str] = (),
+        host: str | None = None,
     ) -> None:
-        """Add a worker that is ready to the list; it holds its Presence, so that its end is seen."""
-        values = (name, device, description, pid, platform.node(), self._now(), self.clock(), ",".join(engines))
+        """Add a worker that is ready to the list; it holds its Presence, so that its end is seen.
+
+        `host`: the machine that it is on, where that is not this one.
+        """
+        host = host or platform.node()
+        values = (name, device, description, pid, host, self._now(), self.clock(), ",".join(engines))
         with self.database.writing() as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO workers (name, device, description, pid, host, started, seen, engines) "
@@ -205,6 +216,16 @@ class Leases(Records):
             # port and no thread.
             return HeartbeatReply(row["wanted"], row["watched_until"] > now)
 
+    @contextmanager
+    def held(self, job: str, lease: int) -> Iterator[None]:
+        """Inside, nobody else gets the job: for files that only its holder may put in their place.
+
+        Raises LeaseLostError.
+        """
+        with self.database.writing() as connection:
+            self._leased(connection, job, lease)
+            yield
+
     def finish(
         self,
         job: str,
@@ -221,7 +242,7 @@ class Leases(Records):
             # The check of the lease and the result are one transaction. A worker that was thought lost and comes back
             # with a finished training fails here, and changes nothing of what its successor does.
             ended = {"ended": self._now()}
-            return change(connection, job, **_UNLEASED, **ended, status=status, reason=reason, **columns)
+            return change(connection, job, **columns | _UNLEASED | ended, status=status, reason=reason)
 
     def release(self, job: str, lease: int, **progress: Any) -> JobRecord:
         """Hand a job back in good order: it becomes what someone asked for, and otherwise waits for the next worker.
@@ -236,7 +257,8 @@ class Leases(Records):
             # end leaves it in the queue, without back-off and without counting a try.
             status = STATUS_AFTER[row["wanted"]]
             ended = self._now() if status == "cancelled" else None
-            return change(connection, job, **_UNLEASED, status=status, reason=None, ended=ended, **columns)
+            left = columns | _UNLEASED
+            return change(connection, job, **left, status=status, reason=None, ended=ended)
 
     def fail_attempt(self, job: str, lease: int, reason: str) -> JobRecord:
         """Give a job back because this try ended badly, while the worker is well: it counts as a lost lease.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from pathlib import Path
 
 import filelock
@@ -27,6 +29,42 @@ class Presence:
     def close(self) -> None:
         self._lock.release()
         self._path.unlink(missing_ok=True)
+
+
+class Heard:
+    """Workers on other machines: this process holds the lock of each for as long as something is heard of it."""
+
+    def __init__(self, store: Path, silence_s: float) -> None:
+        self._store, self._silence_s = store, silence_s
+        self._present: dict[str, tuple[Presence, float]] = {}
+        self._lock = threading.Lock()
+
+    def hear(self, name: str) -> None:
+        """Note a sign of life. Raises OSError."""
+        with self._lock:
+            known = self._present.get(name)
+            presence = Presence(self._store, name) if known is None else known[0]
+            self._present[name] = presence, time.monotonic()
+
+    def forget(self, name: str) -> None:
+        """Let go of the lock of a worker that has ended."""
+        with self._lock:
+            known = self._present.pop(name, None)
+        if known is not None:
+            known[0].close()
+
+    def forget_silent(self) -> None:
+        """Let go of those that nothing was heard of for too long: a supervisor then gives their jobs to others."""
+        with self._lock:
+            now = time.monotonic()
+            silent = [name for name, (_, heard) in self._present.items() if now - heard > self._silence_s]
+        for name in silent:
+            self.forget(name)
+
+    def close(self) -> None:
+        """Let go of all."""
+        for name in list(self._present):
+            self.forget(name)
 
 
 def is_gone(store: Path, name: str) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -28,6 +29,7 @@ from difflogic.serve.store import clock, database, files, mount, recovery
 from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
+from difflogic.serve.store.job_file import JSON_COLUMNS
 from difflogic.serve.store.jobs import (
     ENDED,
     PRIORITIES,
@@ -38,6 +40,7 @@ from difflogic.serve.store.jobs import (
     QueueFullError,
     Sort,
     Status,
+    UnknownJobError,
     Wanted,
     new_id,
 )
@@ -272,6 +275,22 @@ class Store(Leases):
         }
         insert(connection, values)
         return job_of(find(connection, job))
+
+    def adopt(self, record: JobRecord, status: Status) -> JobRecord:
+        """A job of another store, as it is there but for status and worker. Its files are the caller's business.
+
+        An earlier one of the same id is forgotten, with its files.
+        """
+        with suppress(UnknownJobError):
+            self.delete(record.id)
+        left = {"number", "version", "worker", "lease", "wanted", "waits_for", "device", "phase", "epochs_per_s"}
+        values = {name: value for name, value in vars(record).items() if name not in left}
+        for name in JSON_COLUMNS:
+            values[name] = None if values[name] is None else json.dumps(values[name])
+        with self._recorded() as connection:
+            version = tick(connection)
+            insert(connection, values | {"status": status, "version": version, "recorded": version})
+            return job_of(find(connection, record.id))
 
     def ask(self, job: str, what: Wanted, owner: str | None = None) -> JobRecord:
         """Cancel or pause a job: at once where it waits, else its worker will hear of it and save first.

@@ -46,6 +46,11 @@ def hardware_gpus() -> list[str]:
         raise DeviceError(f"The GPUs of this machine cannot be listed: {error}.") from error
 
 
+def of_this_machine(devices: Sequence[str]) -> list[str]:
+    """The devices that are meant, as `parse` gives them. Raises DeviceError where `auto` finds no answer."""
+    return [*hardware_gpus(), "cpu"] if list(devices) == [AUTO] else list(devices)
+
+
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:
     """The engines that jobs of a device's worker may have asked for. Beside a GPU the processor takes no `auto`."""
     if device != "cpu":
