@@ -89,6 +89,13 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     assert "'cat' is no format: expected one of" in call(capsys, "jobs", "export", job, "--format", "cat", code=2)
     assert "equal: true" in call(capsys, "jobs", "simplify", job, "--task", "--watch")
     assert "measures:" in call(capsys, "jobs", "evaluate", job, "--quick", "--watch")
+    text = call(capsys, "jobs", "harden", job, "--epochs", 3, "--watch")
+    assert "of 3 epochs" in text or "Epoch    3:" in text
+    hardened = next(
+        each for each in map(json.loads, call(capsys, "jobs", "--json").splitlines()) if each["source"] == job
+    )
+    assert (hardened["kind"], hardened["options"], hardened["epochs"]) == ("train", {"decide": True}, 3)
+    assert hardened["config"]["hardening"]["share"] == 1
     assert "only failed and cancelled jobs are retried" in call(capsys, "jobs", "retry", job, code=1)
     copy = call(capsys, "submit", "--config", "tiny.toml", "--engine", "gpu:9").strip()
     other = call(capsys, "jobs", "clone", copy).strip()

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from difflogic.cli import training
 from difflogic.cli.options import PATH, engine_options, engine_selector, json_option, megabytes, policy_option
 from difflogic.cli.request import train_request
-
-if TYPE_CHECKING:
-    from difflogic.config.schema import Config
-
-SHARE_OF_EPOCHS = 0.25
-"""The share of a run's epochs that settling it takes, unless it is said otherwise."""
-GROWS_FOR = 0.8
-"""Share of these epochs in which hardening grows to all gates."""
-LR = 0.5
-"""The share of the run's learning rate."""
 
 
 @click.command("harden")
@@ -47,9 +37,12 @@ def command(run: Path, search: bool, **options: Any) -> int:
     Example: difflogic harden runs/NAME
     Example: difflogic harden runs/NAME --search --epochs 1000
     """
+    from difflogic.config.harden import hardening
+    from difflogic.runs import chosen
+
     request = train_request(
         options,
-        _hardening(run, search, options["epochs"], options["eval_interval"]),
+        hardening(chosen.load(run).config, search, options["epochs"], options["eval_interval"]),
         engine=engine_selector(options["engine"], options["gpu"]),
         init_from=run,
         # One right evaluation is all that is wanted: what is undecided then is decided without changing the hard
@@ -58,23 +51,3 @@ def command(run: Path, search: bool, **options: Any) -> int:
         decide=not search,
     )
     return training.start(request, training.Launch.of(options))
-
-
-def _hardening(run: Path, search: bool, epochs: int | None, interval: int | None) -> Config:
-    """The configuration of a run, with the schedule by which its gates are decided, or its hard circuit searched."""
-    from difflogic.config.train import GrowthConfig
-    from difflogic.runs import chosen
-
-    config = chosen.load(run).config
-    epochs = epochs or max(1, round(SHARE_OF_EPOCHS * config.train.epochs))
-    # An example: a run of 1000 epochs gets 250 more. Hardening grows to all gates over the first 200 of them, and in
-    # the last 50 the circuit is trained as it will be used.
-    to = max(1, round(GROWS_FOR * epochs))
-    return config.with_(
-        train={"epochs": epochs, "eval_interval": interval or min(10, config.train.eval_interval)},
-        optimizer={"lr": 0.0 if search else LR * config.optimizer.lr},
-        schedule={"share": 1.0},
-        hardening={"share": 0.0} if search else {"share": 1.0, "begin": 0, "end": to},
-        growth=GrowthConfig(),
-        search={"begin": 1 if search else 0},  # after one epoch that changes nothing
-    )

@@ -123,6 +123,19 @@ def clone(job: str, watch: bool) -> int:
     return _make(job, "clone", {}, watch)
 
 
+@click.command("harden")
+@click.argument("job")
+@click.option("--search", is_flag=True, help="Search the hard circuit itself instead, with no gradient.")
+@click.option("--epochs", type=click.IntRange(1), help="Epochs to settle it in [a quarter of the run's].")
+@watch_option
+def harden(job: str, search: bool, epochs: int | None, watch: bool) -> int:
+    """Queue a training that settles the undecided gates of JOB, as `difflogic harden` does; prints its id.
+
+    Example: difflogic jobs harden abcdefghijklmnop --watch
+    """
+    return _make(job, "harden", {"search": search, "epochs": epochs}, watch)
+
+
 @click.command("simplify")
 @click.argument("job")
 @click.option("--from-start", is_flag=True, help="Keep what comes of its own start, on any grid, for ever; proved too.")
@@ -179,4 +192,4 @@ def _make(job: str, action: str, body: dict[str, Any], watch: bool) -> int:
         return follow(server, made["id"], as_json=False)
 
 
-ACTIONS = (pause, resume, retry, rename, note, priority, delete, clone, simplify, export, evaluate)
+ACTIONS = (pause, resume, retry, rename, note, priority, delete, clone, harden, simplify, export, evaluate)

@@ -206,6 +206,15 @@ class Edit(Strict):
     ] = None
 
 
+class HardenRequest(Strict):
+    """How a job should settle the undecided gates of a circuit."""
+
+    search: Annotated[
+        bool, Field(description="Search the hard circuit itself instead, one gate at a time, with no gradient.")
+    ] = False
+    epochs: Annotated[int | None, Field(ge=1, description="Epochs to settle it in [a quarter of the run's].")] = None
+
+
 class SimplifyRequest(Strict):
     """How a job should make the circuit smaller."""
 

@@ -49,7 +49,7 @@ class Submission:
                 f"stop_when_solved counts models: expected at most {request.population}, the population.",
             )  # fmt: skip
         # The cost is known from the configuration alone, before a circuit is made of it.
-        self.cost: Cost = _check_cost(self.config, request.population, caps)
+        self.cost: Cost = check_cost(self.config, request.population, caps)
         if self.asked.until_solved:
             self.asked = replace(self.asked, within=_limit(self.asked.within, self.config, self.cost, caps))
 
@@ -118,7 +118,7 @@ def train_request(request: JobRequest, uploads: Mapping[str, Path]) -> TrainRequ
     return asked
 
 
-def _check_cost(config: Config, population: int, caps: Caps) -> Cost:
+def check_cost(config: Config, population: int, caps: Caps) -> Cost:
     """The cost, where the caps allow it. Raises ApiError with what is too much and how much would do."""
     if config.train.epochs > caps.epochs:
         raise _over("epochs", f"{config.train.epochs} epochs were asked for, this server trains at most {caps.epochs}")

@@ -101,7 +101,7 @@ class JobSpec:
     source: str | None = None
     """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
-    """The options of a follow-up, e.g. `{"formats": ["c"]}`."""
+    """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
 
 
 @dataclass(frozen=True, kw_only=True)

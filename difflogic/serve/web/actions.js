@@ -4,6 +4,7 @@ import { get, patch, post, remove } from "./api.js";
 import { asked, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
+import { isOver } from "./progress.js";
 
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
@@ -37,6 +38,13 @@ export const ACTIONS = [
         run: (job) => post(`/jobs/${job.id}/cancel`),
     },
     { name: "clone", label: "Run again", when: training, run: cloned },
+    {
+        name: "harden",
+        label: "Harden",
+        title: "Train its circuit on, while more and more gates are hard, until none is undecided",
+        when: (job) => training(job) && job.saved_epoch > 0 && isOver(job),
+        run: hardened,
+    },
     { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
     { name: "compare", label: "Compare", when: training, run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
@@ -47,6 +55,11 @@ export const ACTIONS = [
 async function go(hash, job) {
     location.hash = hash;
     return job;
+}
+
+async function hardened(job) {
+    const made = await post(`/jobs/${job.id}/harden`);
+    return go(`#/jobs/${made.id}`, job);
 }
 
 async function cloned(job) {
@@ -89,6 +102,7 @@ export function actionButtons(job, place, changed, only = null) {
                 type: "button",
                 class: action.primary ? "primary" : action.danger ? "danger" : "",
                 "data-action": action.name,
+                title: action.title,
                 onclick: act,
             },
             action.label,

@@ -9,6 +9,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
+from difflogic.config.harden import hardening
+from difflogic.config.schema import Config
 from difflogic.serve.api import bodies
 from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import (
@@ -26,13 +28,14 @@ from difflogic.serve.api.schemas import (
     Edit,
     EvaluateRequest,
     ExportRequest,
+    HardenRequest,
     JobList,
     JobRequest,
     PreviewReply,
     SimplifyRequest,
     job_body,
 )
-from difflogic.serve.api.submission import Submission, shown_target
+from difflogic.serve.api.submission import Submission, check_cost, shown_target
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
@@ -200,6 +203,29 @@ def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
 def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Queue a new job that is to do the same."""
     return _made(context, *_submit(context, caller, job.spec()))
+
+
+@router.post("/{job}/harden", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
+def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: HardenRequest | None = None) -> Response:
+    """Queue a training that goes on from the circuit of this one, until its undecided gates are decided."""
+    asked = body or HardenRequest()
+    _check_source(job, "train")
+    if job.config is None:
+        raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to go on with.")
+    config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
+    check_cost(config, 1, context.settings.caps)
+    spec = JobSpec(
+        "train",
+        job.name,
+        config.to_dict(),
+        job.engine,
+        # One right evaluation is all that is wanted: what is undecided then is decided without changing the circuit.
+        stop_when_solved=1,
+        priority=job.priority,
+        source=job.id,
+        options={"decide": not asked.search},
+    )
+    return _made(context, *_submit(context, caller, spec))
 
 
 @router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
