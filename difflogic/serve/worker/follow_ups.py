@@ -35,8 +35,7 @@ def follow(store: Store, job: JobRecord) -> Result:
     """Do the job; returns its result. Raises UnknownJobError, OSError, and what the functions raise."""
     if job.source is None:
         raise StoreError(f"The job {job.id} does not say which job's circuit it works on: delete it.")
-    # Whose it may be was asked when the job was submitted: an operator may have taken somebody else's.
-    given = _circuit_of(store.job_folder(store.job(job.source)))
+    given = _circuit_of(store.job_folder(store.job(job.source, job.owner)))
     out = store.job_folder(job.id).files
     out.mkdir(parents=True, exist_ok=True)
     return _KINDS[job.kind](job, given, out)

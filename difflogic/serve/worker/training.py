@@ -71,8 +71,7 @@ def _train(
         within=_limit_of(job),
         decide=bool(job.options.get("decide")),
         # The source is read at the beginning only: it may be deleted while this job trains.
-        # Whose it may be was asked when the job was submitted: an operator may have taken somebody else's.
-        init_from=store.job_folder(store.job(job.source)).run if is_new and job.source is not None else None,
+        init_from=store.job_folder(store.job(job.source, job.owner)).run if is_new and job.source is not None else None,
     )
     trained = run_request.run_request(
         request,
