@@ -240,7 +240,7 @@ def killed_before_the_commit(filled: Filled) -> None:
 
 def killed_after_the_commit(filled: Filled) -> None:
     def act(store: Store) -> None:
-        job_file.Prepared.publish = lambda prepared: os._exit(1)
+        job_file.Prepared.publish = lambda *_: os._exit(1)
         store.edit(filled.ids["queued"], name="renamed")
 
     in_child(filled, act)

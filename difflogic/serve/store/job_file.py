@@ -110,16 +110,14 @@ class Prepared:
     version: int
     path: Path
 
-    def flush(self) -> None:
-        """Wait until it is on the disk. Raises OSError."""
-        descriptor = os.open(self.path, os.O_RDWR)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def publish(self) -> None:
-        """Put it in its place. Raises OSError."""
+    def publish(self, flush: bool = True) -> None:
+        """Put it in its place, once it is on the disk. Raises OSError."""
+        if flush:
+            descriptor = os.open(self.path, os.O_RDWR)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
         # The folder is not flushed: should the power fail now, the database, which was, writes the file again.
         self.path.replace(self.path.with_name(NAME))
 

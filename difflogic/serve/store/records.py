@@ -7,7 +7,6 @@ import json
 import logging
 import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -66,9 +65,6 @@ class Records:
     def _recorded(self) -> Iterator[sqlite3.Connection]:
         """A transaction. The jobs that it changes, with `change`, are written to their folders too: see `job_file`."""
         prepared: list[Prepared] = []
-        # The commit flushes the database's log, and at the same time this the records: whoever waits for both waits for
-        # the disk about once, and other writers do not wait for the records.
-        flushing = threading.Thread(target=_flush, args=(prepared,))
         try:
             with self.database.writing(durable=True) as connection:
                 before = connection.execute("SELECT version FROM clock").fetchone()[0]
@@ -76,16 +72,13 @@ class Records:
                 changed = "SELECT * FROM jobs WHERE version > ? AND recorded = version"
                 for row in connection.execute(changed, (before,)).fetchall():
                     prepared.append(job_file.prepare(self.job_folder(row["id"]).path, connection, row))
-                flushing.start()
         except BaseException as error:
-            if flushing.ident is not None:
-                flushing.join()
             for each in prepared:
                 each.drop()
             if isinstance(error, OSError):
                 raise _not_recorded(error) from error
             raise
-        flushing.join()
+        # After the commit, so that other writers do not wait until the record is on the disk.
         for each in prepared:
             self._publish(each)
 
@@ -108,14 +101,6 @@ class Records:
 
     def _now(self) -> str:
         return datetime.fromtimestamp(self.wall_clock(), UTC).isoformat(timespec="seconds")
-
-
-def _flush(prepared: list[Prepared]) -> None:
-    for each in prepared:
-        try:
-            each.flush()
-        except OSError as error:  # the database has it, and a record that is cut is written anew
-            log_event("a job's record was not flushed", logging.ERROR, job=each.job, why=str(error))
 
 
 def _not_recorded(error: OSError) -> StoreError:

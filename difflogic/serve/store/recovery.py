@@ -250,11 +250,12 @@ def _write_records(store: Path, connection: sqlite3.Connection, folders: _Folder
         file, path = folders.by_job.get(job, (None, None))[0], store / JOBS / job
         if file is None or file.version < recorded:
             row = connection.execute("SELECT * FROM jobs WHERE id = ?", (job,)).fetchone()
-            job_file.prepare(path, connection, row).publish()
+            job_file.prepare(path, connection, row).publish(flush=False)
             count += 1
         for each in path.iterdir():
             if job_file.is_leftover(each):
                 each.unlink(missing_ok=True)
+    # All at once: after an update each of many thousand jobs may have got one.
     if count and hasattr(os, "sync"):
         os.sync()
 
@@ -268,9 +269,7 @@ def rescue(store: Path, connection: sqlite3.Connection) -> None:
             file = job_file.read(path)
             # A record with a later version is by another server, which made the database again meanwhile.
             if file is None or (file.version <= row["recorded"] and job_file.differs(file, row)):
-                record = job_file.prepare(path, connection, row)
-                record.flush()
-                record.publish()
+                job_file.prepare(path, connection, row).publish()
                 written += 1
     except (sqlite3.Error, OSError) as error:
         log_event("what was in the lost database could not be written to the folders", logging.ERROR, why=str(error))
