@@ -27,6 +27,9 @@ from tests.serve.service import PATIENCE_S, wait
 
 HALF = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n"
 HEALTH = HALF + b"\r\n"
+HALF_BODY = HALF.replace(b"GET /api/v1/health", b"POST /api/v1/session") + (
+    b"Content-Type: application/json\r\nContent-Length: 10000\r\n\r\n{"
+)
 PEM = Path(__file__).parents[1] / "data" / "localhost.pem"
 SHORT = 0.2
 """Seconds that something may take which never comes."""
@@ -143,10 +146,11 @@ def test_who_does_not_read_the_answer_is_not_waited_for(tmp_path: Path) -> None:
             wait(lambda: ended(live, "late") == 1)
 
 
-def test_a_flood_of_half_heads_keeps_nobody_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [b"", HALF, HALF_BODY])
+def test_a_flood_of_half_requests_keeps_nobody_out(tmp_path: Path, sent: bytes) -> None:
     with limited(tmp_path, all=30, per_address=10) as live, contextlib.ExitStack() as held:
         for number in range(200):
-            held.enter_context(connect(live, HALF, f"127.0.1.{number % 5}"))
+            held.enter_context(connect(live, sent, f"127.0.1.{number % 5}"))
         for address in ("127.0.1.1", "127.0.2.2"):  # one of the flood's, and one of its own
             with connect(live, HEALTH, address) as other:
                 assert status(other) == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from difflogic.serve.api.auth import CSRF_HEADER
 from difflogic.serve.api.tokens import Tokens
 from tests.serve.live import ANN, BEN, Live, serving
+from tests.serve.service import wait
 
 CAS = "cas's-own-secret-token"
 TOKENS = f"ann:{ANN}\nben priority:{BEN}\ncas operator:{CAS}\n"
@@ -115,3 +117,22 @@ def test_a_token_that_is_withdrawn_is_over_without_a_restart(live: Live, file: P
         assert not any("data:" in line for stream in streams for line in stream)
         assert [each.get("/jobs").status_code for each in (ann, browser)] == [401, 401]
         assert submit(live, ANN + "-2").status_code == 201
+
+
+def test_the_counters_have_the_queue_and_the_ends(live: Live) -> None:
+    def value(name: str, **labels: str) -> float:
+        return live.context.telemetry.registry.get_sample_value(f"difflogic_{name}", labels) or 0.0
+
+    assert value("queue_age_seconds") == 0.0
+    assert 0 < value("disk_free_bytes") < value("disk_size_bytes")
+    job = submit(live, BEN).json()["id"]
+    live.store.clock = lambda: time.time() + 1000
+    assert 990 < value("queue_age_seconds") < 1100
+    with live.client(BEN) as ben:
+        ben.post(f"/jobs/{job}/cancel")
+        wait(lambda: value("jobs_ended_total", status="cancelled") == 1)
+        ben.patch(f"/jobs/{job}", json={"name": "over"})  # a change, and no other end
+        other = submit(live, BEN).json()["id"]
+        ben.post(f"/jobs/{other}/cancel")
+        wait(lambda: value("jobs_ended_total", status="cancelled") == 2)
+    assert value("jobs_ended_total", status="failed") == value("queue_age_seconds") == 0.0

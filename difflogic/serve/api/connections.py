@@ -2,14 +2,15 @@
 
 uvicorn's own limit counts requests that have arrived: a client that sends half a head, or half a TLS handshake, holds a
 connection for as long as it likes. Here connections are counted where the system hands them over, and each is always in
-one of three states:
+one of four states:
 
-    awaits a head   since it was opened or a part of one came: it has `head_s` in all
-    idle            its last request was answered, and no other has begun: the same
+    idle            its last request was answered, and no other has begun: it has `head_s` in all
+    awaits a head   since it was opened or a part of one came: the same
+    awaits a body   the middleware limits the time of that
     answers         as long as that takes, which is days for a stream of events; only the client must go on reading
 
 Where room is needed the one that has been idle for longest is closed, else the one that has waited for its head for
-longest. A client that means it has sent its head long before it is the oldest of a flood.
+longest, else for its body. A client that means it has sent all long before it is the oldest of a flood.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Connections:
         self._open: dict[Peer, Accepted] = {}
         self._by_network: Counter[str] = Counter()
         self._idle: OrderedDict[Peer, None] = OrderedDict()
-        self._awaiting: OrderedDict[Peer, None] = OrderedDict()
+        self._heads: OrderedDict[Peer, None] = OrderedDict()
+        self._bodies: OrderedDict[Peer, None] = OrderedDict()
 
     def admit(self, connection: Accepted, peer: Peer) -> bool:
         """Take a new connection, where there is room or room can be made."""
@@ -78,13 +80,20 @@ class Connections:
         # A part of the next head ends the idleness, and not the time that was left: else a byte now and then would keep
         # the connection for ever.
         was_idle = peer in self._idle
-        if peer not in self._open or peer in self._awaiting or (was_idle and is_idle):
+        if peer not in self._open or peer in self._heads or (was_idle and is_idle):
             return
         if was_idle:
             del self._idle[peer]
         else:
+            self._leave(peer)
             self._limit(peer, self._limits.head_s)
-        (self._idle if is_idle else self._awaiting)[peer] = None
+        (self._idle if is_idle else self._heads)[peer] = None
+
+    def await_body(self, peer: Peer) -> None:
+        """A head has come, and not yet all of the body."""
+        if peer in self._open and peer not in self._bodies:
+            self._leave(peer)
+            self._bodies[peer] = None
 
     def answer(self, peer: Peer) -> None:
         """A request has come, and is being answered."""
@@ -100,14 +109,14 @@ class Connections:
         connection.limit(asyncio.get_running_loop().call_later(seconds, self._end, peer, "late"))
 
     def _leave(self, peer: Peer) -> None:
-        self._idle.pop(peer, None)
-        self._awaiting.pop(peer, None)
+        for state in (self._idle, self._heads, self._bodies):
+            state.pop(peer, None)
         if peer in self._open:
             self._open[peer].limit(None)
 
     def _make_room(self, network: str | None) -> bool:
         """Close a connection that answers nothing, of a network or of anybody; False where all of them do."""
-        for state in (self._idle, self._awaiting):
+        for state in (self._idle, self._heads, self._bodies):
             for peer in state:
                 if network in (None, self._open[peer].network):
                     self._end(peer, "room")
@@ -194,5 +203,7 @@ class Connection(H11Protocol):
             return
         if cycle is None or cycle.response_complete:
             self.door.await_head(self.client, is_idle)
+        elif cycle.more_body:
+            self.door.await_body(self.client)
         else:
             self.door.answer(self.client)

@@ -80,7 +80,7 @@ class ServeSettings:
     guess_s: float = 2.0
     """Seconds that a token waits to be looked at, where its address has sent many wrong ones."""
     proxies: tuple[str, ...] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    """Addresses and networks of proxies whose X-Forwarded-For is believed."""
     root_path: str = ""
     """What a proxy puts before every path, such as `/difflogic`."""
     tls: tuple[Path, Path] | None = None
