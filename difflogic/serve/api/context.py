@@ -17,6 +17,7 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.schemas import ErrorBody
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.serve.store.presence import Heard
 from difflogic.serve.store.store import Store
@@ -65,6 +66,10 @@ async def caller(
     """
     found = await context.authenticator.caller(request)
     request.state.owner = found.owner
+    names = [name for name, _ in request.query_params.multi_items()]
+    # No address takes a list: what comes twice is refused, and not decided by whichever is read last.
+    if len(set(names)) < len(names):
+        raise ApiError(422, "invalid_request", "A name comes twice in the query: give each one once.")
     return found
 
 

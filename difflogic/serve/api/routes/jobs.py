@@ -108,16 +108,21 @@ def _preview_of(submission: Submission) -> dict[str, Any]:
 def _submit(
     context: Context, caller: Caller, spec: JobSpec, key: str | None = None, wanted: int = 0
 ) -> tuple[JobRecord, bool]:
-    """A new job of the caller's; `wanted`: the priority that was asked for, where it was not taken from another job."""
+    """A new job; `wanted`: the priority that was asked for, where it was not taken from another job.
+
+    What works on the circuit of a job belongs to that job's owner, also where an operator asked for it.
+    """
     _check_priority(caller, wanted)
+    owner = caller.owner
     if not caller.may_hurry:
         spec = replace(spec, priority=min(spec.priority, 0))
     if spec.source is not None:
         source = context.store.job(spec.source, caller.sees)
+        owner = source.owner
         _check_source(source, spec.kind)
         if spec.config is not None and source.config is not None:
             _check_shape(source.config["model"], spec.config["model"])
-    return context.store.submit(caller.owner, spec, key, most=context.settings.caps.jobs)
+    return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
 
 
 def _check_priority(caller: Caller, wanted: int) -> None:

@@ -21,6 +21,7 @@ from fastapi.responses import FileResponse, Response
 from pydantic import Field, JsonValue, StringConstraints
 
 from difflogic.runs.folder import LOCK
+from difflogic.serve.api.bodies import JsonRoute
 from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, Id, ServiceContext, errors, reply
 from difflogic.serve.api.schemas import Strict
 from difflogic.serve.api.tokens import OPERATOR, WORKER
@@ -87,9 +88,9 @@ async def remote_worker(caller: CurrentCaller) -> None:
         raise ApiError(403, "no_worker", words)
 
 
-router = APIRouter(prefix="/remote", tags=["workers"], dependencies=[Depends(remote_worker)])
+router = APIRouter(prefix="/remote", tags=["workers"], dependencies=[Depends(remote_worker)], route_class=JsonRoute)
 READ = errors(*ALWAYS, 403, 404, 409)
-WRITTEN = errors(*ALWAYS, *WRITES, 404, 409)
+WRITTEN = errors(*ALWAYS, *WRITES, 404, 409, 415)
 Lease = Annotated[int, Query(ge=1, description="The number of the lease.")]
 
 
