@@ -17,6 +17,7 @@ the last checkpoint that arrived, bit for bit. A relay that comes back late is r
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import secrets
 import threading
@@ -33,6 +34,7 @@ from difflogic.errors import ServiceError, StoreError
 from difflogic.runs import checkpoint
 from difflogic.serve.client import Client
 from difflogic.serve.log import log_event
+from difflogic.serve.store import mount
 from difflogic.serve.store.jobs import ENDED, JobRecord, Wanted
 from difflogic.serve.store.leases import PROGRESS
 from difflogic.serve.store.store import Store
@@ -285,7 +287,8 @@ def work(home: Home, devices: Sequence[str], stop: threading.Event, max_memory: 
     """Train jobs of a server on the devices of this machine until `stop` is set; then what is under way is saved over
     there. Raises ServiceError where the server takes no workers, or not this one.
     """
-    # Nothing here has to last: what a job has become is sent home as it comes.
+    # Nothing here has to last, also not on a container's own mount: what a job has become is sent home as it comes.
+    os.environ[mount.ALLOW] = "1"
     with TemporaryDirectory(prefix="difflogic-worker-", ignore_cleanup_errors=True) as folder:
         store = Store.open(Path(folder), durable=False)
         relay = Relay(home, store, devices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tarfile
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,8 @@ import pytest
 from benchmarks.service import store_cases, store_faults, store_world
 from benchmarks.service.store_faults import FOREVER_S, Filled
 from difflogic.cli.main import main
-from difflogic.errors import StoreError
+from difflogic.errors import ServiceError, StoreError
+from difflogic.serve import remote
 from difflogic.serve.store import clock as clocks
 from difflogic.serve.store import files, job_file, machine, mount, records
 from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
@@ -284,6 +286,20 @@ def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, k
         monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
         assert main(["serve", str(place / "jobs"), "--workers", "none", "--any-mount"]) == 2, "its token is refused"
     Store.open(place / "jobs")
+
+
+def test_a_machine_that_trains_for_a_server_may_be_a_container(tmp_path, monkeypatch):
+    """Its own store is a passing one anyway."""
+
+    class Home:
+        def register(self, *_):
+            raise ServiceError("it has no such role")
+
+    (tmp_path / "mountinfo").write_text("22 1 0:9 / / rw - overlay overlay rw\n")
+    monkeypatch.setattr(mount, "MOUNTS", tmp_path / "mountinfo")
+    monkeypatch.delenv(mount.ALLOW)
+    with pytest.raises(ServiceError, match="no such role"):
+        remote.work(Home(), ["cpu"], threading.Event())
 
 
 # clocks, disks, rights --------------------------------------------------------------------------------------
