@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflogic.config.schema import Config
-from difflogic.config.train import GrowthConfig
+from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig
 
 SHARE_OF_EPOCHS = 0.25
 """The share of a run's epochs that settling it takes, unless it is said otherwise."""
@@ -21,7 +21,7 @@ def hardening(config: Config, search: bool = False, epochs: int | None = None, i
     epochs = epochs or max(1, round(SHARE_OF_EPOCHS * config.train.epochs))
     # An example: a run of 1000 epochs gets 250 more. Hardening grows to all gates over the first 200 of them, and in
     # the last 50 the circuit is trained as it will be used.
-    to = max(1, round(GROWS_FOR * epochs))
+    to = min(HARDENING_EPOCHS - 1, max(1, round(GROWS_FOR * epochs)))
     return config.with_(
         train={"epochs": epochs, "eval_interval": interval or min(10, config.train.eval_interval)},
         optimizer={"lr": 0.0 if search else LR * config.optimizer.lr},

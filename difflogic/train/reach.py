@@ -44,10 +44,12 @@ def notice(config: Config) -> str | None:
     if enough is None:
         raise ConfigError(_refusal(config))
     cells = f"{wrong} of the {wanted.size} cells of the target"
-    field = "task.steps" if first == task.steps else "the first of task.loss_steps"
+    field, cost = "the first of task.loss_steps", ""
+    if first == task.steps:
+        field, cost = "task.steps", f", with which an epoch takes {enough / first:.2g} times as long"
     return (
         f"In {first} steps a signal gets {_how_far(config, first)}, so that at least {cells} stay wrong, whatever is "
-        f"learned: {field} should be at least {enough}."
+        f"learned: {field} should be at least {enough}{cost}."
     )
 
 

@@ -9,6 +9,8 @@ import httpx
 import pytest
 
 from difflogic.config import presets, recipes
+from difflogic.config.harden import hardening
+from difflogic.config.schema import Config
 from difflogic.serve.api.settings import Caps
 from tests.serve.live import BEN, Live, serving
 from tests.serve.test_events import Training
@@ -147,6 +149,7 @@ def test_what_the_start_never_reaches_is_said_before(client):
     request = {"preset": "lizard", "set": {"task.steps": 3}}
     seen = client.post("/jobs/preview", json=request).json()
     assert "In 3 steps a signal gets from the one cell to 7x7" in seen["notices"][0]
+    assert "task.steps should be at least 9, with which an epoch takes 3 times as long." in seen["notices"][0]
     assert client.post("/jobs/preview", json={"preset": "lizard"}).json()["notices"] == []
 
 
@@ -164,6 +167,20 @@ def test_a_training_that_begins_with_another_ones_circuit(client, live):
     with live.client(BEN) as other:
         answer = other.post("/jobs", json={"preset": "checkerboard", "init_from": first["id"]})
         assert answer.json()["error"]["code"] == "no_job"
+
+
+def test_a_circuit_is_hardened(client, live):
+    first = submit(client, population=2, recipe="robust")
+    assert client.post(f"/jobs/{first['id']}/harden").json()["error"]["code"] == "no_circuit"
+    claimed, lease = live.store.claim("w", "cpu", {"auto"}, 60)
+    live.store.finish(claimed.id, lease, "done", saved_epoch=5)
+    made = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 40}).json()
+    assert made["config"] == hardening(Config.from_dict(first["config"]), epochs=40).to_dict()
+    found = [made[name] for name in ("kind", "source", "population", "stop_when_solved", "options")]
+    assert found == ["train", first["id"], 1, 1, {"decide": True}]
+    assert client.post(f"/jobs/{first['id']}/harden", json={"search": True}).json()["options"] == {"decide": False}
+    answer = client.post(f"/jobs/{first['id']}/harden", json={"epochs": 2_000_000})
+    assert answer.json()["error"]["code"] == "too_much_epochs"
 
 
 def test_a_preview_keeps_nothing(client):

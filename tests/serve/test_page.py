@@ -255,6 +255,17 @@ def test_a_copy_is_edited(opened, live, trained):
     page.see("24", ".facts")
     copy = live.store.jobs("ann")[0]
     assert copy.name == live.store.job(trained).name
+    for fields in ({"population": 2, "stop_when_solved": 2}, {"restarts": 1, "stop_when_solved": 1},
+                   {"until_solved": True, "within": "90s", "stop_when_solved": 1}):  # fmt: skip
+        job = live.store.job(submitted(live, name="all of it", engine="gpu:9", priority=3, **fields))
+        page.js(f"location.hash = '#/new?from={job.id}'")
+        page.wait("document.querySelector('[name=priority]')?.value === '3'")
+        page.click(".preview button")
+        page.see("all of it", "h1")
+        again = live.store.jobs("ann")[0]
+        assert (again.id != job.id, again.spec()) == (True, job.spec())
+        live.store.delete(job.id)
+        live.store.delete(again.id)
     assert copy.config == live.store.job(trained).config | {"seed": 24}
 
 

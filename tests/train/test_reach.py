@@ -28,7 +28,7 @@ def test_one_cell_is_heard_in_a_square() -> None:
     told = reach.notice(drawn(CORNERS, periodic=True))
     assert told == (
         "In 2 steps a signal gets from the one cell to 5x5, so that at least 4 of the 49 cells of the target stay "
-        "wrong, whatever is learned: task.steps should be at least 3."
+        "wrong, whatever is learned: task.steps should be at least 3, with which an epoch takes 1.5 times as long."
     )
     assert reach.notice(drawn(CORNERS, periodic=True, steps=3)) is None
 
@@ -44,7 +44,7 @@ def test_the_border_is_heard_from_the_second_step_on() -> None:
     told = [reach.notice(drawn(middle, "zeros", steps)) for steps in (1, 2)]
     assert told[0] is not None
     assert "to a depth of 0, so that at least 9 of the 25 cells" in told[0]
-    assert told[0].endswith("task.steps should be at least 2.")
+    assert told[0].endswith("task.steps should be at least 2, with which an epoch takes 2 times as long.")
     assert told[1] is None
 
 

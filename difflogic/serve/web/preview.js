@@ -27,7 +27,7 @@ export function previewPanel(...more) {
         ),
         told,
         notices,
-        more,
+        h("div", { class: "foot" }, more),
     );
 
     function show(found) {

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 
 from difflogic.config.harden import hardening
 from difflogic.config.schema import Config
+from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
 from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import (
@@ -36,7 +37,7 @@ from difflogic.serve.api.schemas import (
     job_body,
 )
 from difflogic.serve.api.submission import Submission, check_cost, shown_target
-from difflogic.serve.errors import ApiError
+from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
 router = APIRouter(prefix="/jobs", tags=["jobs"], route_class=bodies.JsonRoute)
@@ -217,7 +218,10 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to go on with.")
-    config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
+    try:
+        config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
+    except UsageError as error:
+        raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
     check_cost(config, 1, context.settings.caps)
     spec = JobSpec(
         "train",
