@@ -260,6 +260,7 @@ def test_a_copy_is_edited(opened, live, trained):
         job = live.store.job(submitted(live, name="all of it", engine="gpu:9", priority=3, **fields))
         page.js(f"location.hash = '#/new?from={job.id}'")
         page.wait("document.querySelector('[name=priority]')?.value === '3'")
+        page.see("6×5", ".preview")
         page.click(".preview button")
         page.see("all of it", "h1")
         again = live.store.jobs("ann")[0]
