@@ -52,6 +52,7 @@ def refusal(filled: Filled) -> str:
 
 
 def used_by_another_machine(filled: Filled) -> None:
+    Store.open(filled.folder).close()  # the sign of life of this one
     here = machine.here
     try:
         machine.here = lambda: machine.Machine("another", "", "another")
