@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shutil
+import ssl
 import stat
 import time
 import zipfile
@@ -50,6 +51,15 @@ class ServerEvent:
     data: Any
 
 
+def _trusted() -> ssl.SSLContext | bool:
+    """The certificates of SSL_CERT_FILE, where a server has one of its own, else the usual ones. Raises UsageError."""
+    file = os.environ.get("SSL_CERT_FILE")
+    try:
+        return ssl.create_default_context(cafile=file) if file else True
+    except OSError as error:  # ssl.SSLError is one
+        raise UsageError(f"SSL_CERT_FILE must name certificates in PEM, {file} has none that can be read.") from error
+
+
 class Client:
     """Calls that raise ServiceError, with the server's own sentence where it has one."""
 
@@ -66,6 +76,7 @@ class Client:
             headers={"Authorization": f"Bearer {token}"},
             timeout=httpx.Timeout(30.0, connect=5.0),
             trust_env=not is_loopback(parts.hostname),  # a proxy does not lead to this machine
+            verify=_trusted(),
         )
 
     @classmethod

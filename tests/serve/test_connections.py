@@ -22,6 +22,7 @@ from difflogic.serve import log
 from difflogic.serve.api import server
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.settings import ConnectionLimits, ServeSettings
+from difflogic.serve.client import Client
 from tests.serve.live import ANN, API, Live, serving
 from tests.serve.service import PATIENCE_S, wait
 
@@ -240,7 +241,7 @@ def test_a_flood_does_not_fill_the_log() -> None:
 # TLS and a prefix -----------------------------------------------------------------------------------------
 
 
-def test_https_with_a_certificate(tmp_path: Path) -> None:
+def test_https_with_a_certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trust = ssl.create_default_context(cafile=PEM)
     settings = ServeSettings(tls=(PEM, PEM), connections=ConnectionLimits(head_s=2.0, per_address=2))
     with serving(tmp_path, settings) as live:
@@ -249,6 +250,12 @@ def test_https_with_a_certificate(tmp_path: Path) -> None:
             answer = browser.post(f"{API}/session", json={"token": ANN})
             assert "Secure" in answer.headers["set-cookie"].split("; ")
             assert browser.get(f"{API}/session").json()["owner"] == "ann"
+        monkeypatch.setenv("SSL_CERT_FILE", str(PEM))
+        with Client(live.address, ANN) as client:
+            assert list(client.jobs()) == []
+        monkeypatch.setenv("SSL_CERT_FILE", __file__)
+        with pytest.raises(UsageError, match="SSL_CERT_FILE"):
+            Client(live.address, ANN)
         with connect(live), connect(live), connect(live, b"\x16\x03\x01"):  # half of a handshake, three times
             assert httpx.get(f"{live.address}{API}/health", verify=trust).status_code == 200
 
