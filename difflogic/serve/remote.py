@@ -41,6 +41,8 @@ from difflogic.serve.store.store import Store
 from difflogic.serve.worker.devices import engines_of
 from difflogic.serve.worker.supervisor import Supervisor
 
+REMOTE = "remote-"
+"""How the names of workers on other machines begin."""
 POLL_S = 0.5
 LEASE_S = 30.0
 """Seconds of silence after which the server gives a job to others."""
@@ -114,11 +116,12 @@ class _Held:
 class Relay:
     """Takes jobs from a server for the workers of a store on this machine, and sends home what they make of them."""
 
-    def __init__(self, home: Home, store: Store, devices: Sequence[str]) -> None:
+    def __init__(self, home: Home, store: Store, devices: Sequence[str], name: str | None = None) -> None:
+        """`name`: that of this machine, in its workers' names; a random one unless it is given."""
         self._home, self._store = home, store
-        suffix = secrets.token_hex(4)
+        prefix = f"{REMOTE}{name or secrets.token_hex(4)}"
         # Each device is a worker of its own over there, which has one job at a time, as it has here.
-        self._workers = {f"remote-{each.replace(':', '-')}-{suffix}": each for each in devices}
+        self._workers = {f"{prefix}-{each.replace(':', '-')}": each for each in devices}
         self._engines = {name: engines_of(each, devices) for name, each in self._workers.items()}
         self._listed: set[str] = set()
         self._held: dict[str, _Held] = {}
@@ -283,7 +286,13 @@ class Relay:
         held.sent[name] = state
 
 
-def work(home: Home, devices: Sequence[str], stop: threading.Event, max_memory: int | None = None) -> None:
+def work(
+    home: Home,
+    devices: Sequence[str],
+    stop: threading.Event,
+    max_memory: int | None = None,
+    name: str | None = None,
+) -> None:
     """Train jobs of a server on the devices of this machine until `stop` is set; then what is under way is saved over
     there. Raises ServiceError where the server takes no workers, or not this one.
     """
@@ -291,7 +300,7 @@ def work(home: Home, devices: Sequence[str], stop: threading.Event, max_memory: 
     os.environ[mount.ALLOW] = "1"
     with TemporaryDirectory(prefix="difflogic-worker-", ignore_cleanup_errors=True) as folder:
         store = Store.open(Path(folder), durable=False)
-        relay = Relay(home, store, devices)
+        relay = Relay(home, store, devices, name)
         relay.register()
         with Supervisor(Path(folder), devices, max_memory=max_memory):
             relay.run(stop)

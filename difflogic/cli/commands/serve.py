@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from difflogic.system.files import Output
 if TYPE_CHECKING:
     from difflogic.serve.api.settings import ServeSettings
     from difflogic.serve.api.tokens import Tokens
+    from difflogic.serve.cluster import Cluster
 
 
 retention_options = together(
@@ -121,8 +122,9 @@ cap_options = together(
     "--workers",
     default="auto",
     show_default=True,
-    metavar="auto|none|cpu,gpu:0",
-    help="The devices that train. auto: each hardware GPU and the processor.",
+    metavar="auto|none|cpu,gpu:0|ray",
+    help="The devices that train. auto: each hardware GPU and the processor. ray, or ray:HOST:PORT: those of all "
+    "machines of a Ray cluster. follow-ups: none here, for a server whose jobs other machines train.",
 )
 @click.option(
     "--token-file",
@@ -163,7 +165,9 @@ def serve(
         from difflogic.serve.worker.supervisor import Supervisor
 
     # A misspelled device, or a certificate that is none, is found before the folder is made.
-    settings, devices = _settings(**asked), known.parse(workers)
+    settings = _settings(**asked)
+    cluster = _cluster(workers, settings)
+    devices = known.parse(workers) if cluster is None else [known.FOLLOW_UPS]
     os.umask(0o077)  # what is made from here on, also by workers, is nobody else's to read
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
@@ -171,10 +175,32 @@ def serve(
     # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
     socket = listen(settings.host, settings.port)
     address = settings.address(socket.getsockname()[1])
-    server = Server(create_app(store, tokens, settings), lambda: click.echo(f"Serving {folder} at {address}"))
+    app = create_app(store, tokens, settings)
+
+    def ready() -> None:
+        click.echo(f"Serving {folder} at {address}")
+        if cluster is not None:
+            reached = settings if settings.is_local else replace(settings, host=cluster.address)
+            cluster.start(reached.address(socket.getsockname()[1]), tokens, app.state.context.remote.forget_all)
+
+    server = Server(app, ready, None if cluster is None else cluster.close)
     # Left in the opposite order: the housekeeper ends, workers save and hand back their jobs, the socket closes.
     with socket, Supervisor(folder, devices, max_memory=asked["memory"]), housekeeping(folder, keep_days, quota):
         server.run(sockets=[socket])
+
+
+def _cluster(workers: str, settings: ServeSettings) -> Cluster | None:
+    """The Ray cluster whose machines are to train, where that was asked for. Raises UsageError."""
+    from difflogic.serve.cluster import RAY, Cluster
+
+    name, _, address = workers.partition(":")
+    if name != RAY:
+        return None
+    cluster = Cluster(address or None)
+    if settings.is_local and not cluster.is_here:
+        cluster.close()
+        raise UsageError("Ray's other machines must reach this server: give --host 0.0.0.0, and tokens of your own.")
+    return cluster
 
 
 def _settings(

@@ -66,6 +66,7 @@ class Tokens:
         }
         if len({each.digest for each in self._known.values()}) < len(self._known):
             raise UsageError("Two owners have the same token: give each one of its own.")
+        self._added: dict[str, _Known] = {}
         self._file: _File | None = None
 
     @classmethod
@@ -80,6 +81,10 @@ class Tokens:
         tokens = file.read()
         tokens._file = file
         return tokens
+
+    def add(self, owner: str, token: str, role: Role) -> None:
+        """An owner of this process's own making, whatever the file says."""
+        self._added[owner] = _Known(digest(token), frozenset((role,)))
 
     def owner(self, token: str) -> str | None:
         """Return the owner of a token, or None; every known token is compared, whole, whichever fits."""
@@ -103,7 +108,7 @@ class Tokens:
     def _current(self) -> dict[str, _Known]:
         if self._file is not None and (new := self._file.changed()) is not None:
             self._known = new._known  # all owners in one assignment: nobody meets half of a file
-        return self._known
+        return {**self._known, **self._added}
 
 
 class _File:

@@ -53,6 +53,11 @@ class Heard:
         if known is not None:
             known[0].close()
 
+    def forget_all(self, prefix: str) -> None:
+        """Let go of all workers whose names begin so."""
+        for name in [name for name in self._present if name.startswith(prefix)]:
+            self.forget(name)
+
     def forget_silent(self) -> None:
         """Let go of those that nothing was heard of for too long: a supervisor then gives their jobs to others."""
         with self._lock:
@@ -63,8 +68,7 @@ class Heard:
 
     def close(self) -> None:
         """Let go of all."""
-        for name in list(self._present):
-            self.forget(name)
+        self.forget_all("")
 
 
 def is_gone(store: Path, name: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from difflogic.errors import DeviceError, UsageError
 
-DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}")
+DEVICE = re.compile(r"cpu|gpu:[0-9]{1,3}|follow-ups")
 AUTO = "auto"
 NONE = "none"
 """No workers: those of `difflogic worker` do the jobs."""
@@ -48,7 +48,8 @@ def hardware_gpus() -> list[str]:
 
 def of_this_machine(devices: Sequence[str]) -> list[str]:
     """The devices that are meant, as `parse` gives them. Raises DeviceError where `auto` finds no answer."""
-    return [*hardware_gpus(), "cpu"] if list(devices) == [AUTO] else list(devices)
+    named = [*hardware_gpus(), "cpu"] if list(devices) == [AUTO] else devices
+    return [each for each in named if each != FOLLOW_UPS]
 
 
 def engines_of(device: str, others: Sequence[str] = ()) -> list[str]:

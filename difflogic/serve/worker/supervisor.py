@@ -183,8 +183,9 @@ class Supervisor:
         devices = self._devices
         if devices == [known.AUTO]:
             devices = [*self._hardware_gpus(), "cpu"]
-        slots = [_DeviceSlot(device, known.engines_of(device, devices)) for device in devices]
-        return [*slots, *(_DeviceSlot(known.FOLLOW_UPS, []) for _ in range(LANES))] if slots else []
+        trains = [each for each in devices if each != known.FOLLOW_UPS]
+        slots = [_DeviceSlot(device, known.engines_of(device, trains)) for device in trains]
+        return [*slots, *(_DeviceSlot(known.FOLLOW_UPS, []) for _ in range(LANES))] if devices else []
 
     def _hardware_gpus(self) -> list[str]:
         try:
