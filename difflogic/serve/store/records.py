@@ -28,6 +28,14 @@ PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
 BOOLEANS = ("until_solved",)
 """Columns that SQLite keeps as 0 and 1."""
 SELECTED = ", ".join(COLUMNS)
+ORDERS: dict[Sort, str] = {
+    "newest": "number DESC",
+    "name": "lower(name), -number",
+    "priority": "-priority, -number",
+    "wrong": "coalesce(hard_loss, 9e18), -number",
+    "gates": "coalesce(active_gates, 9e18), -number",
+}
+"""The orders in which jobs are listed, as SQL; of equals the newest is first, and what has no number comes last."""
 MIN_FREE_BYTES = 16 << 20
 """Bytes of the store's disk that must be free before a job is taken."""
 FULL = f"The disk of the store is full: less than {MIN_FREE_BYTES >> 20} MiB are free, and no job is taken."
@@ -116,6 +124,32 @@ def find(connection: sqlite3.Connection, job: str, owner: str | None = None) -> 
     if row is None or owner not in (None, row["owner"]):
         raise UnknownJobError(f"There is no job {job!r}.")
     return row
+
+
+def listed(
+    connection: sqlite3.Connection,
+    owner: str | None,
+    limit: int,
+    status: str | None = None,
+    kind: str | None = None,
+    source: str | None = None,
+    text: str | None = None,
+    before: int | None = None,
+    sort: Sort = "newest",
+) -> list[sqlite3.Row]:
+    """The rows of jobs that pass the filters, as `Store.texts` describes them."""
+    # Pages go on after a job and not after so many: jobs that come meanwhile shift none of them.
+    place = ORDERS[sort]
+    follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
+    wanted = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
+    # Only terms that were asked for are in the query, so that SQLite can use the index of the owner or of the status.
+    terms = {term: value for term, value in wanted.items() if value is not None}
+    if text:
+        # Not LIKE, in which % and _ of the searched text would mean something.
+        terms["instr(lower(name || ' ' || id || ' ' || note), lower(?)) > 0"] = text
+    where = " AND ".join(terms) or "1"
+    query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
+    return connection.execute(query, (*terms.values(), limit)).fetchall()
 
 
 def change(connection: sqlite3.Connection, job: str, **values: Any) -> JobRecord:

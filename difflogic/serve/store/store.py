@@ -38,7 +38,6 @@ from difflogic.serve.store.jobs import (
     JobRecord,
     JobSpec,
     QueueFullError,
-    Sort,
     Status,
     UnknownJobError,
     Wanted,
@@ -46,20 +45,12 @@ from difflogic.serve.store.jobs import (
 )
 from difflogic.serve.store.leases import Leases
 from difflogic.serve.store.machine import Occupancy
-from difflogic.serve.store.records import FULL, SELECTED, change, find, insert, job_of, text_of, tick
+from difflogic.serve.store.records import FULL, change, find, insert, job_of, listed, text_of, tick
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
 REMEMBER_S = 7 * 24 * 3600.0
 """An idempotency key is remembered so long."""
-ORDERS: dict[Sort, str] = {
-    "newest": "number DESC",
-    "name": "lower(name), -number",
-    "priority": "-priority, -number",
-    "wrong": "coalesce(hard_loss, 9e18), -number",
-    "gates": "coalesce(active_gates, 9e18), -number",
-}
-"""The orders in which jobs are listed, as SQL; of equals the newest is first, and what has no number comes last."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 """What a job becomes that waits, by what is asked of it."""
 
@@ -119,47 +110,17 @@ class Store(Leases):
 
     def jobs(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[JobRecord]:
         """The jobs that `texts` lists, as records."""
-        return [job_of(row) for row in self._listed(owner, limit, **filters)]
+        with self.database.reading() as connection:
+            return [job_of(row) for row in listed(connection, owner, limit, **filters)]
 
     def texts(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[tuple[int, str]]:
         """Number and JSON of jobs, the newest first.
 
         `status`, `kind`; `source`: follow-ups of it; `text` is searched in names, ids and notes; `sort`: see
-        ORDERS; `before`: what follows the job of this number.
+        `records.ORDERS`; `before`: what follows the job of this number.
         """
-        return [(row["number"], text_of(row)) for row in self._listed(owner, limit, **filters)]
-
-    def _listed(
-        self,
-        owner: str | None,
-        limit: int,
-        status: str | None = None,
-        kind: str | None = None,
-        source: str | None = None,
-        text: str | None = None,
-        before: int | None = None,
-        sort: Sort = "newest",
-    ) -> list[sqlite3.Row]:
-        # Pages go on after a job and not after so many: jobs that come meanwhile shift none of them.
-        place = ORDERS[sort]
-        follows = "number < ?" if sort == "newest" else f"({place}) > (SELECT {place} FROM jobs WHERE number = ?)"
-        wanted = {
-            "owner = ?": owner,
-            "status = ?": status,
-            "kind = ?": kind,
-            "source = ?": source,
-            follows: before,
-        }
-        # Only terms that were asked for are in the query, so that SQLite can use the index of the owner or of the
-        # status.
-        terms = {term: value for term, value in wanted.items() if value is not None}
-        if text:
-            # Not LIKE, in which % and _ of the searched text would mean something.
-            terms["instr(lower(name || ' ' || id || ' ' || note), lower(?)) > 0"] = text
-        where = " AND ".join(terms) or "1"
         with self.database.reading() as connection:
-            query = f"SELECT {SELECTED} FROM jobs WHERE {where} ORDER BY {place} LIMIT ?"
-            return connection.execute(query, (*terms.values(), limit)).fetchall()
+            return [(row["number"], text_of(row)) for row in listed(connection, owner, limit, **filters)]
 
     def running(self, owner: str | None = None) -> set[str]:
         """The ids of an owner's jobs that workers have."""
