@@ -21,7 +21,7 @@ from difflogic.serve.store import job_file
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JobFolder, job_folder
 from difflogic.serve.store.job_file import JSON_COLUMNS, Prepared
-from difflogic.serve.store.jobs import DiskFullError, JobRecord, UnknownJobError
+from difflogic.serve.store.jobs import DiskFullError, JobRecord, Sort, UnknownJobError
 
 COLUMNS = tuple(each.name for each in fields(JobRecord))
 PLAIN_COLUMNS = tuple(name for name in COLUMNS if name not in JSON_COLUMNS)
