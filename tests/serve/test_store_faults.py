@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tarfile
-import threading
 import time
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,12 +15,10 @@ import pytest
 from benchmarks.service import store_cases, store_faults, store_world
 from benchmarks.service.store_faults import FOREVER_S, Filled
 from difflogic.cli.main import main
-from difflogic.errors import ServiceError, StoreError
-from difflogic.serve import remote
+from difflogic.errors import StoreError
 from difflogic.serve.store import clock as clocks
 from difflogic.serve.store import files, job_file, machine, mount, records
 from difflogic.serve.store.jobs import DiskFullError, JobSpec, StoreLostError
-from difflogic.serve.store.machine import Machine
 from difflogic.serve.store.store import Store
 from tests.serve.live import serving
 from tests.serve.test_old_store import OLD
@@ -197,109 +193,6 @@ def test_a_late_server_overwrites_nothing(store, spec):
     with pytest.raises(StoreLostError):
         store.edit(job.id, name="older")
     assert job_file.read(store.job_folder(job.id).path).job["name"] == "newer"
-
-
-# machines and mounts ----------------------------------------------------------------------------------------
-
-HERE = Machine("one", "", "boot 1")
-
-
-@pytest.fixture
-def on(monkeypatch):
-    """Be on another machine for a while."""
-
-    @contextmanager
-    def on(where):
-        with monkeypatch.context() as context:
-            context.setattr(machine, "here", lambda: where)
-            yield
-
-    with on(HERE):
-        yield on
-
-
-def test_a_second_machine_is_refused_until_the_first_has_gone(tmp_path, spec, on, capsys):
-    store = Store.open(tmp_path)
-    job = submit(store, spec)
-    with on(Machine("two", "", "boot 2")):
-        with pytest.raises(StoreError, match=r"used by the machine one: stop .* free in \d+ seconds"):
-            Store.open(tmp_path)
-        for command in ("worker", "gc --quota 1", f"backup {tmp_path / 'copy.tar'}"):
-            name, *rest = command.split()
-            assert (
-                main([name, str(tmp_path), *(rest if name == "gc" else []), *(rest if name == "backup" else [])]) == 1
-            )
-            assert "used by the machine one" in capsys.readouterr().err
-        assert submit(store, spec), "the first one goes on"
-        long_ago = time.time() - machine.GONE_S - 1
-        os.utime(tmp_path / machine.NAME, (long_ago, long_ago))
-        other = Store.open(tmp_path)
-        assert job in other.jobs()
-    with pytest.raises(StoreLostError, match="was taken by the machine two while this one stood still"):
-        submit(store, spec)
-
-
-@pytest.mark.parametrize("now", [Machine("renamed", "", "boot 1"), Machine("one", "", "boot 2")])
-def test_a_machine_that_was_renamed_or_restarted_goes_on(tmp_path, on, now):
-    """Also where both happen, one after the other."""
-    Store.open(tmp_path).close()
-    for name, boot in ((now.name, now.boot), ("new", now.boot), ("new", "boot 3")):
-        with on(Machine(name, "", boot)):
-            Store.open(tmp_path)
-
-
-def test_a_store_in_use_gives_signs_of_life(store, monkeypatch):
-    long_ago = time.time() - 1000
-    os.utime(store.folder / machine.NAME, (long_ago, long_ago))
-    monkeypatch.setattr(machine, "BEAT_S", 0.0)
-    store.version()
-    assert (store.folder / machine.NAME).stat().st_mtime > long_ago + 900
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        ("nfs4", "a second machine"), ("cifs", "a second machine"), ("9p", "a second machine"),
-        ("fuse.sshfs", "a second machine"), ("ceph", "a second machine"), ("overlay", "deleted with the container"),
-        ("ext4", None), ("fuseblk", None), ("tmpfs", None), ("zfs", None),
-    ],
-)  # fmt: skip
-def test_network_and_overlay_mounts_are_refused(tmp_path, monkeypatch, capsys, kind, words):
-    """Unless somebody says that he knows better."""
-    place = tmp_path / "my disk"
-    place.mkdir()
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(
-        "22 1 254:0 / / rw,relatime - xfs /dev/vda rw\n"
-        f"23 22 0:7 / {str(place).replace(' ', chr(92) + '040')} rw master:1 - ext2 below rw\n"
-        f"24 22 0:8 / {str(place).replace(' ', chr(92) + '040')} rw - {kind} server:/export rw\n"
-        f"25 22 0:9 / {place}s rw - nfs4 another rw\n"
-    )
-    monkeypatch.setattr(mount, "MOUNTS", mounts)
-    monkeypatch.delenv(mount.ALLOW)
-    if words is not None:
-        assert main(["serve", str(place / "jobs")]) == 1
-        assert words in (said := capsys.readouterr().err)
-        assert f"on a mount of kind {kind}" in said
-        assert "--any-mount" in said
-        assert list(place.iterdir()) == []
-        monkeypatch.setenv("DIFFLOGIC_TOKEN", "too short")
-        assert main(["serve", str(place / "jobs"), "--workers", "none", "--any-mount"]) == 2, "its token is refused"
-    Store.open(place / "jobs")
-
-
-def test_a_machine_that_trains_for_a_server_may_be_a_container(tmp_path, monkeypatch):
-    """Its own store is a passing one anyway."""
-
-    class Home:
-        def register(self, *_):
-            raise ServiceError("it has no such role")
-
-    (tmp_path / "mountinfo").write_text("22 1 0:9 / / rw - overlay overlay rw\n")
-    monkeypatch.setattr(mount, "MOUNTS", tmp_path / "mountinfo")
-    monkeypatch.delenv(mount.ALLOW)
-    with pytest.raises(ServiceError, match="no such role"):
-        remote.work(Home(), ["cpu"], threading.Event())
 
 
 # clocks, disks, rights --------------------------------------------------------------------------------------
