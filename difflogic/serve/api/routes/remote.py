@@ -41,6 +41,8 @@ MOST_LEASE_S = 600.0
 WorkerName = Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
 Word = Annotated[str, StringConstraints(pattern=r"^[ -~]{1,100}$")]
 Column = Annotated[str, StringConstraints(pattern=f"^({'|'.join(sorted(PROGRESS))})$")]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+"""Whole numbers that the database holds."""
 Seconds = Annotated[float, Field(gt=0, le=MOST_LEASE_S, strict=False, allow_inf_nan=False)]
 
 
@@ -62,8 +64,8 @@ class ClaimRequest(Strict):
 class Progress(Strict):
     """What a holder says of its job: columns, as `Store.heartbeat` takes them."""
 
-    lease: int
-    progress: Annotated[dict[Column, int | float | str | dict[str, JsonValue] | None], Field(default_factory=dict)]
+    lease: Count
+    progress: Annotated[dict[Column, Count | float | str | dict[str, JsonValue] | None], Field(default_factory=dict)]
 
 
 class Heartbeat(Progress):
@@ -71,7 +73,7 @@ class Heartbeat(Progress):
 
     worker: WorkerName
     lease_s: Seconds
-    memory: int | None = None
+    memory: Count | None = None
 
 
 class Ending(Progress):
@@ -91,7 +93,7 @@ async def remote_worker(caller: CurrentCaller) -> None:
 router = APIRouter(prefix="/remote", tags=["workers"], dependencies=[Depends(remote_worker)], route_class=JsonRoute)
 READ = errors(*ALWAYS, 403, 404, 409)
 WRITTEN = errors(*ALWAYS, *WRITES, 404, 409, 415)
-Lease = Annotated[int, Query(ge=1, description="The number of the lease.")]
+Lease = Annotated[int, Query(ge=1, le=2**53, description="The number of the lease.")]
 
 
 @contextmanager
@@ -188,7 +190,7 @@ async def upload(
     path: str,
     lease: Lease,
     offset: Annotated[
-        int | None, Query(ge=0, description="The body goes behind so many bytes; else it is all.")
+        int | None, Query(ge=0, le=2**53, description="The body goes behind so many bytes; else it is all.")
     ] = None,
 ) -> Response:
     """A file of a job, whole, or what was added to it."""
