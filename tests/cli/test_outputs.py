@@ -19,10 +19,12 @@ READ_OR_FOLDERS = {
     "backup folder", "bench compare new", "bench compare old", "check-grad run", "evaluate run", "export circuit",
     "export out", "fetch folder", "gallery out", "gallery runs", "gc folder", "harden out", "harden run",
     "init rule_table", "init target", "plan config_file", "profile config_file", "prove check", "prove one",
-    "prove other", "render run", "runs folder", "serve folder", "serve token_file", "show run", "simplify circuit",
-    "simulate circuit", "submit config_file", "submit rule_table", "submit target", "train config_file",
+    "prove other", "render run", "runs folder", "serve folder", "serve tls_cert", "serve tls_key",
+    "serve token_file", "show run",
+    "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
+    "train config_file",
     "train init_from", "train out", "train resume", "train rule_table", "train target", "train-checkerboard init_from",
-    "train-checkerboard out", "train-checkerboard resume", "tune config_file", "worker folder",
+    "train-checkerboard out", "train-checkerboard resume", "tune config_file",
 }  # fmt: skip
 """Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
 
