@@ -317,6 +317,14 @@ def test_curves_are_zoomed_and_read_off_by_keys_and_mouse(opened, trained):
     page.wait(f"document.querySelector('.curves .line.soft').getAttribute('d') !== {json.dumps(line)}")
 
 
+def choose(page: Page, label: str, option: str) -> None:
+    """Choose from the list with this label."""
+    found = f"[...document.querySelectorAll('label')].find((each) => each.textContent.startsWith({json.dumps(label)}))"
+    page.js(f"""{{ const list = {found}.querySelector("select");
+        list.value = [...list.options].find((each) => each.text === {json.dumps(option)}).value;
+        list.dispatchEvent(new Event("change")); }}""")
+
+
 def test_runs_over_each_other(opened, live, trained):
     other = submitted(live, population=2)
     ended(live.store, other)
@@ -330,6 +338,23 @@ def test_runs_over_each_other(opened, live, trained):
         "document.querySelectorAll('.curves .line.run-0:not(.thin), .curves .line.run-1:not(.thin)').length === 4"
     )
     assert page.js("document.querySelectorAll('.compared tbody tr').length") == 2
+    page.see("population\t1\t2", ".settings")
+    assert "optimizer.lr" not in page.text(".settings")
+    lines = "document.querySelectorAll('.curves .line').length"
+    before = page.js(lines)
+    page.click(".compared tbody tr:last-child [type=checkbox]")
+    page.wait(f"{lines} < {before}")
+    page.click(".compared tbody tr:last-child [type=checkbox]")
+    page.wait(f"{lines} === {before}")
+    choose(page, "Show ", "soft loss")
+    page.wait("document.querySelectorAll('.curves .legend li').length === 2 + 2")
+    choose(page, "over ", "seconds")
+    page.see("seconds 0 to", ".curves output")
+    choose(page, "over ", "epochs")
+    page.see("epochs 0 to 1,500", ".curves output")
+    line = page.js("document.querySelector('.curves .line.run-0').getAttribute('d')")
+    choose(page, "Smooth over ", "50 epochs")
+    page.wait(f"document.querySelector('.curves .line.run-0').getAttribute('d') !== {json.dumps(line)}")
     page.click(".compared tbody tr:last-child button")
     page.wait("document.querySelectorAll('.compared tbody tr').length === 1")
 
@@ -557,6 +582,43 @@ def test_a_thinned_curve_keeps_its_peaks(opened):
     assert found["length"] <= 4 * 502
     assert (found["most"], found["least"], found["sorted"]) == (1000, -1000, True)
     assert found["ends"] == [9999, 90001]
+
+
+def test_a_logarithmic_scale_goes_down_to_the_data(opened):
+    page = opened()
+    found = page.js("""import("/static/scale.js").then(({ SCALES, floorOf, smoothed }) => {
+        const { forward, ticks } = SCALES.log;
+        return { floor: floorOf([0, 0.02, 300], 400), high: floorOf([500, 900], 1000), none: floorOf([0], 1),
+            ticks: ticks(400, 0.01), apart: [0, 0.01, 0.1, 1, 10].map((value) => forward(value, 0.01)),
+            far: floorOf([1e-30, 1], 1), smooth: smoothed([[1, 2], [2, 4], [3, 6], [13, 0]], 2) };
+    })""")
+    assert found["floor"] == pytest.approx(0.01)
+    assert (found["high"], found["none"]) == (100, 1)
+    assert found["far"] == pytest.approx(1e-8)
+    assert found["ticks"] == pytest.approx([0, 0.01, 0.1, 1, 10, 100])
+    assert found["apart"] == pytest.approx([0, 1, 2, 3, 4])
+    assert found["smooth"] == [[1, 2], [2, 3], [3, 5], [13, 0]]
+
+
+def test_a_chart_is_saved_as_it_is_seen(opened, trained):
+    page = opened(f"#/jobs/{trained}")
+    page.wait("document.querySelectorAll('.curves .dot.hard').length === 2 * 31")
+    names = page.js("[...document.querySelectorAll('.curves .savers button')].map((each) => each.ariaLabel)")
+    assert len(names) == len(set(names)) == 6
+    saved = page.js("""import("/static/saving.js").then(({ asSvg, asCsv }) => {
+        const file = new DOMParser().parseFromString(asSvg(document.querySelector(".curves svg")), "image/svg+xml");
+        return { paths: [...file.querySelectorAll("path.line")].map((each) => each.getAttribute("stroke")),
+            broken: file.querySelectorAll("parsererror").length,
+            csv: asCsv([["series", "epoch"], ['a "b", c', 7], ["=1+1", 0.5]]) };
+    })""")
+    assert saved["csv"] == 'series,epoch\n"a ""b"", c",7\n\'=1+1,0.5\n'
+    assert saved["broken"] == 0
+    assert saved["paths"]
+    # Outside of the page there is no style sheet: colours are numbers, not names.
+    assert all(each.startswith("rgb(") for each in saved["paths"])
+    shot = page.js("""import("/static/saving.js").then(({ asPng }) => asPng(document.querySelector(".curves svg")))
+        .then((blob) => blob.arrayBuffer()).then((bytes) => [...new Uint8Array(bytes).slice(1, 4)])""")
+    assert bytes(shot) == b"PNG"
 
 
 def test_a_list_that_comes_late_does_not_undo_what_the_stream_said(opened, live):

@@ -2,7 +2,8 @@
 
 import { h, s, setText } from "./dom.js";
 import { count } from "./format.js";
-import { nearest, round, SCALES, thinned } from "./scale.js";
+import { savers } from "./saving.js";
+import { floorOf, nearest, round, SCALES, thinned } from "./scale.js";
 import { steer } from "./steering.js";
 
 const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
@@ -20,7 +21,13 @@ export class Chart {
             "aria-label": `${label} Left and right arrows read off values, plus and minus zoom, Page Up and Page Down move, 0 shows all.`,
         });
         this.legend = h("ul", { class: "legend" });
-        this.element = h("figure", { class: "figure" }, h("figcaption", {}, h("h3", {}, title), this.legend), this.svg);
+        this.unit = "epoch";
+        this.element = h(
+            "figure",
+            { class: "figure" },
+            h("figcaption", {}, h("h3", {}, title), this.legend, savers(title, this.svg, () => this.values())),
+            this.svg,
+        );
         this.due = false;
         for (const type of ["change", "point"]) span.addEventListener(type, () => this.draw());
         new ResizeObserver(([entry]) => {
@@ -59,9 +66,14 @@ export class Chart {
         const seen = this.series.map((each) => thinned(each.points, span.from, span.to, inner.width));
         const top = this.highest(seen);
         const { forward, ticks } = SCALES[this.scale];
-        this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value)) / forward(top));
+        const lows = this.series.map(({ low }) => low ?? []);
+        const floor = floorOf(
+            [...seen, ...lows].flatMap((points) => points.map(([, y]) => y)),
+            top,
+        );
+        this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value), floor) / forward(top, floor));
         this.svg.replaceChildren(
-            ...this.axes(ticks(top), inner),
+            ...this.axes(ticks(top, floor), inner),
             s(
                 "svg",
                 {
@@ -80,9 +92,20 @@ export class Chart {
     }
 
     highest(seen) {
-        let most = 1;
+        let most = 0;
         for (const points of seen) for (const [, y] of points) if (y > most) most = y;
-        return this.scale === "log" ? most * 1.3 : most * 1.05;
+        return (most || 1) * (this.scale === "log" ? 1.3 : 1.05);
+    }
+
+    // What is drawn, for a file: a row for each point, as it came.
+    values() {
+        const rows = this.series.flatMap(({ name, points, low, spread }) => {
+            if (!low) return points.map((point) => [name, ...point]);
+            if (!spread) return points.map(([x, y], index) => [name, x, y - low[index][1]]);
+            const edges = { highest: points, lowest: low };
+            return Object.entries(edges).flatMap(([edge, line]) => line.map((point) => [`${name}, ${edge}`, ...point]));
+        });
+        return [["series", this.unit, "value"], ...rows];
     }
 
     axes(ticks, inner) {

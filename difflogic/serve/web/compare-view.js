@@ -1,7 +1,7 @@
-// Several runs over each other: curves in a colour each, and how they ended.
+// Several runs over each other: curves in a colour each, how they ended, and in what they were asked to differ.
 
 import { get, UNREACHABLE } from "./api.js";
-import { curves, Rows, seriesOfMany } from "./curves.js";
+import { curves, METRICS, Rows, seriesOfMany } from "./curves.js";
 import { h, repeat } from "./dom.js";
 import { count, loss } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
@@ -9,12 +9,21 @@ import { isOver, statusPill } from "./progress.js";
 
 const MOST = 8;
 const EVERY = 3000;
+const LONGEST = 40; // characters of a setting: a picture has thousands
 
 export function compareView(root, signal, ids) {
     const chosen = ids.split(",").filter(Boolean).slice(0, MOST);
     const place = errorPlace(),
         plot = curves();
     const body = h("tbody", {});
+    const hidden = new Set();
+    const metric = h(
+        "select",
+        { onchange: () => draw() },
+        Object.keys(METRICS).map((name) => h("option", {}, name)),
+    );
+    const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
+    const differences = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Settings" });
     const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates", ""].map((name) =>
         h("th", { scope: "col" }, name),
     );
@@ -27,12 +36,24 @@ export function compareView(root, signal, ids) {
             "section",
             { class: "card", "aria-labelledby": "curves-title" },
             h("h2", { id: "curves-title" }, "Curves"),
+            h(
+                "div",
+                { class: "buttons" },
+                h("label", { class: "inline" }, "Show ", metric),
+                h("label", { class: "inline" }, "over ", axis),
+            ),
             plot.element,
         ),
         h(
             "div",
             { class: "card scroll", tabindex: "0", role: "group", "aria-label": "Runs" },
             h("table", { class: "rows compared" }, h("thead", {}, h("tr", {}, head)), body),
+        ),
+        h(
+            "section",
+            { class: "card", "aria-labelledby": "settings-title" },
+            h("h2", { id: "settings-title" }, "Settings that differ"),
+            differences,
         ),
     );
     root.append(
@@ -74,13 +95,30 @@ export function compareView(root, signal, ids) {
 
     function show(jobs, found) {
         const names = new Set(jobs.map(({ name }) => name));
-        const runs = jobs.map((job) => {
+        runs = jobs.map((job) => {
             const rows = new Rows();
             rows.add(found[job.id]);
-            return { name: names.size < jobs.length ? `${job.name} (${job.id.slice(0, 4)})` : job.name, rows };
+            const name = names.size < jobs.length ? `${job.name} (${job.id.slice(0, 4)})` : job.name;
+            return { id: job.id, name, rows };
         });
-        plot.show(...seriesOfMany(runs), Math.max(1, ...runs.map(({ rows }) => rows.last)));
+        draw();
         body.replaceChildren(...jobs.map((job, index) => row(job, index, runs[index].name)));
+        differences.replaceChildren(differing(jobs.map(asked), runs));
+    }
+
+    let runs = [];
+    function draw() {
+        const unit = axis.value === "epochs" ? "epoch" : "second";
+        const seen = runs.map((run) => ({ ...run, hidden: hidden.has(run.id) }));
+        const last = ({ rows }) => (unit === "epoch" ? rows.last : (rows.best?.seconds.get(rows.last) ?? 0));
+        plot.count(unit);
+        plot.show(...seriesOfMany(seen, metric.value, unit), Math.max(1, ...runs.map(last)));
+    }
+
+    function hide(id, isShown) {
+        if (isShown) hidden.delete(id);
+        else hidden.add(id);
+        draw();
     }
 
     function row(job, index, name) {
@@ -94,6 +132,12 @@ export function compareView(root, signal, ids) {
             },
             "×",
         );
+        const visible = h("input", {
+            type: "checkbox",
+            checked: !hidden.has(job.id),
+            "aria-label": `Show ${name} in the curves`,
+            onchange: (event) => hide(job.id, event.target.checked),
+        });
         const numbers = [
             `${count(job.epoch)} of ${count(job.epochs)}`,
             loss(job.soft_loss),
@@ -106,6 +150,7 @@ export function compareView(root, signal, ids) {
             h(
                 "th",
                 { scope: "row" },
+                visible,
                 h("i", { class: `key run-${index % MOST}`, "aria-hidden": "true" }),
                 h("a", { href: `#/jobs/${job.id}` }, name),
             ),
@@ -117,4 +162,49 @@ export function compareView(root, signal, ids) {
 
     offer().catch(place.show);
     if (chosen.length) repeat(load, EVERY, AbortSignal.any([signal, stop.signal]));
+}
+
+// What a job was asked for, by path: its configuration, and how it was to be trained.
+function asked({ config, engine, population, restarts, until_solved, within }) {
+    return new Map(flat({ ...config, engine, population, restarts, until_solved, within }));
+}
+
+function* flat(data, path = "") {
+    for (const [name, value] of Object.entries(data ?? {}))
+        if (value !== null && typeof value === "object" && !Array.isArray(value)) yield* flat(value, `${path}${name}.`);
+        else yield [path + name, JSON.stringify(value ?? null)];
+}
+
+// A table of the settings that are not the same in all runs.
+function differing(settings, runs) {
+    const paths = [...new Set(settings.flatMap((each) => [...each.keys()]))].sort();
+    const rows = paths.filter((path) => new Set(settings.map((each) => each.get(path))).size > 1);
+    if (!rows.length)
+        return h("p", { class: "quiet" }, runs.length > 1 ? "None: they were asked for the same." : "Add another run.");
+    const brief = (text = "none") => (text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text);
+    return h(
+        "table",
+        { class: "rows settings" },
+        h(
+            "thead",
+            {},
+            h(
+                "tr",
+                {},
+                ["Setting", ...runs.map(({ name }) => name)].map((name) => h("th", { scope: "col" }, name)),
+            ),
+        ),
+        h(
+            "tbody",
+            {},
+            rows.map((path) =>
+                h(
+                    "tr",
+                    {},
+                    h("th", { scope: "row" }, path),
+                    settings.map((each) => h("td", {}, brief(each.get(path)))),
+                ),
+            ),
+        ),
+    );
 }

@@ -3,6 +3,7 @@
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
 import { count, loss } from "./format.js";
+import { smoothed } from "./scale.js";
 import { Window } from "./window.js";
 
 const write = {
@@ -10,6 +11,7 @@ const write = {
     value: loss,
 };
 const NEARER = 0.5;
+const SMOOTH = [1, 10, 50, 200];
 
 // The rows of one run, by epoch and seed, as they arrive: rows that were seen before change nothing.
 export class Rows {
@@ -25,10 +27,11 @@ export class Rows {
     add(rows) {
         for (const row of rows) {
             const seed = row.seed ?? 0;
-            if (!this.seeds.has(seed)) this.seeds.set(seed, { soft: [], batch: [], hard: [], undecided: [], epoch: 0 });
+            if (!this.seeds.has(seed)) this.seeds.set(seed, fresh());
             const member = this.seeds.get(seed);
             if (row.epoch <= member.epoch) continue;
             member.epoch = row.epoch;
+            member.seconds.set(row.epoch, row.elapsed_s);
             this.last = Math.max(this.last, row.epoch);
             for (const [list, value] of [
                 ["soft", row.soft_loss],
@@ -53,8 +56,11 @@ export class Rows {
     }
 }
 
+const fresh = () => ({ soft: [], batch: [], hard: [], undecided: [], seconds: new Map(), epoch: 0 });
+
 // Two charts over the same epochs, with their buttons: {element, span, show(batchSeries, probeSeries, epochs)}.
 export function curves(span = new Window()) {
+    let unit = "epoch";
     const batch = new Chart(span, {
         title: "Loss on the training batch",
         label: "Curves of the soft and the hard loss on the training batch, by epoch.",
@@ -67,11 +73,17 @@ export function curves(span = new Window()) {
         write,
     });
     const scale = h("button", { type: "button", "aria-pressed": "true", onclick: toggle }, "Log scale");
+    const smooth = h(
+        "select",
+        { onchange: () => draw() },
+        SMOOTH.map((width) => h("option", { value: width }, width === 1 ? "nothing" : `${width} ${unit}s`)),
+    );
     const where = h("output", { class: "quiet number" });
     const tools = h(
         "div",
         { class: "buttons", role: "group", "aria-label": "What the curves show" },
         scale,
+        h("label", { class: "inline" }, "Smooth over ", smooth),
         h("button", { type: "button", "aria-label": "Zoom in", onclick: () => span.zoom(NEARER) }, "+"),
         h("button", { type: "button", "aria-label": "Zoom out", onclick: () => span.zoom(1 / NEARER) }, "−"),
         h("button", { type: "button", "aria-label": "Earlier epochs", onclick: () => span.pan(-NEARER) }, "←"),
@@ -82,8 +94,8 @@ export function curves(span = new Window()) {
     const say = () =>
         (where.textContent =
             span.cursor === null
-                ? `epochs ${count(Math.round(span.from))} to ${count(Math.round(span.to))}`
-                : `epoch ${count(span.cursor)}`);
+                ? `${unit}s ${count(Math.round(span.from))} to ${count(Math.round(span.to))}`
+                : `${unit} ${count(span.cursor)}`);
     for (const type of ["change", "point"]) span.addEventListener(type, say);
 
     function toggle() {
@@ -92,14 +104,33 @@ export function curves(span = new Window()) {
         for (const chart of [batch, probes]) chart.use(log ? "log" : "linear");
     }
 
+    // Lines without dots have a value for each epoch: these can be smoothed.
+    const drawn = (series) =>
+        series.map((each) =>
+            each.dots || each.low ? each : { ...each, points: smoothed(each.points, Number(smooth.value)) },
+        );
+    let shown = [[], []];
+    function draw() {
+        batch.show(drawn(shown[0]));
+        probes.show(drawn(shown[1]));
+    }
+
     return {
         element: h("div", { class: "curves" }, tools, batch.element, probes.element),
         span,
-        show(batchSeries, probeSeries, epochs) {
-            span.extend(0, Math.max(1, epochs));
+        show(batchSeries, probeSeries, last) {
+            span.extend(0, Math.max(1, last));
             say();
-            batch.show(batchSeries);
-            probes.show(probeSeries);
+            shown = [batchSeries, probeSeries];
+            draw();
+        },
+        // What the axis counts from now on: "epoch" or "second".
+        count(what) {
+            unit = batch.unit = probes.unit = what;
+            [...smooth.options].forEach((option, index) => {
+                if (index) option.textContent = `${SMOOTH[index]} ${what}s`;
+            });
+            say();
         },
     };
 }
@@ -136,15 +167,30 @@ function envelope(members, list, choose) {
     return [...found].sort((a, b) => a[0] - b[0]);
 }
 
-// The series of several runs, each in a colour: soft thin, hard with dots.
-export function seriesOfMany(runs) {
-    const colour = (index) => `run-${index % 8}`;
-    const known = runs.map(({ name, rows }, index) => ({ name, best: rows.best, index })).filter(({ best }) => best);
+// What runs are compared by: which lines of the two charts are drawn.
+export const METRICS = {
+    "soft and hard loss": ["soft", "batch"],
+    "soft loss": ["soft"],
+    "hard loss": ["batch"],
+    "undecided gates": ["undecided"],
+};
+
+// The series of several runs, each in a colour: soft thin, hard with dots; `unit` as for `curves`. Those hidden have none.
+export function seriesOfMany(runs, metric = "soft and hard loss", unit = "epoch") {
+    const words = { soft: "soft", batch: "hard", undecided: "undecided" };
+    const known = runs
+        .map((run, index) => ({ ...run, best: run.rows.best, style: `run-${index % 8}` }))
+        .filter(({ best, hidden }) => best && !hidden);
+    const along = (best, list) => (unit === "epoch" ? list : list.map(([epoch, y]) => [best.seconds.get(epoch), y]));
     return [
-        known.flatMap(({ name, best, index }) => [
-            { name: `${name}, soft`, style: `${colour(index)} thin`, points: best.soft },
-            { name: `${name}, hard`, style: colour(index), points: best.batch, dots: true },
-        ]),
-        known.map(({ name, best, index }) => ({ name, style: colour(index), points: best.hard, dots: true })),
+        known.flatMap(({ name, best, style }) =>
+            METRICS[metric].map((list) => ({
+                name: `${name}, ${words[list]}`,
+                style: list === "soft" ? `${style} thin` : style,
+                points: along(best, best[list]),
+                dots: list === "batch",
+            })),
+        ),
+        known.map(({ name, best, style }) => ({ name, style, points: along(best, best.hard), dots: true })),
     ];
 }

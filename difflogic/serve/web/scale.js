@@ -1,19 +1,37 @@
 // Axes: from values to pixels, the ticks between, and as many points as can be told apart.
 
-const LOG_FROM = 1; // below it the logarithmic scale is linear, so that a solved circuit's 0 has a place
+const DECADES = 8; // what lies further below the highest value is drawn as 0
 
+// `floor` is the power of ten that all values but 0 lie above. A solved circuit's 0 has a place a decade below it.
 export const SCALES = {
     log: {
-        forward: (value) => (value <= LOG_FROM ? value : 1 + Math.log10(value)),
-        ticks(most) {
+        forward: (value, floor) => (value < floor ? 0 : 1 + Math.log10(value / floor)),
+        ticks(most, floor) {
             const ticks = [0];
-            const step = Math.max(1, Math.ceil(Math.log10(Math.max(most, 1)) / 5));
-            for (let power = 0; 10 ** power <= most; power += step) ticks.push(10 ** power);
+            const step = Math.max(1, Math.ceil(Math.log10(most / floor) / 5));
+            for (let power = Math.round(Math.log10(floor)); 10 ** power <= most; power += step) ticks.push(10 ** power);
             return ticks;
         },
     },
     linear: { forward: (value) => value, ticks: (most) => round(0, most, 5) },
 };
+
+// The power of ten below all of these values that are not 0.
+export function floorOf(values, most) {
+    const least = values.reduce((low, value) => (value > 0 && value < low ? value : low), most);
+    return 10 ** Math.floor(Math.log10(Math.max(least, most / 10 ** DECADES)) + 1e-9);
+}
+
+// The mean of each point and those up to `width` before it.
+export function smoothed(points, width) {
+    let first = 0,
+        sum = 0;
+    return points.map(([x, y], index) => {
+        sum += y;
+        while (points[first][0] <= x - width) sum -= points[first++][1];
+        return [x, sum / (index - first + 1)];
+    });
+}
 
 // About `wanted` round numbers from `from` to `to`, `least` apart or more.
 export function round(from, to, wanted, least = 0) {
