@@ -30,6 +30,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from urllib.parse import quote
 
+import difflogic
 from difflogic.errors import ServiceError, StoreError
 from difflogic.runs import checkpoint
 from difflogic.serve.client import Client
@@ -60,7 +61,8 @@ class Home(Client):
     """What a relay asks of the server. Raises ServiceError."""
 
     def register(self, name: str, device: str, engines: Sequence[str]) -> None:
-        body = {"name": name, "device": device, "host": platform.node() or "unknown", "engines": list(engines)}
+        here = {"host": platform.node() or "unknown", "version": difflogic.__version__}
+        body = {"name": name, "device": device, "engines": list(engines), **here}
         self.call("PUT", f"/remote/workers/{name}", json=body)
 
     def unregister(self, name: str) -> None:

@@ -255,6 +255,21 @@ def test_who_may_train(live: Live, machine: Machine, spec: JobSpec) -> None:
     assert live.store.job(job).status == "running"
 
 
+def test_another_version_is_refused(
+    live: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(TOKEN, LAB)
+    register = Home.call
+
+    def older(home: Home, method: str, path: str, *arguments: object, **options: dict[str, object]) -> object:
+        options["json"]["version"] = "0.0.9"
+        return register(home, method, path, *arguments, **options)
+
+    monkeypatch.setattr(Home, "call", older)
+    assert cli.main(["worker", live.address, "--workers", "cpu"]) == 1
+    assert "the worker 0.0.9: use the same version." in capsys.readouterr().err
+
+
 def test_a_token_that_may_not_train_gets_one_sentence(
     live: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

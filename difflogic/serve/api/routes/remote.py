@@ -20,6 +20,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, Response
 from pydantic import Field, JsonValue, StringConstraints
 
+import difflogic
 from difflogic.runs.folder import LOCK
 from difflogic.serve.api.bodies import JsonRoute
 from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, Id, ServiceContext, errors, reply
@@ -52,6 +53,7 @@ class RemoteWorker(Strict):
     name: WorkerName
     device: Word
     host: Word
+    version: Word
     engines: Annotated[list[Word], Field(min_length=1, max_length=20)]
 
 
@@ -107,6 +109,10 @@ def _lease_errors() -> Iterator[None]:
 @router.put("/workers/{name}", status_code=204, responses=WRITTEN)
 def register(context: ServiceContext, name: WorkerName, body: RemoteWorker) -> Response:
     """List a worker; it counts as gone when nothing is heard of it for a minute."""
+    # A run that goes on elsewhere must go on bit for bit, and both must mean the same by a job.
+    if body.version != difflogic.__version__:
+        words = f"This server is difflogic {difflogic.__version__}, the worker {body.version}: use the same version."
+        raise ApiError(409, "other_version", words)
     context.remote.hear(name)
     context.store.register_worker(name, f"{body.host}/{body.device}", body.device, 0, body.engines, body.host)
     return Response(status_code=204)
