@@ -69,7 +69,8 @@ class Home(Client):
         self.call("DELETE", f"/remote/workers/{name}")
 
     def claim(self, name: str) -> Any:
-        return self.call("POST", f"/remote/workers/{name}/claim", json={"lease_s": LEASE_S}).json()
+        # Once: of a claim whose answer is lost nobody knows, and a second one would take another job.
+        return self.call("POST", f"/remote/workers/{name}/claim", tries=1, json={"lease_s": LEASE_S}).json()
 
     def say(self, job: str, what: Literal["heartbeat", "finish", "release"], **body: Any) -> Any:
         """Tell how a job is; the answer to a heartbeat is what somebody asked of it."""
@@ -282,9 +283,14 @@ class Relay:
             return
         try:
             self._home.upload(held.id, name, held.lease, content, begin)
-        except ServiceError:
+        except ServiceError as error:
             held.sent.pop(name, None)  # whole, next time
-            raise
+            if error.status != LOST or begin is None:
+                raise
+            # What was added may be there already, where only the answer was lost. A lease that is lost refuses the
+            # whole file too.
+            self._send_file(held, name, path)
+            return
         held.sent[name] = state
 
 

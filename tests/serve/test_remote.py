@@ -136,6 +136,25 @@ def test_only_what_is_new_is_sent(live: Live, machine: Machine, spec: JobSpec, m
     assert (there / "metrics.jsonl").read_bytes() == b"1\n"
 
 
+def test_what_arrived_twice_is_sent_whole(
+    live: Live, machine: Machine, spec: JobSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer that is lost is no job that is lost."""
+    monkeypatch.setattr(remote, "SEND_S", 0.0)
+    live.store.submit("ann", spec)
+    job, _ = machine.take()
+    machine.write(job, "run/metrics.jsonl", b"one\n")
+    machine.relay.turn()
+    with (machine.store.job_folder(job).path / "run/metrics.jsonl").open("ab") as file:
+        file.write(b"two\n")
+    there = live.store.job_folder(job).path / "run/metrics.jsonl"
+    there.write_bytes(b"one\ntwo\n")  # it came, and the answer did not
+    machine.relay.turn()
+    assert there.read_bytes() == b"one\ntwo\n"
+    assert machine.store.job(job).wanted is None
+    assert live.store.job(job).status == "running"
+
+
 def test_who_pauses_it_is_heard_and_another_goes_on(
     live: Live, machine: Machine, spec: JobSpec, tmp_path: Path
 ) -> None:
