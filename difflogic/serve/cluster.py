@@ -22,12 +22,10 @@ from difflogic.errors import UsageError
 from difflogic.serve import remote
 from difflogic.serve.api.tokens import WORKER, Tokens
 from difflogic.serve.log import log_event
-from difflogic.serve.store import mount
 from difflogic.serve.worker import devices as known
 
 RAY = "ray"
-OWNER = "ray"
-"""Under this name the token of the machines is one of the server's."""
+"""What is asked for with --workers, and the name under which the token of the machines is one of the server's."""
 POLL_S = 1.0
 AGAIN_S = 5.0
 """Seconds before an actor that ended is started once more."""
@@ -44,7 +42,6 @@ class Machine:
     def work(self, server: str, token: str, devices: Sequence[str], name: str) -> None:
         """Train the server's jobs until `stop` is called; as difflogic.serve.remote.work."""
         os.umask(0o077)
-        os.environ[mount.ALLOW] = "1"  # nobody else uses the folder that it works in
         with remote.Home(server, token) as home:
             remote.work(home, known.of_this_machine(devices), self._over, name=name)
 
@@ -106,7 +103,7 @@ class Cluster:
         `lost` hears the beginning of the names of workers whose machine is gone.
         """
         self._server, self._token, self._lost = server, secrets.token_urlsafe(32), lost
-        tokens.add(OWNER, self._token, WORKER)
+        tokens.add(RAY, self._token, WORKER)
         self._thread.start()
 
     def close(self) -> None:

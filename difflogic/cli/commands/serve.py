@@ -317,9 +317,7 @@ def _asked_to_end() -> Iterator[threading.Event]:
 
 def _work_elsewhere(server: str, devices: list[str], over: threading.Event, max_memory: int | None) -> None:
     from difflogic.serve import remote
-    from difflogic.serve.store.mount import ALLOW
 
-    os.environ[ALLOW] = "1"  # nobody but this process and its workers uses the folder of its jobs
     with remote.Home.from_environment(server) as home:
         click.echo(f"Training jobs of {home.server} on {', '.join(devices)}")
         remote.work(home, devices, over, max_memory)
