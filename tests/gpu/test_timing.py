@@ -31,7 +31,8 @@ def test_every_kernel_is_timed(timed: Device, repeat: int) -> None:
     assert times.wall == times.encode + times.submit + times.wait
     assert times.timestamps == (TIMESTAMPS in timed.adapter.features)
     assert (times.gaps > 0, times.round_trip > 0) == (times.timestamps, times.timestamps)
-    assert times.gaps <= times.wait
+    # A software device works in the submitting call too, before anybody waits for it.
+    assert times.gaps <= times.submit + times.wait
     # without timestamps each step is done twice: whole, and kernel by kernel
     kernels = len(times.kernels)
     steps = min(repeat, MOST_QUERIES // (2 * kernels)) + (0 if times.timestamps else 1)
