@@ -7,15 +7,12 @@ Axis letters used everywhere: `B` batch, `H` rows, `W` columns, `C` channels (bi
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from difflogic.config import old_form
-from difflogic.config.fields import FILE_NAME, Section, between, build, merged, plain, require, spec
+from difflogic.config.document import Document
+from difflogic.config.fields import FILE_NAME, between, build, plain, require, spec
 from difflogic.config.model import ModelConfig
 from difflogic.config.task import MIN_SIDE, TaskConfig
 from difflogic.config.train import (
@@ -33,7 +30,7 @@ from difflogic.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, repr=False)
-class Config(Section):
+class Config(Document):
     """One training job, whole: the circuit, its task and how it is trained, under a name and a seed."""
 
     name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
@@ -116,16 +113,6 @@ class Config(Section):
                 f"Each of {name} must be between {least} and {most}, the task's own, got {list(numbers)}.",
             )
 
-    def with_(self, /, **sections: Any) -> Config:
-        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`, at any depth.
-
-        Raises ConfigError as `from_dict` does.
-        """
-        # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
-        given = {name: dataclasses.asdict(value) if isinstance(value, Section) else value
-                 for name, value in sections.items()}  # fmt: skip
-        return Config.from_dict(merged(self.to_dict(), plain(given)))
-
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
         data: dict[str, Any] = plain(dataclasses.asdict(self))
@@ -136,26 +123,3 @@ class Config(Section):
         """The inverse of `to_dict`, and the old form. Raises ConfigError for unknown, missing or ill-typed fields."""
         config: Config = build(cls, old_form.current(data))
         return config
-
-    def to_toml(self) -> str:
-        return tomli_w.dumps(self.to_dict())
-
-    @classmethod
-    def from_toml(cls, text: str) -> Config:
-        """Raises ConfigError where the text is not TOML or not a configuration."""
-        try:
-            return cls.from_dict(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"The configuration is not valid TOML: {error}.") from error
-        except RecursionError as error:
-            raise ConfigError("The configuration has tables or lists inside each other without end.") from error
-
-    @classmethod
-    def load(cls, path: Path) -> Config:
-        """Read a TOML file. Raises ConfigError where it cannot be read."""
-        try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            raise ConfigError(f"Cannot read the configuration {path}: {error.strerror or error}.") from error
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"Cannot read the configuration {path}: it is not text in UTF-8.") from error

@@ -1,0 +1,62 @@
+"""A whole configuration: a section that is a file of its own, read and written as TOML."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import tomli_w
+
+from difflogic.config.fields import Section, merged, plain
+from difflogic.errors import ConfigError
+
+
+@dataclass(frozen=True, repr=False)
+class Document(Section):
+    """A configuration with everything that one run needs."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
+
+    def with_(self, /, **sections: Any) -> Self:
+        """A copy with fields replaced; a dict replaces fields inside a section: `train={"epochs": 9}`, at any depth.
+
+        Raises ConfigError as `from_dict` does.
+        """
+        # Through plain data, so that what is changed in code is checked, and refused, as what a file says.
+        given = {name: dataclasses.asdict(value) if isinstance(value, Section) else value
+                 for name, value in sections.items()}  # fmt: skip
+        return self.from_dict(merged(self.to_dict(), plain(given)))
+
+    def to_toml(self) -> str:
+        return tomli_w.dumps(self.to_dict())
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """Raises ConfigError where the text is not TOML or not a configuration."""
+        try:
+            return cls.from_dict(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"The configuration is not valid TOML: {error}.") from error
+        except RecursionError as error:
+            raise ConfigError("The configuration has tables or lists inside each other without end.") from error
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a TOML file. Raises ConfigError where it cannot be read."""
+        try:
+            return cls.from_toml(Path(path).read_text(encoding="utf-8-sig"))
+        except OSError as error:
+            raise ConfigError(f"Cannot read the configuration {path}: {error.strerror or error}.") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"Cannot read the configuration {path}: it is not text in UTF-8.") from error
