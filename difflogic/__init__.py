@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from difflogic.config import presets as presets
     from difflogic.config.schema import Config as Config
+    from difflogic.devices.device import Device as Device
     from difflogic.devices.open import open_engine as open_engine
     from difflogic.engine.batch import Batch as Batch
     from difflogic.engine.job import OptimizerState as OptimizerState
@@ -32,6 +33,7 @@ _EXPORTS = {
     "Batch": "difflogic.engine.batch",
     "Circuit": "difflogic.model.circuit",
     "Config": "difflogic.config.schema",
+    "Device": "difflogic.devices.device",
     "Observer": "difflogic.train.observer",
     "OptimizerState": "difflogic.engine.job",
     "Trainer": "difflogic.train.trainer",

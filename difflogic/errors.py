@@ -5,6 +5,7 @@
     |   +-- ConfigError             a configuration field, preset or TOML file
     |   +-- CircuitError            logits, wires or their shapes
     |   +-- DataError               x, y or masks handed to an engine
+    |   +-- DeviceMismatchError     operands on two devices
     +-- DeviceError                 the GPU side
     |   +-- NoAdapterError          no adapter, or none of the name asked for
     |   +-- LimitError              the device cannot hold or run what was asked
@@ -46,6 +47,10 @@ class CircuitError(UsageError):
 
 class DataError(UsageError):
     """Grids, targets or masks do not fit the circuit."""
+
+
+class DeviceMismatchError(UsageError):
+    """An operation got operands that lie on two devices."""
 
 
 class DeviceError(DifflogicError):

@@ -41,6 +41,8 @@ _FEATURES = (("avx512f", "AVX-512"), ("avx2", "AVX2"), ("avx", "AVX"), ("sse2", 
 class CpuEngine:
     """Implements `difflogic.engine.api.Engine`. Results do not depend on the number of threads."""
 
+    selector = "cpu"
+
     def __init__(self, threads: int | None = None) -> None:
         """Compiles what is not in the cache folder yet, and says so: 20 to 40 seconds."""
         self.threads = threads or default_threads()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from difflogic.devices.race import Candidate
 from difflogic.engine.api import Engine, EngineInfo
@@ -12,7 +13,12 @@ from difflogic.engine.job import Job
 from difflogic.engine.search import LocalSearch
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
 
+if TYPE_CHECKING:
+    from difflogic.devices.device import Device
+    from difflogic.gpu.adapter import Adapter
+
 EXPECTED = "auto, cpu, reference, gpu, gpu:INDEX or gpu:NAME"
+_NO_WGPU = "The GPU engine needs the package wgpu, which cannot be loaded: {}."
 
 
 @dataclass(frozen=True)
@@ -27,9 +33,19 @@ class Placement:
     """Another engine, which the first epochs are to show faster or slower: see `difflogic.devices.race`."""
 
 
-def open_engine(selector: str = "auto", require_hardware: bool = False) -> Engine:
+def parse(selector: str) -> tuple[str, str | None]:
+    """The kind of engine, and of a GPU the adapter asked for. Raises UsageError for other words."""
+    kind, colon, which = selector.partition(":")
+    if kind == "gpu" and (which or not colon):
+        return kind, which or None
+    if selector not in ("auto", *_WITHOUT_GPU):
+        raise UsageError(f"Unknown engine {selector!r}: expected {EXPECTED}.")
+    return selector, None
+
+
+def open_engine(selector: str | Device = "auto", require_hardware: bool = False) -> Engine:
     """The engine that `place` chooses."""
-    return place(selector, require_hardware).engine
+    return place(str(selector), require_hardware).engine
 
 
 def place(selector: str = "auto", require_hardware: bool = False, trusted: bool = False) -> Placement:
@@ -40,13 +56,11 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
     hardware GPUs. `trusted`, for real training, takes only adapters that passed the self-test, which may run for
     seconds first. Raises UsageError for an unknown selector, NoAdapterError and other DeviceErrors.
     """
-    kind, _, which = selector.partition(":")
-    if selector == "auto":
+    kind, which = parse(selector)
+    if kind == "auto":
         return _auto(require_hardware, trusted)
-    if kind == "gpu" and (which or selector == "gpu"):
-        return Placement(_open_gpu(which or None, require_hardware, trusted), f"{selector} was asked for")
-    if selector not in _WITHOUT_GPU:
-        raise UsageError(f"Unknown engine {selector!r}: expected {EXPECTED}.")
+    if kind == "gpu":
+        return Placement(_open_gpu(which, require_hardware, trusted), f"{selector} was asked for")
     if require_hardware:
         raise UsageError(f"The {selector} engine runs on the CPU: drop --require-hardware, or ask for gpu or auto.")
     return Placement(_WITHOUT_GPU[selector](), f"{selector} was asked for")
@@ -103,15 +117,9 @@ def _auto(require_hardware: bool, trusted: bool) -> Placement:
 
 def _another_gpu(trusted: bool) -> Engine | None:
     """The first hardware GPU after the first that can be used."""
-    try:
-        from difflogic.gpu.adapter import list_adapters
-
-        hardware = [adapter for adapter in list_adapters() if not adapter.software]
-    except ImportError:
-        return None
-    for adapter in hardware[1:]:
+    for index in hardware_gpus()[1:]:
         with suppress(DeviceError):
-            return _open_gpu(str(adapter.index), True, trusted)
+            return _open_gpu(str(index), True, trusted)
     return None
 
 
@@ -154,12 +162,11 @@ def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engin
     try:
         from difflogic.gpu.engine import GpuEngine
     except ImportError as error:
-        raise NoAdapterError(f"The GPU engine needs the package wgpu, which cannot be loaded: {error}.") from error
+        raise NoAdapterError(_NO_WGPU.format(error)) from error
     if trusted:  # before a device is opened here: a broken driver may end the process
         from difflogic.devices import selftest
-        from difflogic.gpu.adapter import select_adapter
 
-        selftest.require(select_adapter(which, require_hardware))
+        selftest.require(gpu_adapter(which, require_hardware))
     return GpuEngine.on(which, require_hardware)
 
 
@@ -175,9 +182,23 @@ def open_local_search(job: Job) -> LocalSearch:
 
 
 def hardware_gpus() -> list[int]:
-    """The indices of the hardware GPUs of this machine; none where wgpu cannot be loaded."""
+    """The indices of the hardware GPUs of this machine."""
+    return [adapter.index for adapter in gpu_adapters() if not adapter.software]
+
+
+def gpu_adapters() -> Sequence[Adapter]:
+    """The GPU adapters of this machine, hardware first; none where wgpu cannot be loaded."""
     try:
         from difflogic.gpu.adapter import list_adapters
     except ImportError:
-        return []
-    return [adapter.index for adapter in list_adapters() if not adapter.software]
+        return ()
+    return list_adapters()
+
+
+def gpu_adapter(which: str | None, require_hardware: bool = False) -> Adapter:
+    """The GPU adapter of that index or name, else the first. Raises NoAdapterError."""
+    try:
+        from difflogic.gpu.adapter import select_adapter
+    except ImportError as error:
+        raise NoAdapterError(_NO_WGPU.format(error)) from error
+    return select_adapter(which, require_hardware)

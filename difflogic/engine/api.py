@@ -111,6 +111,10 @@ class Engine(Protocol):
 
     info: EngineInfo
 
+    @property
+    def selector(self) -> str:
+        """What `--engine` takes to open it again: `cpu`, `reference`, `gpu:INDEX`."""
+
     def rollout(
         self,
         circuit: Circuit,

@@ -44,6 +44,7 @@ class Device:
         self._pipelines: dict[tuple[str, tuple[int, ...]], Any] = {}
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
+        self._marker: Any = None
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
         """What to print and keep about this device running under `launch`."""
@@ -140,6 +141,13 @@ class Device:
         # Queued before everything that is submitted later; wgpu copies the bytes at once, so that they may change here.
         self.queue.write_buffer(buffer, offset, payload)
         self.ledger.uploaded[purpose] += len(payload)
+
+    def wait(self) -> None:
+        """Return when all submitted work is done."""
+        # wgpu's own call for it does not work in every version; to read a buffer is to wait for what was queued before.
+        if self._marker is None:
+            self._marker = self.buffer("marker", 4)
+        self.queue.read_buffer(self._marker)
 
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
         """A copy of a buffer (or its first `size` bytes); waits for all submitted work."""

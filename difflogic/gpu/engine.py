@@ -46,6 +46,10 @@ class GpuEngine:
         """On the adapter of that index or name, else on the first. Raises DeviceError."""
         return cls(open_checked(selector, require_hardware))
 
+    @property
+    def selector(self) -> str:
+        return f"gpu:{self.device.adapter.index}"
+
     def rollout(
         self,
         circuit: Circuit,

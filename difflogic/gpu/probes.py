@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ CUTS_LOOPS = (
     "the driver silently cuts long loops short, as lavapipe does before Mesa 25: install a newer one, or use "
     "--engine cpu"
 )
+_OPENED: dict[int, Device] = {}
+"""By the adapter's index: in a process pipelines are compiled once, and buffers can be used together."""
+_OPENING = Lock()
 
 
 class AnyShader:
@@ -64,15 +68,19 @@ class AnyShader:
 
 
 def open_checked(selector: str | None = None, require_hardware: bool = False) -> Device:
-    """A device on the adapter that `select_adapter` finds, whose loops go on to their ends.
+    """The device on the adapter that `select_adapter` finds, whose loops go on to their ends: one in each process.
 
     An adapter that cuts them short gives wrong numbers without an error, and no plan can be sure of how many rounds
     an invocation makes: such an adapter is not used at all. Raises NoAdapterError, or DeviceError for that reason.
     """
-    device = Device(select_adapter(selector, require_hardware))
-    if not runs_long_loops(device):
-        raise DeviceError(f"{device.adapter.name} cannot be used: {CUTS_LOOPS}.")
-    return device
+    adapter = select_adapter(selector, require_hardware)
+    with _OPENING:
+        if adapter.index not in _OPENED:
+            device = Device(adapter)
+            if not runs_long_loops(device):
+                raise DeviceError(f"{adapter.name} cannot be used: {CUTS_LOOPS}.")
+            _OPENED[adapter.index] = device
+        return _OPENED[adapter.index]
 
 
 def run_probe(device: Device, name: str, words: Words) -> Words:

@@ -29,6 +29,8 @@ from difflogic.reference.rollout import Course, hard_rollout, soft_gradients, so
 class ReferenceEngine:
     """Implements `difflogic.engine.api.Engine`; `dtype` is the type of all soft arithmetic."""
 
+    selector = "reference"
+
     def __init__(self, dtype: npt.DTypeLike = np.float32) -> None:
         self.dtype = np.dtype(dtype)
         self.info = INFO

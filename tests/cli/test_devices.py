@@ -16,6 +16,7 @@ from difflogic.devices import selftest
 from difflogic.devices.selftest import Check
 from difflogic.gpu import adapter as adapters
 from difflogic.gpu.adapter import NO_ADAPTER, list_adapters
+from difflogic.system.processor import processor_name
 from tests.cli.conftest import Said
 
 GOOD = [Check("device", True, "opens")]
@@ -31,10 +32,11 @@ def kept_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_devices_lists_every_adapter(said: Said) -> None:
     out = said("devices").out
     for adapter in list_adapters():
-        assert f"{adapter.index}: {adapter.name}" in out
+        assert f"gpu:{adapter.index}: {adapter.name}" in out
         assert adapter.backend in out
         assert f"max-storage-buffer-binding-size = {adapter.limits['max-storage-buffer-binding-size']}" in out
     assert "hardware" in out or "software" in out
+    assert f"cpu: {processor_name()}\n" in out
 
 
 def test_all_shows_every_limit(said: Said) -> None:
@@ -44,7 +46,9 @@ def test_all_shows_every_limit(said: Said) -> None:
 
 def test_devices_as_json(said: Said) -> None:
     listed = json.loads(said("devices", "--json").out)
-    assert [entry["name"] for entry in listed] == [adapter.name for adapter in list_adapters()]
+    assert [entry["name"] for entry in listed[:-2]] == [adapter.name for adapter in list_adapters()]
+    assert [entry["device"] for entry in listed] == [str(device) for device in difflogic.Device.all()]
+    assert listed[-2] == {"device": "cpu", "name": processor_name(), "kind": "processor"}
     first = listed[0]
     assert first["kind"] == ("software" if first["type"] == "CPU" else "hardware")
     assert first["limits"]["max-compute-invocations-per-workgroup"] >= 256
@@ -53,7 +57,9 @@ def test_devices_as_json(said: Said) -> None:
 
 def test_devices_without_any(monkeypatch: pytest.MonkeyPatch, said: Said) -> None:
     monkeypatch.setattr(adapters, "list_adapters", lambda: ())
-    assert said("devices").out.strip() == NO_ADAPTER
+    out = said("devices").out
+    assert out.startswith(NO_ADAPTER)
+    assert [line.partition(":")[0] for line in out.splitlines()[1::2]] == ["cpu", "reference"]
 
 
 def test_doctor_really_tests_the_adapter(said: Said) -> None:

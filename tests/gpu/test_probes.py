@@ -35,6 +35,7 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> None:
         return Source(source.name, text, source.origins)
 
     monkeypatch.setattr(probes, "load_source", cut)
+    monkeypatch.setattr(probes, "_OPENED", {})
 
 
 @pytest.mark.usefixtures("cutting")

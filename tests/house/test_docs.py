@@ -15,6 +15,7 @@ from difflogic.cli import main as cli
 CHECKOUT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [*CHECKOUT.glob("*.md"), *CHECKOUT.glob("*/README.md")]
 README = "".join(document.read_text() for document in CHECKOUT.glob("README.md"))
+PAGES = "".join(document.read_text() for document in CHECKOUT.glob("docs/*.md"))
 
 CONTEXT = click.Context(cli.group, info_name="difflogic")
 COMMANDS = {name: cli.group.get_command(CONTEXT, name) for name in cli.group.list_commands(CONTEXT)}
@@ -57,7 +58,7 @@ def test_script_exists(script):
 
 @pytest.mark.parametrize("name", [name for name in difflogic.__all__ if name != "__version__"])
 def test_public_name_is_documented(name):
-    assert re.search(rf"\b{name}\b", README)
+    assert re.search(rf"\b{name}\b", README + PAGES)
     assert getattr(difflogic, name) is not None
 
 

@@ -1,4 +1,4 @@
-"""`difflogic devices`: the adapters that training could run on."""
+"""`difflogic devices`: where training could run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from difflogic.cli.options import json_document_option
 
 if TYPE_CHECKING:
+    from difflogic.devices.device import Device
     from difflogic.gpu.adapter import Adapter
 
 SHOWN_LIMITS = (
@@ -21,27 +22,39 @@ SHOWN_LIMITS = (
     "max-buffer-size",
 )
 
+PROCESSOR = {"cpu": "processor, compiled for it", "reference": "processor, NumPy"}
+
 
 @click.command("devices")
 @click.option("--all", "show_all", is_flag=True, help="Every limit and feature, not only those that matter here.")
 @json_document_option
 def command(show_all: bool, as_json: bool) -> None:
-    """List the GPU adapters, hardware first: type, backend, driver, limits, features.
+    """List what --engine can name: the GPU adapters, hardware first, with type, driver and limits, and the processor.
 
-    An index or part of a name selects one: --engine gpu:0, --engine gpu:NAME.
+    Part of an adapter's name selects it too: --engine gpu:NAME.
 
     Example: difflogic devices
     """
-    from difflogic.gpu.adapter import NO_ADAPTER, list_adapters
+    from difflogic.devices.device import Device
+    from difflogic.gpu.adapter import NO_ADAPTER
 
-    adapters = list_adapters()
+    devices = Device.all()
     if as_json:
-        click.echo(json.dumps([describe(adapter) for adapter in adapters], indent=2))
+        click.echo(json.dumps([_described(device) for device in devices], indent=2))
         return
-    if not adapters:
+    if all(device.adapter is None for device in devices):
         click.echo(NO_ADAPTER)
-    for adapter in adapters:
-        click.echo("\n".join(lines(adapter, show_all)))
+    for device in devices:
+        if device.adapter is None:
+            click.echo(f"{device}: {device.name}\n   kind      {PROCESSOR[str(device)]}")
+        else:
+            click.echo("\n".join(lines(device.adapter, show_all)))
+
+
+def _described(device: Device) -> dict[str, Any]:
+    if device.adapter is None:
+        return {"device": str(device), "name": device.name, "kind": device.kind}
+    return {"device": str(device)} | describe(device.adapter)
 
 
 def describe(adapter: Adapter) -> dict[str, Any]:
@@ -55,7 +68,7 @@ def lines(adapter: Adapter, show_all: bool = False) -> list[str]:
     """What there is to know of an adapter, or what matters here."""
     kind = "software, on the CPU" if adapter.software else "hardware"
     lines = [
-        f"{adapter.index}: {adapter.name}",
+        f"gpu:{adapter.index}: {adapter.name}",
         f"   kind      {adapter.type} ({kind})",
         f"   backend   {adapter.backend}",
         f"   driver    {adapter.driver or 'not named'}",

@@ -1,0 +1,124 @@
+"""Where something computes, as a value: what `--engine` says, in Python."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from difflogic.devices import open as devices
+from difflogic.engine.api import Engine
+from difflogic.errors import DeviceError, DeviceMismatchError, NoAdapterError
+from difflogic.system.processor import processor_name
+
+if TYPE_CHECKING:
+    from difflogic.gpu.adapter import Adapter
+
+Kind = Literal["processor", "hardware", "software"]
+
+
+@dataclass(frozen=True, repr=False)
+class Device:
+    """A processor or GPU adapter of this machine; `str(device)` is what `--engine` takes.
+
+    `Device("cpu")`, `Device("reference")`, `Device("gpu:1")`. Names and shorter words become what they stand for here:
+    `Device("gpu")` is `gpu:0`, `Device("gpu:lavapipe")` the adapter of that name, `Device("auto")` what auto chooses.
+    A device need not exist: ask `is_available`. Raises UsageError for other words.
+
+        >>> Device("gpu") == Device("gpu:0")
+        True
+    """
+
+    selector: str = "auto"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "selector", _canonical(str(self.selector)))
+
+    def __str__(self) -> str:
+        return self.selector
+
+    def __repr__(self) -> str:
+        return f"Device({self.selector!r})"
+
+    @classmethod
+    def all(cls) -> list[Device]:
+        """Every device of this machine as it is listed: GPU adapters, hardware first, then the two on the processor."""
+        return [*(cls(f"gpu:{adapter.index}") for adapter in devices.gpu_adapters()), cls("cpu"), cls("reference")]
+
+    @property
+    def kind(self) -> Kind:
+        """`hardware` or `software` of a GPU adapter, else `processor`. Raises NoAdapterError where it is not there."""
+        adapter = self.adapter
+        if adapter is None:
+            return "processor"
+        return "software" if adapter.software else "hardware"
+
+    @property
+    def name(self) -> str:
+        """What the adapter or the processor calls itself. Raises NoAdapterError where it is not there."""
+        adapter = self.adapter
+        return processor_name() if adapter is None else adapter.name
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """The GPU adapter; None for what computes on the processor. Raises NoAdapterError where it is not there."""
+        kind, which = devices.parse(self.selector)
+        return devices.gpu_adapter(which) if kind == "gpu" else None
+
+    def is_available(self, hardware: bool = False) -> bool:
+        """Whether it computes, not only whether it is listed: a GPU adapter has to have passed the self-test.
+
+        The test runs for seconds, once per driver. `hardware`: whether it is a hardware GPU as well.
+        """
+        try:
+            if hardware and self.kind != "hardware":
+                return False
+            devices.place(self.selector, trusted=True)
+        except DeviceError:
+            return False
+        return True
+
+    def open(self) -> Engine:
+        """The engine that computes here. Raises DeviceError."""
+        return devices.open_engine(self.selector)
+
+    def synchronize(self) -> None:
+        """Wait until all work that was handed to the device is done; a processor's is done when a call returns."""
+        adapter = self.adapter
+        if adapter is not None:
+            from difflogic.gpu.probes import open_checked
+
+            open_checked(str(adapter.index)).wait()
+
+    def described(self) -> str:
+        """With the adapter's name, for sentences: `gpu:0 (llvmpipe)`."""
+        adapter = None
+        with suppress(NoAdapterError):
+            adapter = self.adapter
+        return self.selector if adapter is None else f"{self.selector} ({adapter.name.partition(' (')[0]})"
+
+
+def same_device(what: str, **operands: Device) -> Device:
+    """The device of all operands of `what`. Raises DeviceMismatchError, which names the first two that differ."""
+    (first, device), *others = operands.items()
+    for other, elsewhere in others:
+        if elsewhere != device:
+            raise DeviceMismatchError(
+                f"{what} needs both on one device, but {first} is on {device.described()} and {other} on "
+                f"{elsewhere.described()}: move one, {other}.to({first}.device)."
+            )
+    return device
+
+
+def _canonical(selector: str) -> str:
+    kind, which = devices.parse(selector)
+    if kind == "auto":
+        return devices.open_engine(selector).selector
+    if kind != "gpu":
+        return kind
+    if which is None or which.isdigit():
+        return f"gpu:{int(which or 0)}"
+    try:
+        return f"gpu:{devices.gpu_adapter(which).index}"
+    except NoAdapterError:  # it is not here, and nobody has asked for it yet
+        return selector
