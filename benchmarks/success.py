@@ -33,8 +33,8 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
 from difflogic.errors import DifflogicError, UsageError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from difflogic.train import restarts
 from difflogic.train.success import SuccessTest
@@ -125,7 +125,7 @@ def run(case: Case, engine: Engine) -> dict[str, Any]:
         raise KeyboardInterrupt  # a seed that was cut short is no result
     seconds = time.monotonic() - began
     circuit = made.best.circuit
-    netlist = Netlist.of_run(circuit, case.config)
+    netlist = CellNetlist.of_run(circuit, case.config)
     return {
         "protocol": PROTOCOL,
         **dataclasses.asdict(case),
@@ -152,7 +152,7 @@ def is_right(case: Case, config: Config, circuit: Circuit, engine: Engine) -> bo
     return test.is_right(test.measure(circuit, nothing))
 
 
-def from_step(config: Config, netlist: Netlist) -> int | None:
+def from_step(config: Config, netlist: CellNetlist) -> int | None:
     """From which step on, or asynchronous from which round on, every start is proved to show the target."""
     if not job.is_of_every_start(config):
         return None

@@ -10,8 +10,8 @@ import pytest
 
 from difflogic.circuits.synthesis import tools
 from difflogic.config import presets
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 from tests.learned import learned
 from tests.random_netlists import random_netlist
 
@@ -41,7 +41,7 @@ class Builder:
 AND, XOR, OR, NOT, A_AND_NOT_B = 1, 6, 7, 12, 2
 
 
-def life(periodic: bool = True) -> Netlist:
+def life(periodic: bool = True) -> CellNetlist:
     """Conway's rule in 28 gates: the eight neighbours added up."""
     gate = Builder(1)
 
@@ -58,10 +58,10 @@ def life(periodic: bool = True) -> Netlist:
     twos, u = full(x, y, z)
     twos, v = half(twos, w)
     alive = gate(A_AND_NOT_B, gate(AND, twos, gate(OR, ones, 4)), gate(OR, u, v))
-    return Netlist.build(1, periodic, gate.gates, gate.wires, [alive])
+    return CellNetlist.build(1, periodic, gate.gates, gate.wires, [alive])
 
 
-def published() -> Netlist:
+def published() -> CellNetlist:
     """The checkerboard that the paper prints, eight channels of which one is visible."""
     gate = Builder(8)
 
@@ -72,39 +72,39 @@ def published() -> Netlist:
     board = gate(NOT, gate(A_AND_NOT_B, kept, cell(2, 6)), 0)
     first = gate(OR, cell(1, 0), cell(1, 8))
     outputs = [board, first, cell(0, 6), cell(0, 0), cell(6, 8), cell(0, 0), cell(4, 6), cell(7, 6)]
-    return Netlist.build(8, False, gate.gates, gate.wires, outputs, visible=1)
+    return CellNetlist.build(8, False, gate.gates, gate.wires, outputs, visible=1)
 
 
-def published_small() -> Netlist:
+def published_small() -> CellNetlist:
     """The same with the three channels that the picture needs, under their old names."""
     gate = Builder(3)
     kept = gate(OR, gate(OR, 9 + 0, 9 + 8), 18 + 6)
     board = gate(NOT, gate(A_AND_NOT_B, kept, 9 + 6), 0)
-    return Netlist.build(3, False, gate.gates, gate.wires, [board, 6, 0], visible=1, origin=[0, 2, 3])
+    return CellNetlist.build(3, False, gate.gates, gate.wires, [board, 6, 0], visible=1, origin=[0, 2, 3])
 
 
-def tangled(count: int, channels: int = 2, width: int = 1) -> Netlist:
+def tangled(count: int, channels: int = 2, width: int = 1) -> CellNetlist:
     """A random circuit with few idle gates, some 2 * count / width deep: each reads one of the `width` before it."""
     rng = np.random.default_rng(1)
     ends = 9 * channels + np.arange(count)
     near = np.maximum(0, ends - 1 - rng.integers(0, width, count))
     wires = np.stack([near, rng.integers(np.maximum(0, ends - 60 * width), ends)], axis=1)
     gates = rng.choice([1, 2, 4, 6, 7, 8, 9, 11, 13, 14], count, p=[0.05] * 3 + [0.3] + [0.05] * 2 + [0.3] + [0.05] * 3)
-    return Netlist.build(channels, True, gates, wires, ends[-channels:])
+    return CellNetlist.build(channels, True, gates, wires, ends[-channels:])
 
 
 CASES = {
-    "learned checkerboard": Netlist.from_circuit(learned(presets.checkerboard()), visible=1),
-    "learned life": Netlist.from_circuit(learned(presets.game_of_life()), scenario=Scenario("seed", 9, 20, 6, 0.6)),
+    "learned checkerboard": CellNetlist.from_circuit(learned(presets.checkerboard()), visible=1),
+    "learned life": CellNetlist.from_circuit(learned(presets.game_of_life()), scenario=Scenario("seed", 9, 20, 6, 0.6)),
     "life": life(),
     "life on a plane": life(periodic=False),
     "published": published(),
     "published, small": replace(
         published_small(), scenario=Scenario("picture", 3, 5, 4, picture=("..1..", ".123.", "4...5"))
     ),
-    "no gate": Netlist.build(2, False, [], [], [4, 9]),
-    "constants": Netlist.build(2, True, [0, 15, 6], [[0, 1], [2, 3], [5, 5]], [18, 19]),
-    "one constant": Netlist.build(1, False, [15], [[0, 0]], [9]),
+    "no gate": CellNetlist.build(2, False, [], [], [4, 9]),
+    "constants": CellNetlist.build(2, True, [0, 15, 6], [[0, 1], [2, 3], [5, 5]], [18, 19]),
+    "one constant": CellNetlist.build(1, False, [15], [[0, 0]], [9]),
     "tangled": tangled(60),
     "eight channels": replace(random_netlist(np.random.default_rng(1), 30, 8, reach=60), periodic=True),
 }

@@ -6,18 +6,18 @@ import numpy as np
 from hypothesis import strategies as st
 
 from difflogic.core.text_picture import encode
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import STARTS, Scenario
-from difflogic.model.netlist import Netlist
 
 
 def random_netlist(
     rng: np.random.Generator, count: int, channels: int = 1, periodic: bool = False, reach: int | None = None
-) -> Netlist:
+) -> CellNetlist:
     """`count` gates; each reads the `reach` bits before it, all of them where it is None."""
     inputs = 9 * channels
     ends = inputs + np.arange(count)
     starts = np.zeros(count, dtype=np.int64) if reach is None else np.maximum(0, ends - reach)
-    return Netlist.build(
+    return CellNetlist.build(
         channels=channels,
         periodic=periodic,
         gates=rng.integers(0, 16, count),
@@ -41,7 +41,7 @@ def random_habitat(rng: np.random.Generator) -> Scenario | None:
 
 
 @st.composite
-def netlists(draw: st.DrawFn, most: int = 40) -> Netlist:
+def netlists(draw: st.DrawFn, most: int = 40) -> CellNetlist:
     """C 1..3, up to `most` gates, near or far wires, some channels dropped before."""
     return random_netlist(
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
@@ -52,7 +52,7 @@ def netlists(draw: st.DrawFn, most: int = 40) -> Netlist:
     )
 
 
-def same(one: Netlist, other: Netlist) -> bool:
+def same(one: CellNetlist, other: CellNetlist) -> bool:
     """Equal in every field."""
     scalars = ("channels", "periodic", "visible", "origin", "scenario")
     arrays = ("gates", "wires", "outputs")

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from difflogic.core import rules
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import DataError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 MOST_CHANNELS = 8
 LINE = 70
@@ -67,7 +67,7 @@ def read(path: Path, channels: int) -> Bits:
     return bits
 
 
-def rule_of(netlist: Netlist, height: int, width: int) -> tuple[str, str]:
+def rule_of(netlist: CellNetlist, height: int, width: int) -> tuple[str, str]:
     """A rule that Golly has, under which it opens a grid of so many cells; and a remark, where it is not the circuit's.
 
     Of one channel the rule is exact: in Life's notation, or as MAP, all 512 answers in Base64. Of more channels, or

@@ -15,14 +15,14 @@ from difflogic.config.task import MIN_SIDE
 from difflogic.core import bernoulli, prng
 from difflogic.core.bits import Planes, last_word_mask, words_per_row
 from difflogic.errors import DataError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationSpec:
     """A circuit on a grid. `netlist.periodic` says what lies outside."""
 
-    netlist: Netlist
+    netlist: CellNetlist
     height: int
     width: int
     fire_units: int = bernoulli.CERTAIN

@@ -20,7 +20,7 @@ from difflogic.evaluation.render import Look, RenderSpec, rollout_picture
 from difflogic.evaluation.report import page
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.statistics import active_gates, census
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import plots, run_list
@@ -55,7 +55,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     the metrics or the evaluation cannot be read.
     """
     trained = trained_circuit.load(run)
-    netlist = Netlist.of_run(trained.circuit, trained.config)
+    netlist = CellNetlist.of_run(trained.circuit, trained.config)
     found = simplified(netlist, on_pass)
     spec = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if trained.config.task.target == "rule" else RenderSpec()
     files: Files = {"film.gif": rollout_picture(ReferenceEngine(), trained, spec, Look(), "gif")}
@@ -91,7 +91,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     return Exhibit(name, trained.title, heading, brief, trained.told, files | downloads)
 
 
-def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
+def _exports(netlist: CellNetlist, name: str) -> tuple[dict[str, Files], list[str]]:
     """The exports by format, and a sentence for each format that cannot hold the circuit."""
     found, left_out = {}, []
     for form in formats.FORMATS:
@@ -102,7 +102,7 @@ def _exports(netlist: Netlist, name: str) -> tuple[dict[str, Files], list[str]]:
     return found, left_out
 
 
-def _downloads(trained: TrainedCircuit, netlist: Netlist, name: str) -> Files:
+def _downloads(trained: TrainedCircuit, netlist: CellNetlist, name: str) -> Files:
     """The run's own: every gate, its configuration, its metrics."""
     files: Files = {
         f"files/{name}_as_trained.json": netlist_json.to_json(netlist),
@@ -124,7 +124,7 @@ def _facts(trained: TrainedCircuit) -> str:
     )
 
 
-def _counts(trained: TrainedCircuit, netlist: Netlist, found: Simplified) -> list[tuple[str, int]]:
+def _counts(trained: TrainedCircuit, netlist: CellNetlist, found: Simplified) -> list[tuple[str, int]]:
     return [
         ("gates trained", trained.config.model.gates),
         ("active: neither A nor B, a perception gate once per kernel", active_gates(trained.circuit.flat_logits())),

@@ -43,8 +43,8 @@ from difflogic.errors import CircuitError, DataError, RunFolderError, UsageError
 from difflogic.evaluation import rehearsal
 from difflogic.evaluation.trained_circuit import TrainedCircuit
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 from difflogic.runs import plots
 from difflogic.system import files, memory
 from difflogic.system.brief import brief
@@ -66,7 +66,7 @@ class Claim:
 
     claim: str
     """One of CLAIMS."""
-    netlist: Netlist
+    netlist: CellNetlist
     """The circuit, with the scenario of its task on the grid of the claim."""
     scenario: Scenario
     target: Bits
@@ -124,7 +124,7 @@ class Proof:
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
 
-def fingerprint(netlist: Netlist) -> str:
+def fingerprint(netlist: CellNetlist) -> str:
     """SHA-256 of what a circuit computes on: its channels, boundary, gates, wires and outputs, as 32-bit numbers."""
     head = np.array([netlist.channels, netlist.visible, netlist.periodic, len(netlist.gates)])
     parts = (head, np.array(netlist.origin), netlist.gates, netlist.wires, netlist.outputs)
@@ -138,7 +138,7 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
     task cannot be on.
     """
     config, run = trained.config, trained.path
-    netlist = Netlist.of_run(trained.circuit, config)
+    netlist = CellNetlist.of_run(trained.circuit, config)
     if config.task.target == "rule":
         if size is not None:
             raise UsageError("A rule is proved for every neighbourhood, which holds on every grid: leave --size out.")
@@ -160,7 +160,7 @@ def of_run(trained: TrainedCircuit, every: bool = False, size: tuple[int, int] |
     return Claim(claim, netlist, scenario, job.fixed_target(here.task))
 
 
-def _of_rule(config: Config, netlist: Netlist) -> Claim:
+def _of_rule(config: Config, netlist: CellNetlist) -> Claim:
     if config.task.steps != 1 or config.train.asynchronous:
         raise UsageError("A rule is proved where each step is one generation of all cells; this task asks for another.")
     nothing = np.zeros((0, 0, 0), dtype=np.uint8)
@@ -272,7 +272,7 @@ def _rule(claim: Claim, seconds: float | None) -> Proof:
     return Proof(claim, True, method, text, from_step=1)
 
 
-def rule_netlist(rule: str, periodic: bool) -> Netlist:
+def rule_netlist(rule: str, periodic: bool) -> CellNetlist:
     """The rule as a circuit of one channel: its table of 512 entries, halved by one input after the other."""
     builder = Builder(wiring.PATCH)
     # The entry's number has the patch's first cell as its highest bit: halves of the table differ in that cell, so the
@@ -284,7 +284,7 @@ def rule_netlist(rule: str, periodic: bool) -> Netlist:
             builder.or_(builder.and_(cell, one), builder.and_(cell ^ 1, zero))
             for zero, one in zip(level[::2], level[1::2], strict=True)
         ]
-    like = Netlist.build(1, periodic, [], [], [wiring.CENTRE])
+    like = CellNetlist.build(1, periodic, [], [], [wiring.CENTRE])
     return to_netlist(builder.finish(level), like)
 
 

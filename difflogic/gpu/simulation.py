@@ -21,7 +21,7 @@ from difflogic.gpu.kernels import bindings
 from difflogic.gpu.shaders import Source, load_source, make_source
 from difflogic.gpu.submit import Dispatch, encode
 from difflogic.gpu.uniforms import uniform_struct
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import RegisterProgram, expression, lines, read_inputs, register_program
 
 KERNEL = "simulation/simulate"
@@ -43,7 +43,7 @@ _COINS, _GIVEN = 1, 2
 class GpuProgram:
     """A circuit as a pipeline of a device, for grids of any size."""
 
-    def __init__(self, netlist: Netlist, device: Device, most_statements: int | None = None) -> None:
+    def __init__(self, netlist: CellNetlist, device: Device, most_statements: int | None = None) -> None:
         """Raises KernelError where the device does not take it."""
         self.netlist = netlist
         self.device = device
@@ -176,14 +176,14 @@ class GpuSimulation:
             buffer.destroy()
 
 
-def generated_source(netlist: Netlist) -> Source:
+def generated_source(netlist: CellNetlist) -> Source:
     """The kernel with the circuit as a function of one statement per gate."""
     body = "\n".join(f"    {line}" for line in _statements(netlist))
     text = f"fn next_words(place: Place, fire: u32) {{\n{body}\n}}\n"
     return make_source(KERNEL, {"simulation/interpreted.wgsl": text})
 
 
-def _statements(netlist: Netlist) -> Iterator[str]:
+def _statements(netlist: CellNetlist) -> Iterator[str]:
     for bit in read_inputs(netlist):
         channel, f = divmod(bit, PATCH)
         yield f"let v{bit} = patch_word(place, {channel}u, {f // 3 - 1}, {f % 3 - 1});"

@@ -28,8 +28,8 @@ import difflogic
 from difflogic.core import gates, wiring
 from difflogic.core.topology import topological_sort
 from difflogic.errors import CircuitError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 
 FORMAT = "difflogic-circuit"
 VERSION = 1
@@ -43,7 +43,7 @@ MAX_BYTES = 1 << 29
 _INPUT = re.compile(r"in\[(\d{1,9})\]\[([0-8])\]")
 
 
-def to_json(netlist: Netlist) -> str:
+def to_json(netlist: CellNetlist) -> str:
     """The text of circuit.json, one gate per line."""
     head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
@@ -61,12 +61,12 @@ def to_json(netlist: Netlist) -> str:
     return f'{json.dumps(head)[:-1]},\n"gates": [\n{rows}\n],\n"outputs": {outputs}}}\n'
 
 
-def from_json(text: str) -> Netlist:
+def from_json(text: str) -> CellNetlist:
     """The inverse of `to_json`. Raises CircuitError, in one sentence, where the text is not such a circuit."""
     return from_data(parse(text))
 
 
-def load(path: Path) -> Netlist:
+def load(path: Path) -> CellNetlist:
     """Read a circuit.json. Raises CircuitError, which names the file."""
     text = read_text(path)
     try:
@@ -103,7 +103,7 @@ def parse(text: str) -> dict[str, Any]:
     return data
 
 
-def from_data(data: Mapping[str, Any]) -> Netlist:
+def from_data(data: Mapping[str, Any]) -> CellNetlist:
     """A netlist from the parsed circuit.json. Raises CircuitError."""
     # Every sentence below quotes what came, cut short: a circuit may come from anybody, also through the service.
     if data.get("format") != FORMAT or data.get("version") != VERSION or data["version"] is True:
@@ -127,7 +127,7 @@ def from_data(data: Mapping[str, Any]) -> Netlist:
     ids = [row["id"] for row in rows]
     order, wires, ends = topological_sort(wiring.PATCH * channels, wires, ends, ids)
     scenario = _scenario(_typed(data, "habitat", dict)) if "habitat" in data else None
-    return Netlist.build(
+    return CellNetlist.build(
         channels, periodic, [gate_ids[index] for index in order], wires, ends, visible, origin, scenario
     )
 

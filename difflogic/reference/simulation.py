@@ -9,12 +9,12 @@ from difflogic.core.bernoulli import coins
 from difflogic.core.bits import Planes
 from difflogic.core.wiring import PATCH
 from difflogic.engine.simulation import SimulationSpec, check_masks
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 _ONE, _TOP = np.uint64(1), np.uint64(63)
 
 
-def simulate(scene: SimulationSpec, netlist: Netlist, masks: Planes | None, before: Planes, after: Planes) -> None:
+def simulate(scene: SimulationSpec, netlist: CellNetlist, masks: Planes | None, before: Planes, after: Planes) -> None:
     """One step `before -> after`, uint64 `[H, C, words]`; a bit 0 of `masks [H, words]` lets a cell keep its state."""
     patches = np.empty((scene.channels, PATCH, *before[:, 0].shape), dtype=np.uint64)
     for dy in range(3):

@@ -8,7 +8,7 @@ import numpy as np
 
 from difflogic.engine.api import Engine
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.runs import film, plots
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.folder import RunFolder
@@ -32,7 +32,7 @@ def write(
         # The best of the run may be an earlier circuit, of another model than the one that stands best now.
         job = next(each.job for each in members if each.seed == kept.config.seed)
         circuit = kept.circuit
-    folder.write("circuit.json", netlist_json.to_json(Netlist.of_run(circuit, job.config)))
+    folder.write("circuit.json", netlist_json.to_json(CellNetlist.of_run(circuit, job.config)))
     folder.write(SUMMARY, summary)
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)

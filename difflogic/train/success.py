@@ -21,8 +21,8 @@ from difflogic.core.bits import Bits
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
 from difflogic.engine.shape import Shape
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.reference.kernels.fire_mask import draw_masks
 from difflogic.train.replica import Replica
 
@@ -78,7 +78,7 @@ class SuccessTest:
         if not self._is_board:
             return False
         config = self._config
-        netlist, steps = Netlist.of_run(circuit, config), config.task.steps
+        netlist, steps = CellNetlist.of_run(circuit, config), config.task.steps
         large = replace(config.task, height=LARGE, width=LARGE)
         for task, time in ((config.task, steps), (large, TIMES * steps)):
             found = prove_every_start(netlist, job.fixed_target(task), time, seconds=None)
@@ -90,7 +90,7 @@ class SuccessTest:
         """Whether a start of a board is found that is wrong on its own grid: by many random ones, then by SAT."""
         if not self._is_board:
             return False
-        config, netlist = self._config, folded(Netlist.of_run(circuit, self._config))
+        config, netlist = self._config, folded(CellNetlist.of_run(circuit, self._config))
         target, steps = job.fixed_target(config.task), config.task.steps
         return find_wrong_start(netlist, target, steps, SEARCH_SECONDS).proved is False
 
@@ -170,7 +170,7 @@ def certainty(config: Config, circuit: Circuit) -> str:
     # Knowledge spreads by a cell a step, so that a large grid would hold up the end of its training for minutes.
     if not job.is_of_every_start(config) or config.train.asynchronous or task.height * task.width > LARGE**2:
         return ""
-    found = prove_every_start(Netlist.of_run(circuit, config), job.fixed_target(task), task.steps, seconds=None)
+    found = prove_every_start(CellNetlist.of_run(circuit, config), job.fixed_target(task), task.steps, seconds=None)
     if not found.proved or found.from_step is None:
         return ""
     late = f", later than step {task.steps}" if found.from_step > task.steps else ""

@@ -15,7 +15,7 @@ from difflogic.config import presets
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.engine import job
 from difflogic.errors import LimitError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.learned import learned
 from tests.random_netlists import random_netlist
 from tests.reference.test_published_circuit import published
@@ -30,13 +30,13 @@ def all_starts(height: int, width: int, channels: int) -> Bits:
     return starts.astype(np.uint8).reshape(-1, height, width, channels)
 
 
-def shown(netlist: Netlist, starts: Bits, steps: int, target: Bits) -> np.ndarray:
+def shown(netlist: CellNetlist, starts: Bits, steps: int, target: Bits) -> np.ndarray:
     """Whether each start shows the target after each of so many steps, bool `[steps + 1, starts]`."""
     states = netlist.rollout(starts, steps)[..., : target.shape[-1]]
     return np.asarray((states == target).all(axis=(2, 3, 4)))
 
 
-def draw_case(rng: np.random.Generator) -> tuple[Netlist, Bits, int]:
+def draw_case(rng: np.random.Generator) -> tuple[CellNetlist, Bits, int]:
     """A circuit, a target that one of its starts ends in, and a number of steps."""
     height, width, channels = GRIDS[rng.integers(len(GRIDS))]
     netlist = random_netlist(rng, int(rng.integers(0, 30)), channels, bool(rng.integers(2)))
@@ -80,8 +80,8 @@ def test_the_solver_finds_a_start_where_there_is_one(seed: int) -> None:
         assert not shown(netlist, start, steps, target)[-1, 0]
 
 
-def cell(outputs: list[int], gates: list[int], wires: list[tuple[int, int]], channels: int = 1) -> Netlist:
-    return Netlist.build(channels, False, gates, wires, outputs, visible=1)
+def cell(outputs: list[int], gates: list[int], wires: list[tuple[int, int]], channels: int = 1) -> CellNetlist:
+    return CellNetlist.build(channels, False, gates, wires, outputs, visible=1)
 
 
 def test_the_example_of_the_documentation() -> None:
@@ -100,7 +100,7 @@ def test_the_example_of_the_documentation() -> None:
 
 def test_what_three_values_cannot_say_is_proved_by_the_solver() -> None:
     """(x AND y) AND (NOT x AND z) is 0, but each of its gates may be 1."""
-    netlist = Netlist.build(1, True, [1, 4, 1], [(4, 3), (4, 5), (9, 10)], [11])
+    netlist = CellNetlist.build(1, True, [1, 4, 1], [(4, 3), (4, 5), (9, 10)], [11])
     found = prove_every_start(netlist, np.zeros((2, 3, 1), dtype=np.uint8), 1, seconds=30)
     assert (found.proved, found.method, found.from_step) == (True, SAT, 1)
 
@@ -112,7 +112,7 @@ def test_a_rare_start_is_found_by_the_solver() -> None:
         gates.append(1)
         wires.append((last, patch))
         last = 9 + len(gates) - 1
-    netlist = Netlist.build(1, True, gates, wires, [last])
+    netlist = CellNetlist.build(1, True, gates, wires, [last])
     found = prove_every_start(netlist, np.zeros((4, 4, 1), dtype=np.uint8), 8, seconds=60)
     assert (found.proved, found.method) == (False, SAT)
     assert found.counterexample is not None
@@ -120,7 +120,7 @@ def test_a_rare_start_is_found_by_the_solver() -> None:
 
 
 def test_without_time_it_is_inconclusive() -> None:
-    netlist = Netlist.build(1, True, [1, 1], [(4, 1), (9, 3)], [10])
+    netlist = CellNetlist.build(1, True, [1, 1], [(4, 1), (9, 3)], [10])
     found = prove_every_start(netlist, np.zeros((16, 16, 1), dtype=np.uint8), 100, seconds=0)
     assert found.proved is None
     assert "too large for the time" in found.reason or "had not decided" in found.reason
@@ -129,14 +129,14 @@ def test_without_time_it_is_inconclusive() -> None:
 @pytest.mark.parametrize("side", [16, 32, 64])
 def test_the_published_checkerboard(side: int) -> None:
     target = ((np.indices((side, side)) // 2).sum(axis=0) % 2).astype(np.uint8)[..., None]
-    netlist = Netlist.from_circuit(published(), visible=1)
+    netlist = CellNetlist.from_circuit(published(), visible=1)
     found = prove_every_start(netlist, target, side, seconds=1)
     assert (found.proved, found.method, found.from_step) == (True, THREE_VALUED, side)
 
 
 def test_the_learned_checkerboard() -> None:
     config = presets.get("checkerboard")
-    netlist = Netlist.of_run(learned(config), config)
+    netlist = CellNetlist.of_run(learned(config), config)
     found = prove_every_start(netlist, job.fixed_target(config.task), config.task.steps, seconds=1)
     assert found.proved
     flipped = 1 - job.fixed_target(config.task)
@@ -162,7 +162,7 @@ def test_asynchronous_rounds(seed: int) -> None:
         state, _ = fired(netlist, state, rng, missing)
 
 
-def fired(netlist: Netlist, state: Bits, rng: np.random.Generator, missing: np.ndarray) -> tuple[Bits, np.ndarray]:
+def fired(netlist: CellNetlist, state: Bits, rng: np.random.Generator, missing: np.ndarray) -> tuple[Bits, np.ndarray]:
     """One step in which some cells fire, and the cells that have not fired by then."""
     fires = rng.random(missing.shape) < 0.6
     [after] = netlist.steps(state, 1)
@@ -178,7 +178,7 @@ def test_asynchronous_steps() -> None:
 
 def test_memory() -> None:
     config = presets.get("checkerboard")
-    netlist = Netlist.of_run(learned(config), config)
+    netlist = CellNetlist.of_run(learned(config), config)
     every_start.check_fits(netlist, 16, 16, 10**9)
     with pytest.raises(LimitError, match=r"A proof on 65536x65536 cells takes [\d.e+]+ GB of memory, 1 GB are free"):
         every_start.check_fits(netlist, 65536, 65536, 10**9)

@@ -15,7 +15,7 @@ from difflogic.circuits.export import formats, text
 from difflogic.circuits.export.testbench import draw_vectors
 from difflogic.circuits.export.text import MAX_NAME, identifier
 from difflogic.errors import CircuitError, ExportError, ToolError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import AND, CASES, KEYWORDS, life, needs, published, published_small, tangled
 from tests.random_netlists import netlists
 
@@ -33,7 +33,7 @@ QUICK = [form for form in PROVED if form not in {"c", "verilog", "vhdl", "dot", 
 """Proved in a small part of a second."""
 
 
-def proofs(netlist: Netlist, form: str, name: str = "case") -> list[str]:
+def proofs(netlist: CellNetlist, form: str, name: str = "case") -> list[str]:
     needs(*formats.FORMATS[form].programs)
     return formats.verify(netlist, name, form, formats.export(netlist, name, form))
 
@@ -59,7 +59,7 @@ def test_what_changes_nothing_is_left_out(form: str) -> None:
     first, count = board.inputs + len(board.gates), len(board.gates)
     gates = [*board.gates, 3, 5, 1]
     wires = [*board.wires, (board.outputs[0], 0), (0, first), (first + 1, 2)]
-    padded = Netlist.build(8, False, gates, wires, [first + 1, *board.outputs[1:]], visible=1)
+    padded = CellNetlist.build(8, False, gates, wires, [first + 1, *board.outputs[1:]], visible=1)
     assert (formats.export(padded, "board", form) == plain) == (form != "json")
     assert len(formats.written(padded, form).gates) == (count + 3 if form == "json" else 3)
 
@@ -87,14 +87,14 @@ def test_another_circuit_is_noticed(form: str) -> None:
 @pytest.mark.parametrize("form", QUICK)
 @settings(max_examples=30 if ALL else 6)
 @given(netlist=netlists())
-def test_random_circuits(form: str, netlist: Netlist) -> None:
+def test_random_circuits(form: str, netlist: CellNetlist) -> None:
     assert proofs(netlist, form)
 
 
 @pytest.mark.parametrize("form", sorted(set(PROVED) - set(QUICK) - ({"html"} if not ALL else set())))
 @settings(max_examples=10 if ALL else 2)
 @given(netlist=netlists())
-def test_random_circuits_in_slow_formats(form: str, netlist: Netlist) -> None:
+def test_random_circuits_in_slow_formats(form: str, netlist: CellNetlist) -> None:
     assert proofs(netlist, form)
 
 
@@ -120,7 +120,7 @@ def test_names_that_collide_are_kept_apart_from_nothing() -> None:
 
 
 @given(netlists(), st.integers(1, 4096))
-def test_vectors_hold_every_combination_or_as_many_as_asked(netlist: Netlist, most: int) -> None:
+def test_vectors_hold_every_combination_or_as_many_as_asked(netlist: CellNetlist, most: int) -> None:
     vectors = draw_vectors(netlist, most)
     assert vectors.count <= most
     if vectors.exhaustive:
@@ -149,7 +149,7 @@ def test_a_drawing_that_no_one_could_read_is_refused(form: str) -> None:
 
 def test_what_golly_cannot_hold_is_refused() -> None:
     with pytest.raises(CircuitError, match="enough for 8 channels, and the circuit has 9"):
-        formats.export(Netlist.build(9, False, [], [], range(9)), "wide", "golly")
+        formats.export(CellNetlist.build(9, False, [], [], range(9)), "wide", "golly")
     with pytest.raises(CircuitError, match="makes something of an empty neighbourhood needs one more"):
         formats.export(replace(published(), visible=8), "published", "golly")
     with pytest.raises(CircuitError, match="more than"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from difflogic.circuits.synthesis.convert import to_netlist, to_xag
 from difflogic.circuits.synthesis.xag import Node
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import expression, lines
 
 PAGE = (Path(__file__).parents[2] / "docs" / "forms.md").read_text(encoding="utf-8")
@@ -22,7 +22,7 @@ def test_every_name_is_there() -> None:
 
 
 def test_the_example_is_true() -> None:
-    netlist = Netlist.build(1, False, [2], [(4, 0)], [9])
+    netlist = CellNetlist.build(1, False, [2], [(4, 0)], [9])
     graph = to_xag(netlist)
     assert graph.gates == (Node(False, 3, 10),)
     assert graph.outputs == (20,)

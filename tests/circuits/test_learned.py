@@ -15,8 +15,8 @@ from difflogic.circuits.synthesis.prove import JUDGES, network, prove
 from difflogic.circuits.synthesis.simplify import Simplified, simplified, structural
 from difflogic.config import presets
 from difflogic.engine import job
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from tests.circuits import digitaljs_text
 from tests.export_cases import needs, published
@@ -27,7 +27,7 @@ BOARD = presets.checkerboard()
 
 @pytest.fixture(scope="module")
 def small_life(life: Circuit) -> Simplified:
-    return simplified(Netlist.from_circuit(life))
+    return simplified(CellNetlist.from_circuit(life))
 
 
 def test_the_published_circuit_as_its_article_gives_it() -> None:
@@ -41,7 +41,7 @@ def test_the_published_circuit_as_its_article_gives_it() -> None:
 
 
 def test_checkerboard(checkerboard: Circuit) -> None:
-    netlist = Netlist.from_circuit(checkerboard, visible=1)
+    netlist = CellNetlist.from_circuit(checkerboard, visible=1)
     found = simplified(netlist)
     assert active_gates(checkerboard.flat_logits()) == 21
     assert found.verdict.equal
@@ -52,7 +52,7 @@ def test_checkerboard(checkerboard: Circuit) -> None:
 
 
 def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
-    netlist = simplified(Netlist.from_circuit(checkerboard, visible=1)).netlist
+    netlist = simplified(CellNetlist.from_circuit(checkerboard, visible=1)).netlist
     found = pruned(netlist, BOARD.with_(train={"probes": 8}))
     assert gate_count(found.netlist) <= min(5, gate_count(netlist))
     starts = bits(np.random.default_rng(99), 16, 16, 16, 8).astype(np.uint8)
@@ -62,7 +62,7 @@ def test_checkerboard_pruned_to_its_task(checkerboard: Circuit) -> None:
 
 def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplified) -> None:
     assert active_gates(life.flat_logits()) == 315
-    assert gate_count(structural(Netlist.from_circuit(life))) <= 170
+    assert gate_count(structural(CellNetlist.from_circuit(life))) <= 170
     assert gate_count(small_life.netlist) <= 25
     assert small_life.verdict.equal
     assert small_life.verdict.how == "channels: 1 by exhaustion (up to 512 neighbourhoods)"
@@ -78,7 +78,7 @@ def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplif
 @pytest.mark.parametrize("tool", [tools.ABC, tools.YOSYS])
 def test_life_by_every_judge(life: Circuit, small_life: Simplified, tool: str) -> None:
     needs(tool)
-    (verdict,) = prove(Netlist.from_circuit(life), small_life.netlist, [tool])
+    (verdict,) = prove(CellNetlist.from_circuit(life), small_life.netlist, [tool])
     assert verdict.judge == tool
     assert verdict.equal is True
     assert tool in JUDGES

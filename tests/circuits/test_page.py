@@ -10,7 +10,7 @@ import pytest
 
 from difflogic.circuits.export import formats, html
 from difflogic.errors import ExportError, ToolError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.experiments import checkerboard_target
 from tests.export_cases import life, needs, published, tangled
 
@@ -43,7 +43,7 @@ LIVE = """<script>
 </body>"""
 
 
-def page_of(netlist: Netlist) -> str:
+def page_of(netlist: CellNetlist) -> str:
     page = formats.export(netlist, "board", "html")["board.html"]
     assert isinstance(page, str)
     return page

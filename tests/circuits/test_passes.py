@@ -28,7 +28,7 @@ from difflogic.circuits.synthesis.windows import SIZES, by_windows
 from difflogic.circuits.synthesis.xag import XAG, Builder, Interrupted, Node, mapped, rebuilt
 from difflogic.core import wiring
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.circuits.test_xag import values
 from tests.export_cases import CASES
 from tests.random_circuits import bits
@@ -48,14 +48,14 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resynthesis, "MOVES", 10)
 
 
-def after(netlist: Netlist, name: str) -> Netlist:
+def after(netlist: CellNetlist, name: str) -> CellNetlist:
     """The netlist after one pass."""
     search = Search(Cell.of(netlist))
     PASSES[name](search)
     return search.cell.netlist(netlist)
 
 
-def shows_the_same(one: Netlist, other: Netlist, seed: int) -> bool:
+def shows_the_same(one: CellNetlist, other: CellNetlist, seed: int) -> bool:
     """The visible channels of both over three steps from a random start, matched by the channels' names."""
     count = 1 + max(*one.origin, *other.origin)
     start = bits(np.random.default_rng(seed), 2, 7, 6, count)
@@ -66,7 +66,7 @@ def shows_the_same(one: Netlist, other: Netlist, seed: int) -> bool:
 @pytest.mark.parametrize("name", PASSES)
 @given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_a_pass_changes_nothing_and_never_grows(name: str, netlist: Netlist, seed: int) -> None:
+def test_a_pass_changes_nothing_and_never_grows(name: str, netlist: CellNetlist, seed: int) -> None:
     before = gate_count(netlist), len(netlist.gates)
     found = after(netlist, name)
     assert shows_the_same(netlist, found, seed)
@@ -77,7 +77,7 @@ def test_a_pass_changes_nothing_and_never_grows(name: str, netlist: Netlist, see
 
 @given(netlist=netlists(most=60), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=10)
-def test_all_passes_together_prove_what_they_did(netlist: Netlist, seed: int) -> None:
+def test_all_passes_together_prove_what_they_did(netlist: CellNetlist, seed: int) -> None:
     found = simplified(netlist)
     assert found.verdict.equal is True
     assert shows_the_same(netlist, found.netlist, seed)
@@ -191,7 +191,7 @@ def test_walks_end_where_there_cannot_be_less(monkeypatch: pytest.MonkeyPatch) -
 
 def test_unseen_channels_are_dropped() -> None:
     """0 reads 2, 2 reads itself; 1 reads everything and is read by itself alone."""
-    netlist = Netlist.build(3, False, [1, 6], [[9 * 2 + 3, 9 * 2 + 5], [0, 9]], [27, 28, 9 * 2 + 4], visible=1)
+    netlist = CellNetlist.build(3, False, [1, 6], [[9 * 2 + 3, 9 * 2 + 5], [0, 9]], [27, 28, 9 * 2 + 4], visible=1)
     found = after(netlist, "unseen channels")
     assert found.origin == (0, 2)
     assert gate_count(found) == 1
@@ -244,7 +244,7 @@ def test_what_random_words_cannot_tell_apart_is_not_merged() -> None:
 
 
 @given(netlists(most=30), st.data())
-def test_exhaustion_and_sat_agree(netlist: Netlist, data: st.DataObject) -> None:
+def test_exhaustion_and_sat_agree(netlist: CellNetlist, data: st.DataObject) -> None:
     graph = to_xag(netlist)
     literals = st.integers(0, 2 * graph.size - 1)
     one, other = data.draw(literals), data.draw(literals)
@@ -321,7 +321,7 @@ def test_counting_finds_adders() -> None:
 
 @given(netlists(most=25), st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_on_samples_alone_only_these_stay(netlist: Netlist, seed: int) -> None:
+def test_on_samples_alone_only_these_stay(netlist: CellNetlist, seed: int) -> None:
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 1), dtype=np.uint64)
     samples = SampleTables(64, tuple(int(row[0]) for row in words))
@@ -332,7 +332,7 @@ def test_on_samples_alone_only_these_stay(netlist: Netlist, seed: int) -> None:
 
 @given(netlists(most=60), st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
-def test_windows_are_right_where_they_are_cared_for(netlist: Netlist, seed: int) -> None:
+def test_windows_are_right_where_they_are_cared_for(netlist: CellNetlist, seed: int) -> None:
     """On samples that were recorded; and on all inputs on which two clauses hold, of which few are samples."""
     graph = to_xag(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (graph.inputs, 4), dtype=np.uint64)
@@ -349,7 +349,7 @@ def test_windows_are_right_where_they_are_cared_for(netlist: Netlist, seed: int)
 
 def test_a_large_circuit_ends_after_the_structural_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     wires = random_netlist(np.random.default_rng(5), 20_000, channels=4, reach=400).wires
-    netlist = Netlist.build(4, False, np.full(20_000, 6), wires, np.arange(20_032, 20_036))
+    netlist = CellNetlist.build(4, False, np.full(20_000, 6), wires, np.arange(20_032, 20_036))
     monkeypatch.setattr("difflogic.circuits.synthesis.simplify.MOST_GATES", 1000)
     monkeypatch.setitem(FUNCTIONAL, "resynthesis", lambda netlist: pytest.fail("not for this"))
     found = simplified(netlist)

@@ -14,24 +14,24 @@ from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.prove import JUDGES, network, prove
 from difflogic.circuits.synthesis.simplify import structural
 from difflogic.errors import CircuitError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import needs
 from tests.random_circuits import random_circuit
 from tests.random_netlists import netlists, random_netlist
 
 
-def changed(netlist: Netlist, place: int, gate: int) -> Netlist:
+def changed(netlist: CellNetlist, place: int, gate: int) -> CellNetlist:
     gates = netlist.gates.copy()
     gates[place % len(gates)] = gate
     return replace(netlist, gates=gates)
 
 
-def one_channel(netlist: Netlist) -> bool:
+def one_channel(netlist: CellNetlist) -> bool:
     return netlist.channels == 1 and len(netlist.gates) > 0
 
 
 @given(netlists().filter(one_channel), st.integers(0, 100), st.integers(0, 15))
-def test_the_verdict_is_right(netlist: Netlist, place: int, gate: int) -> None:
+def test_the_verdict_is_right(netlist: CellNetlist, place: int, gate: int) -> None:
     other = changed(netlist, place, gate)
     words = truth_tables.all_patterns(9)
     equal = np.array_equal(netlist.evaluate(words), other.evaluate(words))
@@ -49,7 +49,7 @@ def test_the_verdict_is_right(netlist: Netlist, place: int, gate: int) -> None:
 @pytest.mark.parametrize("name", ["berkeley-abc", "yosys"])
 @given(netlist=netlists(most=15), place=st.integers(0, 100), gate=st.integers(0, 15))
 @settings(max_examples=6)
-def test_independent_judges_agree(name: str, netlist: Netlist, place: int, gate: int) -> None:
+def test_independent_judges_agree(name: str, netlist: CellNetlist, place: int, gate: int) -> None:
     needs(name)
     assume(len(netlist.gates) > 0)
     other = changed(structural(netlist) if place % 2 and len(structural(netlist).gates) else netlist, place, gate)
@@ -62,12 +62,12 @@ def test_wide_functions_go_to_sat() -> None:
     """27 inputs joined in another order: equal; with one of them left out: different."""
     chain = [[0, 1], *([27 + index, index + 2] for index in range(25))]
     back = [[26, 25], *([27 + index, 24 - index] for index in range(25))]
-    one = Netlist.build(3, False, [6] * 26, chain, [52, 0, 0])
-    other = Netlist.build(3, False, [6] * 26, back, [52, 0, 0])
+    one = CellNetlist.build(3, False, [6] * 26, chain, [52, 0, 0])
+    other = CellNetlist.build(3, False, [6] * 26, back, [52, 0, 0])
     (verdict,) = prove(one, other, ["difflogic"])
     assert verdict.equal is True
     assert verdict.how == "channels: 2 by structure, 1 by SAT"
-    shorter = Netlist.build(3, False, [6] * 25, back[:25], [51, 0, 0])
+    shorter = CellNetlist.build(3, False, [6] * 25, back[:25], [51, 0, 0])
     (verdict,) = prove(one, shorter, ["difflogic"])
     assert verdict.equal is False
     assert verdict.how == "by SAT"
@@ -77,7 +77,7 @@ def test_wide_functions_go_to_sat() -> None:
 
 def test_dropped_channels_are_matched_by_name() -> None:
     """Channel 1 is never seen: without it the automaton is the same, and its own next state is not compared."""
-    whole = Netlist.build(3, False, [1, 6], [[18, 3], [0, 9]], [27, 28, 4], visible=1)
+    whole = CellNetlist.build(3, False, [1, 6], [[18, 3], [0, 9]], [27, 28, 4], visible=1)
     fewer = structural(whole)
     assert fewer.origin == (0, 2)
     for one, other in ((whole, fewer), (fewer, whole)):
@@ -87,8 +87,8 @@ def test_dropped_channels_are_matched_by_name() -> None:
 
 
 def test_a_dropped_channel_that_matters_is_found() -> None:
-    whole = Netlist.build(2, False, [6], [[0, 9]], [18, 9], visible=1)
-    fewer = Netlist.build(1, False, [3], [[0, 0]], [9])
+    whole = CellNetlist.build(2, False, [6], [[0, 9]], [18, 9], visible=1)
+    fewer = CellNetlist.build(1, False, [3], [[0, 0]], [9])
     (verdict,) = prove(whole, fewer, ["difflogic"])
     assert verdict.equal is False
     assert verdict.counterexample is not None
@@ -96,7 +96,7 @@ def test_a_dropped_channel_that_matters_is_found() -> None:
 
 
 def test_circuits_that_show_different_channels_are_refused() -> None:
-    one, other = (Netlist.build(1, False, [], [], [0], origin=[name]) for name in (0, 4))
+    one, other = (CellNetlist.build(1, False, [], [], [0], origin=[name]) for name in (0, 4))
     with pytest.raises(CircuitError, match=r"show different channels, \[0\] and \[4\]"):
         prove(one, other)
 
@@ -104,7 +104,7 @@ def test_circuits_that_show_different_channels_are_refused() -> None:
 @pytest.mark.parametrize("channels", [1, 2])
 def test_the_network_and_its_gates(channels: int) -> None:
     circuit = random_circuit(np.random.default_rng(4), channels=channels)
-    netlist = Netlist.from_circuit(circuit)
+    netlist = CellNetlist.from_circuit(circuit)
     good = network(circuit, netlist)
     assert (good.equal, good.proves) == (True, False)
     assert ("all 512" if channels == 1 else "random 4096") in good.how
@@ -152,7 +152,7 @@ def test_every_gate_reaches_the_judges() -> None:
     wires = [[0, 1]] * 16 + [[2, 2]] * 16
     channels = 32
     first = 9 * channels
-    netlist = Netlist.build(channels, False, gates, wires, range(first, first + 32))
+    netlist = CellNetlist.build(channels, False, gates, wires, range(first, first + 32))
     verdicts = prove(netlist, to_netlist(to_xag(netlist), netlist))
     assert [verdict.equal for verdict in verdicts] == [True] * len(JUDGES)
     assert gate_count(netlist) == 10

@@ -8,8 +8,8 @@ import pytest
 from difflogic.circuits.synthesis import prune
 from difflogic.circuits.synthesis.prune import pruned
 from difflogic.core import gates
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from tests.random_circuits import random_circuit
 
@@ -23,7 +23,7 @@ def with_gates(circuit: Circuit, hard: list[int]) -> Circuit:
 
 def shown(circuit: Circuit, starts: np.ndarray, visible: int) -> np.ndarray:
     """The picture of five steps."""
-    return np.asarray(Netlist.from_circuit(circuit).rollout(starts, 5)[..., :visible])
+    return np.asarray(CellNetlist.from_circuit(circuit).rollout(starts, 5)[..., :visible])
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -85,7 +85,7 @@ def test_what_hardly_ever_matters_stays(monkeypatch: pytest.MonkeyPatch) -> None
     starts = np.ones((73, 72), dtype=np.uint8)
     np.fill_diagonal(starts, 0)
     starts = starts.reshape(73, 3, 3, 8)
-    next_states = [Netlist.from_circuit(each).rollout(starts, 1)[-1, :, 1, 1, 0] for each in (circuit, found)]
+    next_states = [CellNetlist.from_circuit(each).rollout(starts, 1)[-1, :, 1, 1, 0] for each in (circuit, found)]
     np.testing.assert_array_equal(*next_states)
     assert 0 < next_states[0].sum() < 73
 

@@ -18,8 +18,8 @@ from difflogic.circuits.synthesis.reachable import on_reachable_states, proved
 from difflogic.circuits.synthesis.simplify import simplified
 from difflogic.circuits.synthesis.xag import Builder
 from difflogic.errors import UsageError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 from tests.export_cases import AND, NOT, OR, XOR
 from tests.export_cases import Builder as Gates
 from tests.random_netlists import random_netlist
@@ -34,7 +34,7 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 SEED = Scenario("seed", 6, 7, 5)
 
 
-def twins(scenario: Scenario = SEED, periodic: bool = True) -> Netlist:
+def twins(scenario: Scenario = SEED, periodic: bool = True) -> CellNetlist:
     """0 shows 1 XOR 2 of the left; 1 and 2 do the same in other gates; 3 is never 1 where 1 is 0; 4 is always 0."""
     gate = Gates(5)
     one = gate(OR, 9 + 3, 9 + 4)
@@ -42,10 +42,10 @@ def twins(scenario: Scenario = SEED, periodic: bool = True) -> Netlist:
     three = gate(AND, one, 27 + 1)
     four = gate(AND, gate(XOR, 9 + 5, 18 + 5), 36 + 4)
     shown = gate(OR, gate(XOR, 9 + 3, 18 + 3), gate(AND, 27 + 4, gate(OR, 9 + 4, 36 + 0)))
-    return Netlist.build(5, periodic, gate.gates, gate.wires, [shown, one, two, three, four], 1, scenario=scenario)
+    return CellNetlist.build(5, periodic, gate.gates, gate.wires, [shown, one, two, three, four], 1, scenario=scenario)
 
 
-def shown(netlist: Netlist, height: int, width: int, rate: float, steps: int = 12) -> np.ndarray:
+def shown(netlist: CellNetlist, height: int, width: int, rate: float, steps: int = 12) -> np.ndarray:
     """The visible channels from the start in the middle of a grid."""
     assert netlist.scenario is not None
     state = replace(netlist.scenario, height=height, width=width).grid(netlist.origin)
@@ -89,7 +89,7 @@ def test_a_constant_and_an_opposite() -> None:
     """From nothing on a plane: 1 stays 0, and so 3 is what 0 is; 2 is NOT 3 after a step, but not at the start."""
     gate = Gates(4)
     outputs = [gate(OR, 9 + 4, 18 + 4), gate(AND, 9 + 3, 18 + 5), gate(NOT, 18 + 4, 0), gate(AND, 18 + 4, 18 + 4)]
-    netlist = Netlist.build(4, False, gate.gates, gate.wires, outputs, scenario=Scenario("zeros", 4, 4, 3))
+    netlist = CellNetlist.build(4, False, gate.gates, gate.wires, outputs, scenario=Scenario("zeros", 4, 4, 3))
     found = invariant.find(netlist)
     assert found.replacements() == {1: -2, 3: 0}
     assert not {(4, 7), (5, 6)} <= set(found.clauses), "2 is not always NOT 3"
@@ -114,7 +114,7 @@ def test_it_needs_a_start_that_is_always_the_same() -> None:
         on_reachable_states(replace(twins(), scenario=None))
     with pytest.raises(UsageError, match="this one starts at random"):
         on_reachable_states(twins(Scenario("random", 6, 7, 5)))
-    many = Netlist.build(300, False, [], [], range(300), scenario=SEED)
+    many = CellNetlist.build(300, False, [], [], range(300), scenario=SEED)
     with pytest.raises(UsageError, match="at most 256 channels, not of 300"):
         on_reachable_states(many)
 
@@ -141,6 +141,6 @@ def test_perception_is_counted_once_for_all_channels() -> None:
     for channel, last in enumerate((AND, AND, 14)):
         ends.append(gate(last, gate(XOR, 9 * channel, 9 * channel + 4), 9 * channel + 8))
     ends[0] = gate(AND, ends[0], ends[1])
-    netlist = Netlist.build(3, True, gate.gates, gate.wires, ends)
+    netlist = CellNetlist.build(3, True, gate.gates, gate.wires, ends)
     assert (gate_count(netlist), gates_once(netlist)) == (7, 3)
     assert to_xag(netlist).inputs == 27

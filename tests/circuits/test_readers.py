@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from difflogic.circuits.readers import digitaljs, hard_circuit, notebook, source
 from difflogic.errors import CheckpointError, CircuitError, DifflogicError
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from tests import parity
 from tests.circuits.digitaljs_text import connector, published
@@ -147,7 +147,7 @@ def hard_text(circuit: Circuit) -> dict[str, Any]:
 @given(circuits())
 def test_hard_circuits_of_logicars(circuit: Circuit) -> None:
     found = hard_circuit.from_data(json.loads(json.dumps(hard_text(circuit))))
-    one, other = Netlist.from_circuit(found), Netlist.from_circuit(circuit)
+    one, other = CellNetlist.from_circuit(found), CellNetlist.from_circuit(circuit)
     assert np.array_equal(one.gates, other.gates)
     assert np.array_equal(one.wires, other.wires)
     assert active_gates(found.flat_logits()) == active_gates(circuit.flat_logits())
@@ -177,7 +177,7 @@ def test_hard_circuits_that_contradict_themselves_are_refused(change: Any, messa
 
 HARD = hard_text(random_circuit(np.random.default_rng(2), hidden=()))
 DIGITAL = published()
-OWN = json.loads(netlist_json.to_json(Netlist.from_circuit(random_circuit(np.random.default_rng(3), channels=1))))
+OWN = json.loads(netlist_json.to_json(CellNetlist.from_circuit(random_circuit(np.random.default_rng(3), channels=1))))
 
 
 @pytest.mark.parametrize("data", [HARD, DIGITAL, OWN], ids=["logicars", "DigitalJS", "circuit.json"])

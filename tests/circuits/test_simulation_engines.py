@@ -16,7 +16,7 @@ from difflogic.cpu.codegen import row_code
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import Simulation, SimulationSpec
 from difflogic.errors import DeviceError, NoAdapterError, UsageError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.export_cases import life
 from tests.random_netlists import random_netlist
@@ -113,7 +113,7 @@ def test_code_that_computes_something_else_is_caught(monkeypatch: pytest.MonkeyP
 
 
 def test_what_fits_into_memory() -> None:
-    spec = SimulationSpec(Netlist.build(2, False, [], [], [4, 13]), 4096, 4096)
+    spec = SimulationSpec(CellNetlist.build(2, False, [], [], [4, 13]), 4096, 4096)
     engines.check_fits(spec, None)
     engines.check_fits(spec, 16 << 20)
     with pytest.raises(

@@ -24,8 +24,8 @@ from difflogic.core import bernoulli, rules
 from difflogic.core.bits import pack_planes, unpack_planes
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError, DifflogicError, UsageError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 from difflogic.system.files import Output
 from tests.export_cases import life, needs
 from tests.random_netlists import random_netlist
@@ -34,9 +34,9 @@ GLIDER = "#N Glider\n#C a remark\nx = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\nwhat
 CELLS = np.array([[0, 1, 0], [0, 0, 1], [1, 1, 1]], dtype=np.uint8)
 
 
-def identity(channels: int, visible: int = 1) -> Netlist:
+def identity(channels: int, visible: int = 1) -> CellNetlist:
     """Every cell stays what it is."""
-    return Netlist.build(channels, False, [], [], [9 * channel + 4 for channel in range(channels)], visible)
+    return CellNetlist.build(channels, False, [], [], [9 * channel + 4 for channel in range(channels)], visible)
 
 
 def grids(most_channels: int = 8) -> st.SearchStrategy[np.ndarray]:
@@ -303,9 +303,9 @@ def test_the_rule_of_an_rle_is_named_as_others_name_it(tmp_path: Path) -> None:
         remark, header = (tmp_path / "a.rle").read_text(encoding="ascii").splitlines()[:2]
         assert header == f"x = 6, y = 5, rule = B3/S23:{outside}6,5"
         assert remark == "#C Here some cells are updated in each step, in Golly all of them."
-    nor = Netlist.build(1, True, [8], [[0, 1]], [9])
+    nor = CellNetlist.build(1, True, [8], [[0, 1]], [9])
     assert rle.rule_of(nor, 5, 6)[0] == "012345678//4", "something comes of nothing"
-    west = Netlist.build(1, True, [], [], [3])
+    west = CellNetlist.build(1, True, [], [], [3])
     name = rle.rule_of(west, 5, 6)[0].removesuffix(":T6,5")
     assert (name[:3], len(name)) == ("MAP", 3 + 86)
     bits = np.unpackbits(np.frombuffer(base64.b64decode(name[3:] + "=="), np.uint8))

@@ -12,7 +12,7 @@ from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, rebuilt
 from difflogic.core import gates
 from difflogic.core.bits import unpack_bits
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.random_netlists import netlists
 
 
@@ -25,7 +25,7 @@ def values(graph: XAG, words: np.ndarray) -> np.ndarray:
 
 
 @given(netlists(), st.booleans(), st.integers(0, 2**32 - 1))
-def test_a_graph_and_back(netlist: Netlist, share: bool, seed: int) -> None:
+def test_a_graph_and_back(netlist: CellNetlist, share: bool, seed: int) -> None:
     words = np.random.default_rng(seed).integers(0, 2**64, (netlist.inputs, 2), dtype=np.uint64)
     wanted = netlist.evaluate(words)
     graph = to_xag(netlist, share)
@@ -37,7 +37,7 @@ def test_a_graph_and_back(netlist: Netlist, share: bool, seed: int) -> None:
 
 
 @given(netlists())
-def test_what_a_graph_is(netlist: Netlist) -> None:
+def test_what_a_graph_is(netlist: CellNetlist) -> None:
     graph = to_xag(netlist, share=True)
     for node, (xor, a, b) in enumerate(graph.gates, graph.first):
         assert 1 < a < b < 2 * node
@@ -57,7 +57,7 @@ def test_every_gate_is_at_most_one_node(gate: int) -> None:
 
 
 def test_constants_and_opposite_outputs() -> None:
-    like = Netlist.build(3, False, [], [], [0, 0, 0])
+    like = CellNetlist.build(3, False, [], [], [0, 0, 0])
     builder = Builder(27)
     both = builder.and_(2, 4)
     netlist = to_netlist(builder.finish([both, both ^ 1, TRUE]), like)
@@ -68,7 +68,7 @@ def test_constants_and_opposite_outputs() -> None:
 
 
 def test_a_gate_on_one_bit_twice_is_not_counted() -> None:
-    assert gate_count(Netlist.build(1, False, [1, 6, 1], [[3, 3], [4, 4], [3, 4]], [11])) == 1
+    assert gate_count(CellNetlist.build(1, False, [1, 6, 1], [[3, 3], [4, 4], [3, 4]], [11])) == 1
 
 
 @pytest.mark.parametrize("inputs", [0, 1, 3, 6, 8])

@@ -12,7 +12,7 @@ from difflogic.circuits.synthesis import resynthesis
 from difflogic.circuits.synthesis.simplify import FUNCTIONAL
 from difflogic.cli.main import main
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.cli.conftest import Call, Said
 from tests.random_circuits import random_circuit
 
@@ -26,7 +26,7 @@ def short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "random.json"
-    netlist = Netlist.from_circuit(random_circuit(np.random.default_rng(6)))
+    netlist = CellNetlist.from_circuit(random_circuit(np.random.default_rng(6)))
     path.write_text(netlist_json.to_json(netlist))
     return path
 
@@ -57,7 +57,7 @@ def test_a_run_made_small_and_proved(run: Path, said: Said) -> None:
 def test_ctrl_c_keeps_the_smallest_circuit(
     run: Path, options: list[str], said: Said, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(netlist: Netlist) -> Netlist:
+    def interrupt(netlist: CellNetlist) -> CellNetlist:
         raise KeyboardInterrupt
 
     monkeypatch.setitem(FUNCTIONAL, "resynthesis", interrupt)

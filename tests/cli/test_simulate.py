@@ -19,8 +19,8 @@ from difflogic.cli.main import main
 from difflogic.cli.screen import simulation
 from difflogic.config import presets
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.trainer import Trainer
 from tests.cli.conftest import Result, complaints
@@ -184,7 +184,7 @@ def test_channels_that_a_circuit_does_not_have(simulate: Simulate, tmp_path: Pat
 def test_idle_gates_are_left_out(simulate: Simulate, tmp_path: Path) -> None:
     """A circuit as it was trained: its pass-throughs cost nothing, and the result is the same."""
     config = presets.checkerboard(small=True)
-    netlist = Netlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
+    netlist = CellNetlist.from_circuit(Circuit.initial(config.model, 23), visible=1)
     (tmp_path / "raw.json").write_text(netlist_json.to_json(netlist))
     done = simulate("--size", "20x10", "--steps", 3, "-o", "a.npy", circuit="raw.json")
     assert re.search(rf"{len(netlist.gates)} gates, 0 of them at work, 8 channels", done.out)

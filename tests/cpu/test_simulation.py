@@ -16,7 +16,7 @@ from difflogic.cpu.hard import simulation as simulations
 from difflogic.cpu.hard.simulation import CpuSimulation
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from tests.export_cases import life
 from tests.random_netlists import random_netlist
 from tests.simulation_cases import Case, cases, check_against_the_reference, random_start, some_masks
@@ -78,7 +78,7 @@ def test_masks_of_another_shape_are_refused() -> None:
 def test_the_worked_example_of_two_gates() -> None:
     """Of `row_code`: what a XOR and an AND NOT become, without the arithmetic of addresses."""
     module = ir.Module(name="row")
-    netlist = Netlist.build(1, False, gates=[6, 2], wires=[[3, 4], [9, 1]], outputs=[10])
+    netlist = CellNetlist.build(1, False, gates=[6, 2], wires=[[3, 4], [9, 1]], outputs=[10])
     row_code._build(ir.Function(module, ROW, name="row"), netlist)
     words = re.findall(r"(load|call|xor|and|store) +(?=<8 x i64>)", str(module))
     assert words == ["load", "load", "load", "call", "load", "xor", "xor", "and", "store"]

@@ -50,7 +50,7 @@ PLANTED = {
         ("gpu", "import difflogic.reference"),
         ("system.files", "def late():\n    import difflogic.serve.log"),
         # engine.job imports the model: a circle, though it is for type checkers alone.
-        ("model.netlist", "if typing.TYPE_CHECKING:\n    import difflogic.engine.job"),
+        ("model.cell_netlist", "if typing.TYPE_CHECKING:\n    import difflogic.engine.job"),
     ],
     "Serve": [
         ("serve.store.files", "import difflogic.serve.worker.log"),

@@ -14,28 +14,28 @@ from difflogic.core import gates
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import CircuitError
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from tests.random_circuits import bits, circuits, random_circuit
 from tests.random_netlists import netlists, same
 from tests.tasks import task_job
 
 CIRCUIT = random_circuit(np.random.default_rng(1))
-TEXT = netlist_json.to_json(Netlist.from_circuit(CIRCUIT, visible=1))
+TEXT = netlist_json.to_json(CellNetlist.from_circuit(CIRCUIT, visible=1))
 
 
 @given(circuits(), st.integers(0, 2**32 - 1))
 def test_read_back_it_computes_what_the_engine_does(circuit: Circuit, seed: int) -> None:
     rng = np.random.default_rng(seed)
     x = bits(rng, 3, int(rng.integers(3, 7)), int(rng.integers(3, 7)), circuit.channels)
-    netlist = netlist_json.from_json(netlist_json.to_json(Netlist.from_circuit(circuit)))
+    netlist = netlist_json.from_json(netlist_json.to_json(CellNetlist.from_circuit(circuit)))
     assert np.array_equal(netlist.rollout(x, 3), ReferenceEngine().rollout(circuit, x, 3, "hard"))
 
 
 @given(netlists(), st.integers(0, 2**32 - 1), st.integers(1, 200))
-def test_words_compute_what_bits_do(netlist: Netlist, seed: int, samples: int) -> None:
+def test_words_compute_what_bits_do(netlist: CellNetlist, seed: int, samples: int) -> None:
     inputs = np.random.default_rng(seed).integers(0, 2, (netlist.inputs, samples), dtype=np.uint8)
     values = list(inputs)
     for gate, (a, b) in zip(netlist.gates, netlist.wires, strict=True):
@@ -45,25 +45,25 @@ def test_words_compute_what_bits_do(netlist: Netlist, seed: int, samples: int) -
 
 
 def test_a_large_grid_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    netlist = Netlist.from_circuit(CIRCUIT)
+    netlist = CellNetlist.from_circuit(CIRCUIT)
     x = bits(np.random.default_rng(2), 2, 33, 17, 2)
     whole = netlist.rollout(x, 2)
-    monkeypatch.setattr("difflogic.model.netlist._CHUNK_BYTES", 1)
+    monkeypatch.setattr("difflogic.model.cell_netlist._CHUNK_BYTES", 1)
     assert np.array_equal(netlist.rollout(x, 2), whole)
 
 
 def test_depths() -> None:
-    netlist = Netlist.build(1, False, [1, 7, 6], [[0, 1], [9, 2], [3, 4]], [10])
+    netlist = CellNetlist.build(1, False, [1, 7, 6], [[0, 1], [9, 2], [3, 4]], [10])
     assert netlist.program.depths.tolist() == [1, 2, 1]
 
 
 @given(netlists())
-def test_written_and_read_it_is_the_same(netlist: Netlist) -> None:
+def test_written_and_read_it_is_the_same(netlist: CellNetlist) -> None:
     assert same(netlist_json.from_json(netlist_json.to_json(netlist)), netlist)
 
 
 @given(netlists(), st.randoms())
-def test_any_order_and_any_names_are_read(netlist: Netlist, random) -> None:
+def test_any_order_and_any_names_are_read(netlist: CellNetlist, random) -> None:
     data = json.loads(netlist_json.to_json(netlist))
     random.shuffle(data["gates"])
     text = json.dumps(data).replace('"g', '"other ')
@@ -87,7 +87,7 @@ def test_what_it_looks_like() -> None:
 
 def test_ties_go_to_the_lowest_gate() -> None:
     flat = np.zeros((CIRCUIT.gates, 16), dtype=np.float32)
-    assert not Netlist.from_circuit(CIRCUIT.with_logits(flat)).gates.any()
+    assert not CellNetlist.from_circuit(CIRCUIT.with_logits(flat)).gates.any()
 
 
 def test_an_input_may_be_an_output() -> None:
@@ -134,7 +134,7 @@ def test_a_damaged_circuit_is_one_sentence(old: str, new: str, message: str, tmp
     assert "\n" not in str(caught.value)
 
 
-HAND = netlist_json.to_json(Netlist.build(2, False, [1, 7], [[0, 1], [18, 2]], [18, 19], visible=1))
+HAND = netlist_json.to_json(CellNetlist.build(2, False, [1, 7], [[0, 1], [18, 2]], [18, 19], visible=1))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"format": ', "\x00"])
@@ -174,7 +174,7 @@ def test_a_damaged_habitat_is_one_sentence(old: str, new: str, message: str) -> 
 @pytest.mark.parametrize("name", ["a seed", "nothing", "a picture to a picture", "a pool of boards"])
 def test_a_run_takes_its_start_along_in_the_channels_that_are_kept(name: str) -> None:
     job = task_job(name)
-    scenario = Netlist.of_run(job.circuit, job.config).scenario
+    scenario = CellNetlist.of_run(job.circuit, job.config).scenario
     assert scenario == Scenario.of(job.config)
     if job.start is None:
         assert scenario.grid(range(9)) is None

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from difflogic.core import gates
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import register_program
 from tests.export_cases import life
 from tests.random_netlists import netlists
 
 
 @given(netlists(), st.integers(0, 2**32 - 1))
-def test_the_program_computes_the_netlist(netlist: Netlist, seed: int) -> None:
+def test_the_program_computes_the_netlist(netlist: CellNetlist, seed: int) -> None:
     program = register_program(netlist)
     words = np.random.default_rng(seed).integers(0, 2**64, (netlist.inputs, 1), dtype=np.uint64)
     truth = np.where(gates.TRUTH == 1, np.uint64(2**64 - 1), np.uint64(0))
@@ -36,5 +36,5 @@ def test_registers_are_used_again() -> None:
 def test_a_long_chain_needs_two_registers() -> None:
     """An input that every gate reads, and the value that is handed on in the place of the other."""
     wires = [(0, 1), *((1, 9 + index) for index in range(99))]
-    chain = Netlist.build(1, False, [6] * 100, wires, [108])
+    chain = CellNetlist.build(1, False, [6] * 100, wires, [108])
     assert register_program(chain).registers == 2

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from difflogic.core import gates
 from difflogic.core.bits import pack_bits, unpack_bits
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import expression, lines, read_inputs
 from tests.random_netlists import netlists
 
@@ -15,7 +15,7 @@ SAMPLES = 64
 
 
 @given(netlists())
-def test_the_lines_compute_what_the_netlist_does(netlist: Netlist) -> None:
+def test_the_lines_compute_what_the_netlist_does(netlist: CellNetlist) -> None:
     inputs = np.random.default_rng(1).integers(0, 2, (netlist.inputs, SAMPLES), dtype=np.uint8)
     values = {bit: inputs[bit] for bit in read_inputs(netlist)}
     nothing = np.zeros(SAMPLES, dtype=np.uint8)
@@ -27,7 +27,7 @@ def test_the_lines_compute_what_the_netlist_does(netlist: Netlist) -> None:
 
 
 @given(netlists())
-def test_every_line_is_read(netlist: Netlist) -> None:
+def test_every_line_is_read(netlist: CellNetlist) -> None:
     found = lines(netlist)
     read = {bit for line in found for bit in line.reads} | set(netlist.outputs.tolist())
     assert {line.bit for line in found} <= read
@@ -35,14 +35,14 @@ def test_every_line_is_read(netlist: Netlist) -> None:
 
 
 def test_gates_on_one_bit_and_of_one_bit() -> None:
-    netlist = Netlist.build(1, False, [6, 9, 14, 5, 10], [[0, 0], [1, 1], [2, 2], [3, 4], [5, 6]], [9])
+    netlist = CellNetlist.build(1, False, [6, 9, 14, 5, 10], [[0, 0], [1, 1], [2, 2], [3, 4], [5, 6]], [9])
     for output, (gate, reads) in enumerate([(0, ()), (15, ()), (12, (2,)), (3, (4,)), (12, (6,))]):
-        one = Netlist.build(1, False, netlist.gates, netlist.wires, [9 + output])
+        one = CellNetlist.build(1, False, netlist.gates, netlist.wires, [9 + output])
         assert [(line.bit, line.gate, line.reads) for line in lines(one)] == [(9 + output, gate, reads)]
 
 
 @given(netlists())
-def test_an_expression_names_what_the_line_reads(netlist: Netlist) -> None:
+def test_an_expression_names_what_the_line_reads(netlist: CellNetlist) -> None:
     for line in lines(netlist):
         text = expression(line, lambda bit: f"b{bit}", "none", "all")
         words = set(text.translate(str.maketrans("~()&|^", "      ")).split())

@@ -11,8 +11,8 @@ from difflogic.core.bernoulli import CERTAIN
 from difflogic.core.bits import pack_planes, unpack_planes
 from difflogic.engine.simulation import SimulationSpec
 from difflogic.errors import DataError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.simulation import ReferenceSimulation
 from tests.export_cases import life
@@ -36,7 +36,7 @@ def test_an_asynchronous_rollout_of_the_engine(circuit: Circuit, height: int, wi
     rng = np.random.default_rng(seed)
     x, masks = bits(rng, 1, height, width, circuit.channels), bits(rng, 3, height, width, 1)
     expected = ReferenceEngine().rollout(circuit, x, 3, "hard", masks)[:, 0]
-    simulation = ReferenceSimulation(SimulationSpec(Netlist.from_circuit(circuit), height, width))
+    simulation = ReferenceSimulation(SimulationSpec(CellNetlist.from_circuit(circuit), height, width))
     simulation.put(pack_planes(x[0].astype(np.uint8)))
     for step in range(3):
         simulation.run(1, pack_planes(masks[step].astype(np.uint8))[None, :, 0])
@@ -44,7 +44,7 @@ def test_an_asynchronous_rollout_of_the_engine(circuit: Circuit, height: int, wi
 
 
 def test_a_step_that_was_drawn_is_the_same_wherever_the_run_began() -> None:
-    spec = SimulationSpec(Netlist.build(1, False, [12], [(4, 4)], [9]), 5, 70, 20000, seed=3)
+    spec = SimulationSpec(CellNetlist.build(1, False, [12], [(4, 4)], [9]), 5, 70, 20000, seed=3)
     whole, later = ReferenceSimulation(spec), ReferenceSimulation(spec)
     whole.put(np.zeros((5, 1, 2), dtype=np.uint64))
     whole.run(2)

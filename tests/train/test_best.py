@@ -14,7 +14,7 @@ from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError
 from difflogic.evaluation import trained_circuit
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.runs import checkpoint, chosen
 from difflogic.train.observer import Observer
 from difflogic.train.trainer import Run, Trainer, load
@@ -68,7 +68,7 @@ def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
     assert run.wrong == best.model.best == lowest
     assert run.metrics[best.epoch - 1].hard_loss == lowest
     assert np.array_equal(run.circuit.flat_logits(), best.circuit.flat_logits())
-    text = netlist_json.to_json(Netlist.of_run(best.circuit, best.config))
+    text = netlist_json.to_json(CellNetlist.of_run(best.circuit, best.config))
     assert (run.path / "circuit.json").read_text() == text
     assert np.array_equal(load(run.path).circuit.flat_logits(), run.circuit.flat_logits())
 

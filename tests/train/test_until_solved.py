@@ -18,8 +18,8 @@ from difflogic.devices.open import Placement, open_engine
 from difflogic.engine.api import Evaluation
 from difflogic.errors import UsageError
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import attempts, chosen
 from difflogic.train import budget, restarts
@@ -84,9 +84,9 @@ def test_the_gates_of_a_solution_that_compute_nothing_are_wires(
     begun = Circuit.initial(random.model, random.seed, random.initial)
     assert active_gates(done.circuit.flat_logits()) < active_gates(begun.flat_logits())
     starts = done.best.job.probes
-    before, after = (Netlist.of_run(each, random).rollout(starts, 4)[..., :1] for each in (begun, done.circuit))
+    before, after = (CellNetlist.of_run(each, random).rollout(starts, 4)[..., :1] for each in (begun, done.circuit))
     np.testing.assert_array_equal(before, after)
-    kept = netlist_json.to_json(Netlist.of_run(done.circuit, random))
+    kept = netlist_json.to_json(CellNetlist.of_run(done.circuit, random))
     assert (tmp_path / "run/circuit.json").read_text() == kept
 
 

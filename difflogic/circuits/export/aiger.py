@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
 _FALSE, _TRUE = 0, 1
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.aig`."""
     return {f"{name}.aig": encode(netlist)}
 
 
-def encode(netlist: Netlist) -> bytes:
+def encode(netlist: CellNetlist) -> bytes:
     """The bytes of the file."""
     ands = _Ands(netlist.inputs)
     literal = {bit: 2 * (1 + bit) for bit in range(netlist.inputs)}
@@ -81,6 +81,6 @@ def _delta(value: int) -> bytes:
     return bytes(coded)
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     return proved_by_abc(netlist, files, f"{name}.aig")

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from difflogic.circuits.export.proving import proved_by_abc
 from difflogic.circuits.export.text import Files, about, bit_names
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import READS, Line, lines
 
 _XNOR = 9
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.blif`."""
     return {f"{name}.blif": _model(netlist, f"{name}_cell")}
 
 
-def _model(netlist: Netlist, name: str) -> str:
+def _model(netlist: CellNetlist, name: str) -> str:
     names = bit_names(netlist)
     patch, results = names[: netlist.inputs], [f"result[{channel}]" for channel in range(netlist.channels)]
     text = [f"# {about(netlist)}", f".model {name}", f".inputs {' '.join(patch)}", f".outputs {' '.join(results)}"]
@@ -42,6 +42,6 @@ def _table(line: Line, names: list[str]) -> list[str]:
     return [head, *(f"{row} {wanted}".strip() for row, value in values.items() if value == wanted)]
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     return proved_by_abc(netlist, files, f"{name}.blif")

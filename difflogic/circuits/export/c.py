@@ -15,11 +15,11 @@ from difflogic.circuits.synthesis import tools
 from difflogic.core import bits, text_picture
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import ExportError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.h` and `NAME_demo.c`."""
     body = statements(netlist, "const uint64_t {name} = {value};", "result[{name}] = {value};", "0", "~UINT64_C(0)")
     return {f"{name}.h": fill("cell.h", netlist, name, body=body), f"{name}_demo.c": fill("demo.c", netlist, name)}
@@ -34,7 +34,7 @@ _SLOW = 20_000
 """Gates from which on gcc takes minutes to optimise."""
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     optimise = "-O2" if len(lines(netlist)) < _SLOW else "-O0"
     with folder_of({**files, "proof.c": fill("proof.c", netlist, name)}) as folder:
@@ -56,7 +56,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     return [*proofs, f"{len(_GRIDS)} grids agree after {_STEPS} steps, the demo's picture too"]
 
 
-def _check_demo(netlist: Netlist, name: str, folder: Path) -> None:
+def _check_demo(netlist: CellNetlist, name: str, folder: Path) -> None:
     height, width, steps, seed = _DEMO
     printed = tools.run_in(folder, f"./{name}_demo", *(str(number) for number in _DEMO)).decode().splitlines()
     visible = min(netlist.visible, text_picture.MAX_BITS)
@@ -65,7 +65,7 @@ def _check_demo(netlist: Netlist, name: str, folder: Path) -> None:
         raise ExportError(f"The demo draws another picture than the circuit after {steps} steps.")
 
 
-def _demo_start(netlist: Netlist, height: int, width: int, seed: int) -> Bits:
+def _demo_start(netlist: CellNetlist, height: int, width: int, seed: int) -> Bits:
     """The demo's random start: splitmix64, a word after the other."""
     words = bits.words_per_row(width)
     found = np.empty(height * netlist.channels * words, dtype=np.uint64)

@@ -10,16 +10,16 @@ import numpy as np
 from difflogic.circuits.export.text import Files, text_of
 from difflogic.errors import ExportError
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist_json import to_json
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.json`."""
     return {f"{name}.json": to_json(netlist)}
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     text = text_of(files, f"{name}.json")
     read = netlist_json.from_json(text)

@@ -13,7 +13,7 @@ from difflogic.circuits.export.proving import check_cells, vectors_for
 from difflogic.circuits.export.text import Files, bit_names
 from difflogic.circuits.readers import digitaljs
 from difflogic.core import wiring
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
 
 _TWO = {1: "And", 6: "Xor", 7: "Or", 8: "Nor", 9: "Xnor", 14: "Nand"}
@@ -23,7 +23,7 @@ _INVERTED = {2: ("And", 1), 4: ("And", 0), 11: ("Or", 1), 13: ("Or", 0)}
 Device = dict[str, str | int]
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME_digitaljs.json`."""
     drawing = _Drawing(netlist)
     data = {"devices": drawing.devices, "connectors": drawing.connectors, "subcircuits": {}}
@@ -33,7 +33,7 @@ def export(netlist: Netlist, name: str) -> Files:
 class _Drawing:
     """Devices by id, and the wires between them."""
 
-    def __init__(self, netlist: Netlist) -> None:
+    def __init__(self, netlist: CellNetlist) -> None:
         self.devices: dict[str, Device] = {}
         self.connectors: list[dict[str, dict[str, str]]] = []
         self._names = bit_names(netlist, "i_{}")
@@ -71,7 +71,7 @@ class _Drawing:
                 self._connect(read, name, f"in{index}")
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     read = digitaljs.from_data(json.loads(files[f"{name}_digitaljs.json"]))
     vectors = vectors_for(netlist)

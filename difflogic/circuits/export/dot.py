@@ -13,12 +13,12 @@ from difflogic.circuits.export.drawing import PLACES, Schematic, schematic
 from difflogic.circuits.export.proving import Drawn, End, check_drawing, folder_of
 from difflogic.circuits.export.text import Files, about
 from difflogic.circuits.synthesis import tools
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 _FILL = {"AND": "#dbeafe", "NAND": "#dbeafe", "OR": "#fde9c8", "NOR": "#fde9c8", "XOR": "#dcf3dc", "XNOR": "#dcf3dc"}
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.dot`. Raises CircuitError where the circuit is too large to be read."""
     drawn = schematic(netlist)
     text = [
@@ -69,14 +69,14 @@ def _edge(bit: int, target: str, inverted: bool) -> str:
 _INPUT = re.compile(r"channel (\d+)<br/>([a-z ]+)</td>")
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         graph = json.loads(tools.run_in(folder, "dot", "-Tjson0", f"{name}.dot"))
     return [check_drawing(netlist, _read(netlist, graph), "the diagram laid out by dot")]
 
 
-def _read(netlist: Netlist, graph: dict[str, Any]) -> Drawn:
+def _read(netlist: CellNetlist, graph: dict[str, Any]) -> Drawn:
     nodes = {node["_gvid"]: node for node in graph["objects"] if "nodes" not in node and "subgraphs" not in node}
     ends: dict[str, list[End]] = {node["name"]: [] for node in nodes.values()}
     for edge in graph.get("edges", []):

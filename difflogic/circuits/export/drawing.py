@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
 
 MAX_GATES = 400
@@ -69,7 +69,7 @@ class Schematic:
         return self.channels[channel], patch
 
 
-def schematic(netlist: Netlist) -> Schematic:
+def schematic(netlist: CellNetlist) -> Schematic:
     """What to draw. Raises CircuitError where it is too much."""
     code = lines(netlist)
     gates = sum(len(line.reads) == 2 for line in code)

@@ -15,7 +15,7 @@ from difflogic.circuits.export.text import Files, identifier
 from difflogic.circuits.synthesis.prove import prove
 from difflogic.circuits.synthesis.simplify import structural
 from difflogic.errors import ExportError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ FORMATS = {
 }
 
 
-def export(netlist: Netlist, name: str, form: str) -> Files:
+def export(netlist: CellNetlist, name: str, form: str) -> Files:
     """The files of a format, the same bytes for the same circuit. `name` may be any text.
 
     Raises CircuitError where the format cannot hold the circuit.
@@ -63,12 +63,12 @@ def _module(form: str) -> ModuleType:
     return importlib.import_module(f"difflogic.circuits.export.{FORMATS[form].module}")
 
 
-def written(netlist: Netlist, form: str) -> Netlist:
+def written(netlist: CellNetlist, form: str) -> CellNetlist:
     """What a format holds of a netlist."""
     return netlist if FORMATS[form].every_gate else structural(netlist)
 
 
-def verify(netlist: Netlist, name: str, form: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, form: str, files: Files) -> list[str]:
     """What was proved of `files`, a sentence each. Raises ToolError where something differs or a program is missing."""
     held = written(netlist, form)
     proved: list[str] = _module(form).verify(held, identifier(name), files)

@@ -21,7 +21,7 @@ from difflogic.circuits.synthesis import tools
 from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.errors import CircuitError, ExportError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 GENERATIONS = 100
 """So long `bgolly` and the circuit must agree."""
@@ -36,7 +36,7 @@ _ORDER = (0, 2, 6, 8, 1, 3, 5, 7, 4)
 _SEED = 23
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME_ca.rule` and `NAME_ca.rle`. Raises CircuitError where Golly has too few states or the tree is too large."""
     rule = f"{name}_ca"  # never one of Golly's own names
     first = first_state(netlist)
@@ -47,7 +47,7 @@ def export(netlist: Netlist, name: str) -> Files:
     return {f"{rule}.rule": "\n".join(text), f"{rule}.rle": pattern(netlist, rule, start(netlist))}
 
 
-def first_state(netlist: Netlist) -> int:
+def first_state(netlist: CellNetlist) -> int:
     """The state of a cell whose bits are all 0: 0, or 1 where 0 is outside. Raises CircuitError."""
     if netlist.channels > MAX_CHANNELS:
         raise CircuitError(
@@ -64,7 +64,7 @@ def first_state(netlist: Netlist) -> int:
     return first
 
 
-def _tree(netlist: Netlist, first: int) -> list[str]:
+def _tree(netlist: CellNetlist, first: int) -> list[str]:
     """The tree's node lines, children before parents, the root last."""
     order = [9 * channel + patch for patch in _ORDER for channel in range(netlist.channels)]
     forest = Forest(netlist, order)
@@ -94,7 +94,7 @@ def _tree(netlist: Netlist, first: int) -> list[str]:
     return lines
 
 
-def _colours(netlist: Netlist, first: int) -> list[str]:
+def _colours(netlist: CellNetlist, first: int) -> list[str]:
     """The visible channels: one in white, three as red, green and blue; others by the share of their bits."""
     rows = ["0 24 24 32"] if first else []
     for number in range(1 << netlist.channels):
@@ -104,13 +104,13 @@ def _colours(netlist: Netlist, first: int) -> list[str]:
     return rows
 
 
-def start(netlist: Netlist) -> Bits:
+def start(netlist: CellNetlist) -> Bits:
     """What it was trained to start from, uint8 `[H, W, C]`; else a random grid of SIDE cells, the same each time."""
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     return random_bits(prng.key_from_seed(_SEED), (SIDE, SIDE, netlist.channels)) if own is None else own
 
 
-def pattern(netlist: Netlist, rule: str, grid: Bits) -> str:
+def pattern(netlist: CellNetlist, rule: str, grid: Bits) -> str:
     """A grid in Golly's run-length code, with its boundary: a torus, or a plane of that size."""
     height, width, channels = grid.shape
     first = first_state(netlist)
@@ -121,11 +121,11 @@ def pattern(netlist: Netlist, rule: str, grid: Bits) -> str:
     return "\n".join([head, *rle.wrapped(words), ""])
 
 
-def _boundary(netlist: Netlist, grid: Bits) -> str:
+def _boundary(netlist: CellNetlist, grid: Bits) -> str:
     return f"{'T' if netlist.periodic else 'P'}{grid.shape[1]},{grid.shape[0]}"
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     rule, grid = f"{name}_ca", start(netlist)
     with folder_of(files) as folder:

@@ -29,15 +29,15 @@ from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import Bits
 from difflogic.core.prng import key_from_seed
 from difflogic.errors import CircuitError, ExportError, ToolError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import Line, lines
 
 _MOST_STATEMENTS = 5_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.html`. A circuit too large to be drawn comes without its drawing, and says so."""
     code = lines(netlist)
     try:
@@ -125,7 +125,7 @@ for (const name of ["error", "warn"]) console[name] = (...words) => errors.push(
 Report = dict[str, Any]
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     page = text_of(files, f"{name}.html")
     runs = [_Run(netlist, height, width, whole) for height, width in _GRIDS for whole in (True, False)]
@@ -144,7 +144,7 @@ def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
 class _Run:
     """A start, which cells fire, and where that leads."""
 
-    def __init__(self, netlist: Netlist, height: int, width: int, whole: bool) -> None:
+    def __init__(self, netlist: CellNetlist, height: int, width: int, whole: bool) -> None:
         self._start = random_grid(netlist, height, width)
         drawn = random_bits(key_from_seed(7), (_STEPS, height, width))
         self._fires = np.ones_like(drawn) if whole else drawn
@@ -176,7 +176,7 @@ def _check(report: Report, window: str) -> None:
         raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")
 
 
-def drive(page: str, runs: list[_Run], netlist: Netlist, window: tuple[int, int]) -> Report:
+def drive(page: str, runs: list[_Run], netlist: CellNetlist, window: tuple[int, int]) -> Report:
     """What the driving script reports, and the `requests` that the page should not have made. Raises ToolError."""
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
     home = None if own is None else words_of(own).tolist()

@@ -19,7 +19,7 @@ from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError, ToolError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
 MOST_VECTORS = 1 << 20
@@ -38,7 +38,7 @@ def folder_of(files: Files) -> Iterator[Path]:
         yield folder
 
 
-def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
+def vectors_for(netlist: CellNetlist, work: float = 1e10) -> Vectors:
     """All neighbourhoods where they are at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
     most = int(work // max(1, len(lines(netlist))))
     # Of the gates that matter every value is computed for every vector, so that their product is the work.
@@ -47,7 +47,7 @@ def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
     return draw_vectors(netlist, min(RANDOM_VECTORS, most))
 
 
-def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) -> str:
+def check_cells(netlist: CellNetlist, vectors: Vectors, answers: Bits, what: str) -> str:
     """The sentence of a proof by vectors; `answers` uint8 `[C, samples]`. Raises ExportError."""
     wrong = np.flatnonzero((answers != vectors.outputs(netlist)).any(axis=0))
     if len(wrong):
@@ -59,19 +59,19 @@ def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) ->
     return f"{what} agrees on {vectors.described()}"
 
 
-def random_grid(netlist: Netlist, height: int, width: int) -> Bits:
+def random_grid(netlist: CellNetlist, height: int, width: int) -> Bits:
     """A start uint8 `[H, W, C]`, the same each time."""
     return random_bits(prng.key_from_seed(_SEED), (height, width, netlist.channels))
 
 
-def after(netlist: Netlist, grid: Bits, steps: int) -> Bits:
+def after(netlist: CellNetlist, grid: Bits, steps: int) -> Bits:
     """The grid `[H, W, C]` after so many steps."""
     for states in netlist.steps(grid[None], steps):
         grid = states[0]
     return grid
 
 
-def after_firing(netlist: Netlist, grid: Bits, fires: Bits) -> Bits:
+def after_firing(netlist: CellNetlist, grid: Bits, fires: Bits) -> Bits:
     """The grid `[H, W, C]` after as many steps as `fires [T, H, W]` has, where a cell that does not fire stays."""
     for fire in fires:
         grid = np.where(fire[..., None] == 1, after(netlist, grid, 1), grid)
@@ -89,7 +89,7 @@ def check_grid(expected: Bits, found: Bits, what: str) -> None:
 _CIRCUIT = "circuit.blif"
 
 
-def write_circuit(netlist: Netlist, folder: Path) -> None:
+def write_circuit(netlist: CellNetlist, folder: Path) -> None:
     """The netlist itself, gate by gate, for `equivalent`."""
     inputs = [netlist.bit_name(bit) for bit in range(netlist.inputs)]
     (folder / _CIRCUIT).write_text(to_blif(netlist, inputs, netlist.origin, "circuit"))
@@ -108,7 +108,7 @@ def equivalent(folder: Path, file: str, what: str) -> str:
     return f"berkeley-abc proves {what} equivalent (cec)"
 
 
-def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
+def proved_by_abc(netlist: CellNetlist, files: Files, file: str) -> list[str]:
     """The proof of a file that ABC itself reads. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
@@ -136,7 +136,7 @@ class Drawn(NamedTuple):
     outputs: Sequence[End]
 
 
-def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
+def check_drawing(netlist: CellNetlist, drawn: Drawn, what: str) -> str:
     """The sentence of the proof. Raises ExportError."""
     vectors = vectors_for(netlist)
     try:
@@ -146,7 +146,7 @@ def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
     return check_cells(netlist, vectors, vectors.outputs(read), f"the circuit that {what} shows")
 
 
-def _netlist(like: Netlist, drawn: Drawn) -> Netlist:
+def _netlist(like: CellNetlist, drawn: Drawn) -> CellNetlist:
     place = dict(drawn.inputs)
     names: list[str] = []
     # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its
@@ -165,4 +165,4 @@ def _netlist(like: Netlist, drawn: Drawn) -> Netlist:
         wires.append((place[end.source],) * 2)
     outputs = [place[f"not {index}"] for index in range(len(drawn.outputs))]
     order, wires, outputs = topological_sort(like.inputs, wires, outputs, names)
-    return Netlist.build(like.channels, like.periodic, [types[index] for index in order], wires, outputs)
+    return CellNetlist.build(like.channels, like.periodic, [types[index] for index in order], wires, outputs)

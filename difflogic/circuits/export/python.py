@@ -10,10 +10,10 @@ from difflogic.circuits.export.proving import after, check_cells, check_grid, fo
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.core.bits import pack_bits, unpack_bits
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME_numpy.py`."""
     zeros = "patch[0] ^ patch[0]"  # of the type at hand
     body = statements(netlist, "{name} = {value}", "result[{name}] = {value}", zeros, f"~({zeros})")
@@ -35,7 +35,7 @@ np.save("after.npy", grid)
 """
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     grid = random_grid(netlist, *_SIDES)

@@ -13,7 +13,7 @@ from difflogic.circuits.export.drawing import PLACES, DrawnGate, Point, Position
 from difflogic.circuits.export.proving import Drawn, End, check_drawing
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.errors import ExportError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 _COLUMN, _ROW = 120, 40
 _BOX_WIDTH, _BOX_HEIGHT = 56, 28
@@ -21,12 +21,12 @@ _LEFT, _TOP, _RIGHT = 150, 56, 130
 """Pixels."""
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.svg`. Raises CircuitError where the circuit is too large to be read."""
     return {f"{name}.svg": drawing(netlist, name)}
 
 
-def drawing(netlist: Netlist, name: str) -> str:
+def drawing(netlist: CellNetlist, name: str) -> str:
     """The text of the file; `data-bit` of gates, inputs and wires is the bit whose value they carry."""
     drawn = schematic(netlist)
     placed = layout(drawn)
@@ -147,13 +147,13 @@ _REACH = 10.0
 Box = tuple[float, float, float, float]
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     text = text_of(files, f"{name}.svg")
     return [check_drawing(netlist, _read(netlist, ElementTree.fromstring(text)), "the diagram")]
 
 
-def _read(netlist: Netlist, root: ElementTree.Element) -> Drawn:
+def _read(netlist: CellNetlist, root: ElementTree.Element) -> Drawn:
     groups = {kind: _groups(root, kind) for kind in ("input", "gate", "output")}
     inputs = {}
     for index, group in enumerate(groups["input"]):

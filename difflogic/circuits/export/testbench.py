@@ -14,7 +14,7 @@ import numpy.typing as npt
 from difflogic.circuits.export.text import Files, counted
 from difflogic.core import prng
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines, read_inputs
 
 _VECTORS_SEED = 1
@@ -32,7 +32,7 @@ class Vectors:
     def count(self) -> int:
         return len(self.inputs[0])
 
-    def outputs(self, netlist: Netlist) -> Bits:
+    def outputs(self, netlist: CellNetlist) -> Bits:
         """The right answers, uint8 `[C, samples]`."""
         return unpack_bits(netlist.evaluate(pack_bits(self.inputs)), self.count)
 
@@ -48,7 +48,7 @@ def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
     return (prng.random_bits(key, math.prod(shape)) >> 31).astype(np.uint8).reshape(shape)
 
 
-def draw_vectors(netlist: Netlist, most: int) -> Vectors:
+def draw_vectors(netlist: CellNetlist, most: int) -> Vectors:
     """All combinations where they are at most `most`, else so many random vectors; the same each time."""
     read = read_inputs(netlist)
     exhaustive = 1 << len(read) <= most
@@ -69,24 +69,24 @@ _WORK = 4_000_000
 _GRID_SEED = 23
 
 
-def bench_files(netlist: Netlist, name: str) -> Files:
+def bench_files(netlist: CellNetlist, name: str) -> Files:
     """`NAME_tb_cell.txt` and `NAME_tb_grid.txt`: all neighbourhoods where the circuit reads at most 9 inputs."""
     affordable = _WORK // max(1, len(lines(netlist)))
     vectors = draw_vectors(netlist, most=min(max(affordable, _LEAST_VECTORS), _MOST_VECTORS))
     return {f"{name}_tb_cell.txt": cell_text(netlist, vectors), f"{name}_tb_grid.txt": _grid_text(netlist)}
 
 
-def grid_sides(netlist: Netlist) -> tuple[int, int]:
+def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
     """Height and width of the grid under test: unequal, and few for a huge circuit."""
     return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= _WORK else (2, 3)
 
 
-def cell_text(netlist: Netlist, vectors: Vectors) -> str:
+def cell_text(netlist: CellNetlist, vectors: Vectors) -> str:
     """A line per vector: the patch, and the result."""
     return _lines(vectors.inputs, vectors.outputs(netlist))
 
 
-def _grid_text(netlist: Netlist) -> str:
+def _grid_text(netlist: CellNetlist) -> str:
     """A line per step: which cells fire, and the state after it; the first step loads the start. Cell `WIDTH*y + x`."""
     shape = grid_sides(netlist)
     key, start = prng.split(prng.key_from_seed(_GRID_SEED))

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import difflogic
 from difflogic.errors import ExportError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import expression, lines
 
 Files = dict[str, str | bytes]
@@ -45,7 +45,7 @@ def template(file: str) -> str:
     return (_TEMPLATES / file).read_text(encoding="utf-8")
 
 
-def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
+def fill(file: str, netlist: CellNetlist, name: str, **values: object) -> str:
     """A template with `@MARK@` replaced by `values["mark"]`, or by what `_COMMON` says of the circuit.
 
     Raises ExportError for a mark without a value, or a value without a mark.
@@ -60,7 +60,7 @@ def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
     return _MARK.sub(lambda mark: str(known[mark[1].lower()]), text)
 
 
-def about(netlist: Netlist) -> str:
+def about(netlist: CellNetlist) -> str:
     """One line: what made the file, and from what; gates are counted that read two inputs, as everywhere.
 
     Channels are named where some were dropped: `3 channels (0, 2, 3)`.
@@ -74,7 +74,7 @@ def about(netlist: Netlist) -> str:
     )
 
 
-_COMMON: dict[str, Callable[[Netlist], object]] = {
+_COMMON: dict[str, Callable[[CellNetlist], object]] = {
     "about": about,
     "channels": lambda netlist: netlist.channels,
     "inputs": lambda netlist: netlist.inputs,
@@ -97,13 +97,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def bit_names(netlist: Netlist, patch: str = "patch[{}]") -> list[str]:
+def bit_names(netlist: CellNetlist, patch: str = "patch[{}]") -> list[str]:
     """What each bit of a cell is called: inputs by their number, gates as in circuit.json."""
     inputs = [patch.format(bit) for bit in range(netlist.inputs)]
     return inputs + [f"g{gate}" for gate in range(len(netlist.gates))]
 
 
-def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, patch: str = "patch[{}]") -> str:
+def statements(netlist: CellNetlist, assign: str, result: str, zero: str, one: str, patch: str = "patch[{}]") -> str:
     """The cell in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each gate, then `result`.
 
     Indented by four blanks, the first line's left out.

@@ -14,11 +14,11 @@ from difflogic.circuits.export.testbench import Vectors, bench_files, cell_text,
 from difflogic.circuits.export.text import Files, fill, statements
 from difflogic.circuits.synthesis import tools
 from difflogic.errors import ExportError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.v`, `NAME_tb.v` and the two files of vectors that the bench reads."""
     body = statements(netlist, "wire {name} = {value};", "assign result[{name}] = {value};", "1'b0", "1'b1")
     height, width = grid_sides(netlist)
@@ -34,7 +34,7 @@ _MOST_SIMULATED = 5_000
 """Gates beyond which one change of an input may set off more events than memory holds."""
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     count = len(lines(netlist))

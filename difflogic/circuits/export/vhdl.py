@@ -11,7 +11,7 @@ from difflogic.circuits.export.testbench import bench_files, cell_text, grid_sid
 from difflogic.circuits.export.text import Files, bit_names, fill
 from difflogic.circuits.export.verilog import passed
 from difflogic.circuits.synthesis import tools
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
 _EXPRESSIONS = (
@@ -20,7 +20,7 @@ _EXPRESSIONS = (
 )  # fmt: skip
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.vhd`, `NAME_tb.vhd` and the two files of vectors that the bench reads."""
     names = bit_names(netlist, "patch({})")
     gates = lines(netlist)
@@ -46,7 +46,7 @@ _WORK = 2e9
 """Gates times vectors: ghdl runs the cell as a program."""
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     vectors = vectors_for(netlist, _WORK)
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:

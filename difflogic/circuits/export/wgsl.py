@@ -16,16 +16,16 @@ from difflogic.errors import ToolError
 from difflogic.gpu.device import Device
 from difflogic.gpu.probes import AnyShader, open_checked
 from difflogic.gpu.shaders import make_source
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
 
-def export(netlist: Netlist, name: str) -> Files:
+def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME.wgsl`."""
     return {f"{name}.wgsl": shader(netlist, name)}
 
 
-def shader(netlist: Netlist, name: str) -> str:
+def shader(netlist: CellNetlist, name: str) -> str:
     """The text of the file."""
     body = statements(netlist, "let {name} = {value};", "result[{name}] = {value};", "0u", "0xffffffffu", "near[{}]")
     return fill("step.wgsl.txt", netlist, name, periodic=str(netlist.periodic).lower(), body=body)
@@ -37,7 +37,7 @@ _MOST_STATEMENTS = {True: 2_000, False: 20_000}
 """Gates of a shader that a driver compiles within a minute, on software and on hardware."""
 
 
-def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError, and ToolError or a DeviceError where nothing can be said."""
     device = open_checked()
     count, most = len(lines(netlist)), _MOST_STATEMENTS[device.adapter.software]

@@ -22,7 +22,7 @@ from typing import Any
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
 from difflogic.model import netlist_json
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 KEYS = {"devices", "connectors"}
 """What such a file has at its top, among others."""
@@ -44,7 +44,7 @@ _OUTPUT = re.compile(r"o: ch (\d{1,6})|o_(\d{1,6})|out\[(\d{1,6})\]")
 Row = dict[str, Any]
 
 
-def from_data(data: Mapping[str, Any]) -> Netlist:
+def from_data(data: Mapping[str, Any]) -> CellNetlist:
     """The netlist. Raises CircuitError."""
     devices, connectors = data["devices"], data["connectors"]
     if not isinstance(devices, dict) or not isinstance(connectors, list) or data.get("subcircuits"):

@@ -10,8 +10,8 @@ from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
 from difflogic.model import netlist_json
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen
 from difflogic.system.brief import brief
@@ -25,7 +25,7 @@ FORMATS = (
 class LoadedCircuit:
     """A netlist and what is known of where it comes from."""
 
-    netlist: Netlist
+    netlist: CellNetlist
     kind: str
     circuit: Circuit | None = None
     """The network that the netlist was taken from, where there is one."""
@@ -65,11 +65,11 @@ def load(path: Path, periodic: bool | None = None, visible: int | None = None) -
 def _load(path: Path) -> LoadedCircuit:
     if path.is_dir() or path.suffix == ".safetensors":
         found = chosen.load(path)
-        netlist = Netlist.of_run(found.circuit, found.config)
+        netlist = CellNetlist.of_run(found.circuit, found.config)
         return LoadedCircuit(netlist, "run", found.circuit, found.config, found.told)
     if path.is_file() and zipfile.is_zipfile(path):
         circuit = notebook.load(path)
-        return LoadedCircuit(Netlist.from_circuit(circuit), "the authors' parameters", circuit)
+        return LoadedCircuit(CellNetlist.from_circuit(circuit), "the authors' parameters", circuit)
     text = netlist_json.read_text(path)
     try:
         return _from_text(text)
@@ -85,5 +85,5 @@ def _from_text(text: str) -> LoadedCircuit:
         return LoadedCircuit(digitaljs.from_data(data), "DigitalJS")
     if data.keys() >= hard_circuit.KEYS:
         circuit = hard_circuit.from_data(data)
-        return LoadedCircuit(Netlist.from_circuit(circuit), "HardCircuit", circuit)
+        return LoadedCircuit(CellNetlist.from_circuit(circuit), "HardCircuit", circuit)
     raise CircuitError(f"The file is no circuit: expected {FORMATS}.")

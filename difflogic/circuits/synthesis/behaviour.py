@@ -27,7 +27,7 @@ from difflogic.config.schema import Config
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.engine import job
 from difflogic.errors import UsageError
-from difflogic.model.netlist import Netlist, patches
+from difflogic.model.cell_netlist import CellNetlist, patches
 
 FRESH = 256
 """Random starts, or random masks, that only the verification uses."""
@@ -44,7 +44,7 @@ _SEED = 7
 class Pruned:
     """The smaller netlist and how it was verified."""
 
-    netlist: Netlist
+    netlist: CellNetlist
     steps: tuple[PassReport, ...]
     rollouts: int
     """On so many rollouts it shows the same."""
@@ -54,7 +54,7 @@ class Pruned:
 class Rollouts:
     """Starts uint8 `[B, H, W, C]` and, where cells update now and then, masks bool `[T, B, H, W, 1]`."""
 
-    netlist: Netlist
+    netlist: CellNetlist
     """Whose rollouts they are: its channels are those of the starts."""
     starts: Bits
     masks: npt.NDArray[np.bool_] | None
@@ -78,7 +78,7 @@ class Rollouts:
         return np.stack([state[..., : cell.visible] for step, state in states if step in self.judged])
 
 
-def pruned(netlist: Netlist, config: Config, on_pass: OnPass = silent) -> Pruned:
+def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pruned:
     """A circuit that shows the same on the task's rollouts. Raises UsageError for a task with damage.
 
     `on_pass` hears of each pass, and how far the trying of changes is.
@@ -114,7 +114,7 @@ def _simplified_after(change: Callable[[Cell], Cell], cell: Cell) -> Cell:
     return search.cell
 
 
-def _rollouts(netlist: Netlist, config: Config, starts: Bits, stream: int) -> Rollouts:
+def _rollouts(netlist: CellNetlist, config: Config, starts: Bits, stream: int) -> Rollouts:
     task, train = config.task, config.train
     masks = None
     if train.asynchronous:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflogic.core import gates
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
-def to_blif(netlist: Netlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:
+def to_blif(netlist: CellNetlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:
     """One model with the inputs named, `in[channel][patch]`, and an output `out[channel]` for each of `channels`."""
     outputs = [f"out[{channel}]" for channel in channels]
     # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what `straight_line`

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflogic.circuits.synthesis.convert import to_netlist, to_xag
 from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal
 from difflogic.core import wiring
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
 def neighbour(channel: int, patch: int) -> int:
@@ -26,7 +26,7 @@ class Cell:
     """The first so many channels are the picture."""
 
     @classmethod
-    def of(cls, netlist: Netlist) -> Cell:
+    def of(cls, netlist: CellNetlist) -> Cell:
         """The cell of a netlist: constants, pass-throughs and inverters are folded, gates that nothing reads stay."""
         return cls(to_xag(netlist), netlist.origin, netlist.visible)
 
@@ -35,7 +35,7 @@ class Cell:
         """Two-input gates, which are all that a graph is made of, and channels."""
         return len(self.graph.gates), len(self.origin)
 
-    def netlist(self, like: Netlist) -> Netlist:
+    def netlist(self, like: CellNetlist) -> CellNetlist:
         """The gates as a netlist with the boundary and the scenario of `like`."""
         return to_netlist(self.graph, like, self.origin)
 

@@ -7,18 +7,18 @@ import numpy as np
 from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables, input_tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Node, input_literal, rebuilt
 from difflogic.core import wiring
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import NOT_A, READS
 
 
-def gate_count(netlist: Netlist) -> int:
+def gate_count(netlist: CellNetlist) -> int:
     """Two-input gates: those that truly read two inputs. Constants, pass-throughs and NOT are not counted."""
     # Wires may be the same bit twice, as XOR(x, x): such a gate reads one input, or none.
     reads_two = np.array(READS)[netlist.gates] == 2
     return int((reads_two & (netlist.wires[:, 0] != netlist.wires[:, 1])).sum())
 
 
-def gates_once(netlist: Netlist) -> int:
+def gates_once(netlist: CellNetlist) -> int:
     """The same, but gates that see one channel alone are counted once for all channels, as the paper does perception.
 
     Two such gates are the same where their values are the same function of the nine cells, or opposite ones.
@@ -42,7 +42,7 @@ def gates_once(netlist: Netlist) -> int:
     return several + len(found)
 
 
-def to_xag(netlist: Netlist, share: bool = False) -> XAG:
+def to_xag(netlist: CellNetlist, share: bool = False) -> XAG:
     """The netlist with constants, pass-throughs and inverters folded away; gates that nothing reads stay."""
     # Bit `i` of the netlist is `literals[i]` of the graph. A pass-through or a NOT makes no node: its literal is that
     # of what it reads, perhaps inverted, and so a chain of them costs nothing whoever reads it.
@@ -53,12 +53,12 @@ def to_xag(netlist: Netlist, share: bool = False) -> XAG:
     return builder.finish(literals[output] for output in netlist.outputs.tolist())
 
 
-def lean(netlist: Netlist) -> Netlist:
+def lean(netlist: CellNetlist) -> CellNetlist:
     """The same circuit and channels without what costs time and changes nothing: gates folded, read, and each once."""
     return to_netlist(rebuilt(to_xag(netlist)), netlist)
 
 
-def to_netlist(graph: XAG, like: Netlist, origin: tuple[int, ...] | None = None) -> Netlist:
+def to_netlist(graph: XAG, like: CellNetlist, origin: tuple[int, ...] | None = None) -> CellNetlist:
     """The graph as a netlist with the channels of `like`, or those of `origin` where some were dropped.
 
     A node is built in the polarity that an output wants, so that an inverter is left only where an output is
@@ -88,4 +88,4 @@ def to_netlist(graph: XAG, like: Netlist, origin: tuple[int, ...] | None = None)
             wires.append((max(node - 1, 0),) * 2)
         outputs.append(inverted.get(output, node - 1))
     origin = like.origin if origin is None else origin
-    return Netlist.build(len(origin), like.periodic, types, wires, outputs, like.visible, origin, like.scenario)
+    return CellNetlist.build(len(origin), like.periodic, types, wires, outputs, like.visible, origin, like.scenario)

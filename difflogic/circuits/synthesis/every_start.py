@@ -39,7 +39,7 @@ from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, mapped, 
 from difflogic.core import wiring
 from difflogic.core.bits import Bits, Words, pack_bits, unpack_bits
 from difflogic.errors import LimitError
-from difflogic.model.netlist import Netlist, patches
+from difflogic.model.cell_netlist import CellNetlist, patches
 from difflogic.system.brief import brief
 
 THREE_VALUED, SAT, RANDOM = "three-valued simulation", "SAT", "random starts"
@@ -73,7 +73,7 @@ class EveryStart:
 
 
 def prove_every_start(
-    netlist: Netlist,
+    netlist: CellNetlist,
     target: Bits,
     steps: int,
     seconds: float | None,
@@ -109,13 +109,13 @@ def prove_every_start(
     return find_wrong_start(lean, target, steps, seconds, reason)
 
 
-def memory(netlist: Netlist, height: int, width: int) -> int:
+def memory(netlist: CellNetlist, height: int, width: int) -> int:
     """Bytes that three-valued simulation takes on a grid, about: patches as bytes and all gates' two words of bits."""
     cells, bits = height * width, wiring.PATCH * netlist.channels
     return cells * (4 * bits + 2 * (bits + convert.gate_count(netlist)) // 8)
 
 
-def check_fits(netlist: Netlist, height: int, width: int, available: int | None) -> None:
+def check_fits(netlist: CellNetlist, height: int, width: int, available: int | None) -> None:
     """Raises LimitError where a proof on that grid would take more than the memory that is available."""
     needed = memory(netlist, height, width)
     if available is not None and needed > available:
@@ -125,7 +125,7 @@ def check_fits(netlist: Netlist, height: int, width: int, available: int | None)
         )
 
 
-def folded(netlist: Netlist) -> Netlist:
+def folded(netlist: CellNetlist) -> CellNetlist:
     """The same circuit without constants, pass-throughs and gates that stand twice, some of what hides knowledge."""
     return convert.to_netlist(rebuilt(convert.to_xag(netlist, share=True)), netlist)
 
@@ -141,7 +141,7 @@ def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
     return rounds * math.ceil(math.log(UNLIKELY / (rounds * cells)) / math.log(1 - fire_rate))
 
 
-def _known(netlist: Netlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
+def _known(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
     """Of each step, from the start on: which values can be 1, and which are unknown, `[H, W, C]` each.
 
     It ends where a step adds no knowledge, for then none does.
@@ -166,7 +166,7 @@ def _grid(words: Words, shape: tuple[int, ...]) -> Bits:
 
 
 def find_wrong_start(
-    netlist: Netlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
+    netlist: CellNetlist, target: Bits, steps: int, seconds: float, reason: str = "the circuit is large"
 ) -> EveryStart:
     """A start that is wrong at the judged step, or the proof that there is none, within so many seconds.
 
@@ -191,7 +191,7 @@ def find_wrong_start(
     return EveryStart(False, SAT, f"a start is wrong at step {steps}", counterexample=answer.reshape(shape))
 
 
-def unroll(netlist: Netlist, target: Bits, steps: int, end: float) -> XAG | None:
+def unroll(netlist: CellNetlist, target: Bits, steps: int, end: float) -> XAG | None:
     """What a start must fulfil to be wrong: an output per value of the target, 1 where the last step differs from it.
 
     Its inputs are the start's values in the order `[H, W, C]`. None where it grows beyond MOST_NODES, or `end`, a time
@@ -219,7 +219,7 @@ def unroll(netlist: Netlist, target: Bits, steps: int, end: float) -> XAG | None
     return rebuilt(builder.finish(outputs))
 
 
-def _known_steps(netlist: Netlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
+def _known_steps(netlist: CellNetlist, height: int, width: int) -> Iterator[tuple[Bits, Bits]]:
     """What is known after 1, 2, ... steps, for ever."""
     known = _known(netlist, height, width)
     last = next(known)

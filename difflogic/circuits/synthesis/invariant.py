@@ -21,7 +21,7 @@ from difflogic.circuits.synthesis.xag import rebuilt
 from difflogic.core import wiring
 from difflogic.core.bits import Bits, Words, pack_bits
 from difflogic.errors import ToolError, UsageError
-from difflogic.model.netlist import Netlist, patches
+from difflogic.model.cell_netlist import CellNetlist, patches
 
 FIRE_RATE = 0.6
 """Of the rollouts in which cells fire at random."""
@@ -68,7 +68,7 @@ class Invariant:
         return found
 
 
-def find(netlist: Netlist) -> Invariant:
+def find(netlist: CellNetlist) -> Invariant:
     """All clauses that rollouts suggest and induction proves.
 
     Raises UsageError where starts differ, or for more channels than MOST_CHANNELS.
@@ -80,7 +80,7 @@ def find(netlist: Netlist) -> Invariant:
     return Invariant(tuple(_inductive(netlist, _suggested(cells))), samples)
 
 
-def start_of(netlist: Netlist) -> Bits:
+def start_of(netlist: CellNetlist) -> Bits:
     """The start `[H, W, C]`. Raises UsageError."""
     scenario = netlist.scenario
     start = None if scenario is None else scenario.grid(netlist.origin)
@@ -90,7 +90,7 @@ def start_of(netlist: Netlist) -> Bits:
     return start
 
 
-def base(netlist: Netlist, start: Bits) -> Bits:
+def base(netlist: CellNetlist, start: Bits) -> Bits:
     """The different cells of the start and of what lies around it, on a larger grid or outside: uint8 `[n, C]`."""
     outside = np.zeros((1, netlist.channels), dtype=np.uint8)
     return np.unique(np.concatenate([start.reshape(-1, netlist.channels), outside]), axis=0)
@@ -109,7 +109,7 @@ def in_cell(literal: int, patch: int) -> int:
     return neighbour(literal >> 1, patch) ^ (literal & 1)
 
 
-def _seen(netlist: Netlist, start: Bits) -> tuple[Bits, Words]:
+def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:
     """Different cells, uint8 `[n, C]`, and neighbourhoods, of rollouts of all cells and of some at a time."""
     # The second rollout updates some cells at a time, for the invariant has to hold whichever cells fire.
     rng = np.random.default_rng(_SEED)
@@ -137,7 +137,7 @@ def _suggested(cells: Bits) -> npt.NDArray[np.int64]:
     return found
 
 
-def _inductive(netlist: Netlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _inductive(netlist: CellNetlist, clauses: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
     """The most of the clauses that prove one another: what a counter-example breaks is dropped until there is none."""
     graph = rebuilt(to_xag(netlist))
     with Solver(graph) as solver:

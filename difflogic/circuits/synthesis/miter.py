@@ -9,7 +9,7 @@ from difflogic.circuits.synthesis.convert import to_xag
 from difflogic.circuits.synthesis.xag import XAG, Builder, input_literal
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,17 +30,17 @@ class Miter:
         outputs = self.joint.outputs
         return list(zip(self.channels, outputs[:count], outputs[count:], strict=True))
 
-    def inputs_of(self, netlist: Netlist) -> list[int]:
+    def inputs_of(self, netlist: CellNetlist) -> list[int]:
         """The literals in `joint` of the inputs of one of the two."""
         return _inputs_of(netlist, self.names)
 
 
-def _inputs_of(netlist: Netlist, names: Sequence[str]) -> list[int]:
+def _inputs_of(netlist: CellNetlist, names: Sequence[str]) -> list[int]:
     literals = {name: input_literal(index) for index, name in enumerate(names)}
     return [literals[netlist.bit_name(bit)] for bit in range(netlist.inputs)]
 
 
-def make_miter(one: Netlist, other: Netlist) -> Miter:
+def make_miter(one: CellNetlist, other: CellNetlist) -> Miter:
     """The two beside each other, matched by the names of their channels.
 
     Raises CircuitError where one lacks a visible channel of the other.

@@ -11,20 +11,20 @@ from difflogic.circuits.synthesis.convert import gate_count, gates_once
 from difflogic.circuits.synthesis.reachable import on_reachable_states
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, Simplified, silent, simplified
 from difflogic.config.schema import Config
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
 @dataclass(frozen=True, eq=False)
 class PipelineResult:
     """What `difflogic simplify` makes of a circuit; None is what was not asked for."""
 
-    given: Netlist
+    given: CellNetlist
     found: Simplified
     reachable: Simplified | None
     pruned: Pruned | None
 
     @property
-    def netlist(self) -> Netlist:
+    def netlist(self) -> CellNetlist:
         """The smallest."""
         return (self.pruned or self.reachable or self.found).netlist
 
@@ -64,7 +64,7 @@ class PipelineResult:
 
 
 def run_pipeline(
-    netlist: Netlist, to_start: bool = False, task: Config | None = None, on_pass: OnPass = silent
+    netlist: CellNetlist, to_start: bool = False, task: Config | None = None, on_pass: OnPass = silent
 ) -> PipelineResult:
     """Simplify, so that nothing changes; `to_start`: from its own start on; `task`: in the trained behaviour alone.
 

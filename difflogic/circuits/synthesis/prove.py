@@ -20,8 +20,8 @@ from difflogic.circuits.synthesis.sweep import differ_anywhere
 from difflogic.core import wiring
 from difflogic.core.bits import pack_bits
 from difflogic.errors import ToolError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 
 _SAMPLES, _SEED = 4096, 3
@@ -52,13 +52,13 @@ class Equivalence:
     """Whether its `equal` is a proof; else it only looked at samples."""
 
 
-def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
+def prove(one: CellNetlist, other: CellNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
     """The verdicts of `judges`, by name from JUDGES, all of them where it is None. Raises CircuitError."""
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
 
 
-def network(circuit: Circuit, netlist: Netlist) -> Equivalence:
+def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
     """The trained network itself, hard in the NumPy reference, beside the gates that were taken from it.
 
     The centre of a 3x3 grid sees all of it, whatever the boundary: so a grid is a neighbourhood.
@@ -78,7 +78,7 @@ def network(circuit: Circuit, netlist: Netlist) -> Equivalence:
     return Equivalence("network", equal, how, proves=False)
 
 
-def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
+def own(miter: Miter, one: CellNetlist, other: CellNetlist) -> Equivalence:
     """All combinations of the inputs that a channel depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
     ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
     widest = 0
@@ -109,7 +109,7 @@ def _how(ways: dict[str, int], widest: int) -> str:
     return f"channels: {', '.join(parts)}{detail}"
 
 
-def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
+def evaluated(miter: Miter, one: CellNetlist, other: CellNetlist, inputs: Sequence[int]) -> Counterexample | None:
     """The neighbourhood, values of `miter.names`, in both circuits; None where they do not differ on it."""
     values = dict(zip(miter.names, inputs, strict=True))
     # A counter-example is believed only when both circuits themselves, not their graphs, differ on it.
@@ -123,7 +123,7 @@ def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int])
     return Counterexample(ones, outputs) if outputs else None
 
 
-def _next_state(netlist: Netlist, values: dict[str, int]) -> dict[int, int]:
+def _next_state(netlist: CellNetlist, values: dict[str, int]) -> dict[int, int]:
     """The value of each channel, by name, from inputs by name."""
     bits = np.array([[values[netlist.bit_name(bit)]] for bit in range(wiring.PATCH * netlist.channels)], dtype=np.uint8)
     words = netlist.evaluate(pack_bits(bits))
@@ -133,7 +133,7 @@ def _next_state(netlist: Netlist, values: dict[str, int]) -> dict[int, int]:
 def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
     """A judge that runs a program of others on both circuits, as they were given, and looks for one of two words."""
 
-    def judge(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
+    def judge(miter: Miter, one: CellNetlist, other: CellNetlist) -> Equivalence:
         pair = {"one": one, "other": other}
         files = {f"{name}.blif": to_blif(each, miter.names, miter.channels, name) for name, each in pair.items()}
         try:
@@ -149,7 +149,7 @@ def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
     return judge
 
 
-Judge = Callable[[Miter, Netlist, Netlist], Equivalence]
+Judge = Callable[[Miter, CellNetlist, CellNetlist], Equivalence]
 
 # yosys builds a miter of its own, and asks its own SAT solver whether the output that says "different" is ever 1.
 _MITER = "read_blif one.blif; read_blif other.blif; miter -equiv -flatten one other miter; "

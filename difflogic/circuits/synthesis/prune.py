@@ -22,9 +22,9 @@ from difflogic.core import wiring
 from difflogic.core.bit_parallel import MASKS, evaluated
 from difflogic.core.bits import Bits, Words, pack_bits
 from difflogic.engine.search import chosen
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import Layout, flat_layout
-from difflogic.model.netlist import Netlist
 from difflogic.model.statistics import WIRE_GATES
 
 SHARES = (0.5, 0.25, 0.75, 0.1, 0.9)
@@ -47,14 +47,14 @@ def pruned(circuit: Circuit, visible: int) -> Circuit:
     `visible`: its first channels, which are the picture; others count where these depend on them. A gate that becomes a
     wire swaps two of its sixteen logits.
     """
-    logits, before, layout = circuit.flat_logits(), Netlist.from_circuit(circuit, visible), flat_layout(circuit)
+    logits, before, layout = circuit.flat_logits(), CellNetlist.from_circuit(circuit, visible), flat_layout(circuit)
     seen = Cell.of(before).seen_channels()
     random = np.random.default_rng(_SEED)
     samples = pack_bits(_first_samples(before.inputs, random))
     for _ in range(ROUNDS):
         gates = _Wired(layout, logits.argmax(axis=1), samples, seen).gates
         found = circuit.with_logits(chosen(logits, gates))
-        refuted = _refuted(before, Netlist.from_circuit(found, visible), seen)
+        refuted = _refuted(before, CellNetlist.from_circuit(found, visible), seen)
         if not refuted:
             return circuit if refuted is None else found
         samples = np.concatenate([samples, *(pack_bits(_like(each, random)) for each in refuted)], axis=1)
@@ -76,7 +76,7 @@ def _like(inputs: tuple[int, ...], random: np.random.Generator) -> Bits:
     return (np.array(inputs)[:, None] ^ flipped).astype(np.uint8)
 
 
-def _refuted(before: Netlist, after: Netlist, seen: list[int]) -> list[tuple[int, ...]] | None:
+def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[tuple[int, ...]] | None:
     """Inputs on which a channel of these differs, one of each that ever does; None where it was not decided."""
     miter = make_miter(before, after)
     # Both have all channels under the same names, so that the miter's inputs are those of the netlists, in order.

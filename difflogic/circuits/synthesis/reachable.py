@@ -18,10 +18,10 @@ from difflogic.circuits.synthesis.simplify import OnPass, Pass, Search, Simplifi
 from difflogic.circuits.synthesis.sweep import swept_by_proof
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, mapped, rebuilt
 from difflogic.core import wiring
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 
-def on_reachable_states(netlist: Netlist, on_pass: OnPass = silent) -> Simplified:
+def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
     """The smaller netlist with the proof, from nothing, that it shows the same; `on_pass` hears of each pass.
 
     Raises UsageError without a start that is always the same.
@@ -53,7 +53,7 @@ def _replaced(graph: XAG, found: Invariant) -> XAG:
     return rebuilt(builder.finish(builder.embed(graph, inputs)))
 
 
-def proved(netlist: Netlist, smaller: Netlist, found: Invariant) -> Equivalence:
+def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equivalence:
     """That `smaller` shows what `netlist` does from its start on, by `found`, which is proved here anew."""
     judge = "difflogic"
     if not invariant.hold(found.clauses, invariant.base(netlist, invariant.start_of(netlist))):

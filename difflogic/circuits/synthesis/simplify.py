@@ -18,7 +18,7 @@ from difflogic.circuits.synthesis.prove import Equivalence, prove
 from difflogic.circuits.synthesis.resynthesis import by_channel, resynthesised
 from difflogic.circuits.synthesis.sweep import swept
 from difflogic.circuits.synthesis.xag import XAG, Interrupted, rebuilt
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 
 MOST_GATES = 50_000
 """A circuit that is larger after the structural passes is not searched further: the rest would take hours."""
@@ -66,7 +66,7 @@ def silent(step: PassReport) -> None:
 class Simplified:
     """The smaller netlist, how it came about, and whether it is proved to be the same automaton."""
 
-    netlist: Netlist
+    netlist: CellNetlist
     steps: tuple[PassReport, ...]
     verdict: Equivalence
     """Of difflogic's own judge, on the whole: before against after."""
@@ -147,7 +147,9 @@ class Search:
             self.to_fixpoint([*self.turns(FUNCTIONAL), self.drop_unseen_channels])
         return ""
 
-    def proved(self, given: Netlist, proof: Callable[[Netlist, Netlist], Equivalence], note: str = "") -> Simplified:
+    def proved(
+        self, given: CellNetlist, proof: Callable[[CellNetlist, CellNetlist], Equivalence], note: str = ""
+    ) -> Simplified:
         """The result, compared with what was given; undecided where Ctrl-C stops the proof, which is a step more."""
         # Two netlists are compared, not two graphs: what is proved is what is written, conversions included.
         start, current = time.perf_counter(), self.cell.netlist(given)
@@ -165,7 +167,7 @@ class Search:
         self._on_pass(self.steps[-1])
 
 
-def simplified(netlist: Netlist, on_pass: OnPass = silent) -> Simplified:
+def simplified(netlist: CellNetlist, on_pass: OnPass = silent) -> Simplified:
     """All passes to a fixpoint. The visible channels behave the same in every step from every start."""
     start = time.perf_counter()
     search = Search(Cell.of(netlist), on_pass)
@@ -175,7 +177,7 @@ def simplified(netlist: Netlist, on_pass: OnPass = silent) -> Simplified:
 
 
 @lru_cache(maxsize=1)
-def structural(netlist: Netlist) -> Netlist:
+def structural(netlist: CellNetlist) -> CellNetlist:
     """The netlist after folding and the structural passes, which prove themselves: it has the same structure."""
     search = Search(Cell.of(netlist))
     search.drop_structure()

@@ -14,7 +14,7 @@ from difflogic.system.files import Output
 if TYPE_CHECKING:
     from difflogic.circuits.export.text import Files
     from difflogic.circuits.readers.source import LoadedCircuit
-    from difflogic.model.netlist import Netlist
+    from difflogic.model.cell_netlist import CellNetlist
 
 FAILED = 1
 ALL = "all"
@@ -117,7 +117,7 @@ def _name_of(path: Path) -> str:
     return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name
 
 
-def _exported(netlist: Netlist, name: str, form: str, out: Path, may_fail: bool) -> Files:
+def _exported(netlist: CellNetlist, name: str, form: str, out: Path, may_fail: bool) -> Files:
     """The files as they are written; none where the format cannot hold the circuit, which `may_fail` lets pass."""
     from difflogic.circuits.export import formats
 
@@ -149,7 +149,7 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-def _proved(netlist: Netlist, name: str, form: str, files: Files) -> bool:
+def _proved(netlist: CellNetlist, name: str, form: str, files: Files) -> bool:
     from difflogic.circuits.export import formats
 
     try:

@@ -13,7 +13,7 @@ from llvmlite import binding, ir
 
 from difflogic.cpu.codegen.compiled import target
 from difflogic.cpu.codegen.plane_vectors import ROW
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, lines, read_inputs
 
 LANES = 8
@@ -47,7 +47,7 @@ _GATES: dict[int, Callable[..., Any]] = {
 class RowCode:
     """The machine code of a netlist's row, for as long as this object lives: a `simulation.CompiledRow`."""
 
-    def __init__(self, netlist: Netlist) -> None:
+    def __init__(self, netlist: CellNetlist) -> None:
         module = ir.Module(name="row")
         _build(ir.Function(module, ROW, name="row"), netlist)
         name, features = target()
@@ -60,7 +60,7 @@ class RowCode:
         self.address = int(self._engine.get_function_address("row"))
 
 
-def compile_row(netlist: Netlist) -> RowCode | None:
+def compile_row(netlist: CellNetlist) -> RowCode | None:
     """None where the circuit has more than `MOST_GATES`."""
     return RowCode(netlist) if len(lines(netlist)) <= MOST_GATES else None
 
@@ -84,7 +84,7 @@ def compile_row(netlist: Netlist) -> RowCode | None:
 #     vpshldq    $1, -8(%rsi,%rax,8), %zmm0, %zmm1                     shifted, with the word to the left
 #     vpternlogq $20, (%rdi,%rax,8), %zmm0, %zmm1                      XOR and AND NOT: a truth table of three inputs
 #     vmovdqu64  %zmm1, (%rcx,%rax,8)
-def _build(function: Any, netlist: Netlist) -> None:
+def _build(function: Any, netlist: CellNetlist) -> None:
     """A loop over the row's vectors."""
     above, row, below, new, words, stride = function.args
     before, loop, after = (function.append_basic_block(name) for name in ("before", "loop", "after"))
@@ -121,7 +121,7 @@ def _build(function: Any, netlist: Netlist) -> None:
     ir.IRBuilder(after).ret_void()
 
 
-def _outputs(builder: Any, netlist: Netlist, patch: Callable[[int], Any]) -> list[Any]:
+def _outputs(builder: Any, netlist: CellNetlist, patch: Callable[[int], Any]) -> list[Any]:
     """The new value of each channel; what no channel depends on is not computed."""
     values = {bit: patch(bit) for bit in read_inputs(netlist)}
     for line in lines(netlist):

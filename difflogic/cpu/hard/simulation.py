@@ -30,7 +30,7 @@ from difflogic.cpu.hard.hard_program import GATE_BITS
 from difflogic.cpu.tables import aligned
 from difflogic.engine.shape import Array
 from difflogic.engine.simulation import SimulationSpec, check_masks
-from difflogic.model.netlist import Netlist
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import register_program
 
 FRONT = LINE // 8
@@ -310,7 +310,7 @@ def compile_kernel() -> None:
 
 def _warm_up() -> None:
     """Both entry points, on nine cells."""
-    sheet = _sheet(SimulationSpec(Netlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE), 1, 0)
+    sheet = _sheet(SimulationSpec(CellNetlist.build(1, False, [], [], [0]), MIN_SIDE, MIN_SIDE), 1, 0)
     finish_all(sheet, sheet.states[0])
     no_masks = np.zeros((1, 0, 0), dtype=np.uint64)
     counters = aligned(APART, dtype=np.int64)

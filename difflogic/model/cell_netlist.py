@@ -33,7 +33,7 @@ _CHUNK_BYTES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
-class Netlist:
+class CellNetlist:
     """`gates` uint8 `[n]`; `wires` int32 `[n, 2]` and `outputs` int32 `[C]` index the bits of a cell.
 
     Build it with `build`, which validates, or from what is valid already.
@@ -65,7 +65,7 @@ class Netlist:
         visible: int | None = None,
         origin: Sequence[int] | None = None,
         scenario: Scenario | None = None,
-    ) -> Netlist:
+    ) -> CellNetlist:
         """A validated netlist; all channels visible, named by number, unless told otherwise. Raises CircuitError."""
         netlist = cls(
             channels=channels,
@@ -98,7 +98,9 @@ class Netlist:
             raise CircuitError("An output must be an input or a gate.")
 
     @classmethod
-    def from_circuit(cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None) -> Netlist:
+    def from_circuit(
+        cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
+    ) -> CellNetlist:
         """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
         layout = flat_layout(circuit)
         # `argmax` takes the first of equals, which is what every engine's hard evaluation does too.
@@ -115,7 +117,7 @@ class Netlist:
         )
 
     @classmethod
-    def of_run(cls, circuit: Circuit, config: Config) -> Netlist:
+    def of_run(cls, circuit: Circuit, config: Config) -> CellNetlist:
         """The hard gates of a run's circuit, which shows its task's loss channels and lives on its task's grid."""
         return cls.from_circuit(circuit, config.task.loss_channels, Scenario.of(config))
 
