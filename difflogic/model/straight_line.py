@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 
 Index = npt.NDArray[np.int64]
 
@@ -42,7 +42,7 @@ class Line(NamedTuple):
         return (self.a, self.b)[: READS[self.gate]]
 
 
-def lines(netlist: CellNetlist) -> list[Line]:
+def lines(netlist: Netlist) -> list[Line]:
     """The gates that an output depends on, in order."""
     # From the outputs backwards: a gate that nobody wants is left out, and with it all that it alone would read. A
     # gate that ignores an input does not want it, so that what looks connected may fall away too.
@@ -72,7 +72,7 @@ def _line(bit: int, gate: int, a: int, b: int) -> Line:
     return Line(bit, gate, a, b)
 
 
-def read_inputs(netlist: CellNetlist) -> list[int]:
+def read_inputs(netlist: Netlist) -> list[int]:
     """The inputs that an output depends on, ascending: those that the lines and the outputs read."""
     bits = {bit for line in lines(netlist) for bit in line.reads} | set(netlist.outputs.tolist())
     return sorted(bit for bit in bits if bit < netlist.inputs)
@@ -110,7 +110,7 @@ class RegisterProgram:
     registers: int
 
 
-def register_program(netlist: CellNetlist) -> RegisterProgram:
+def register_program(netlist: Netlist) -> RegisterProgram:
     """Registers are handed out in order, the one freed last first."""
     patches, gates = read_inputs(netlist), lines(netlist)
     last_read = {bit: line.bit for line in gates for bit in line.reads}

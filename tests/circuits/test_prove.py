@@ -42,7 +42,7 @@ def test_the_verdict_is_right(netlist: CellNetlist, place: int, gate: int) -> No
         bits = [int(netlist.bit_name(bit) in verdict.counterexample.ones) for bit in range(9)]
         inputs = np.array(bits, dtype=np.uint64)[:, None]
         values = [int(each.evaluate(inputs)[0, 0]) & 1 for each in (netlist, other)]
-        assert verdict.counterexample.outputs == ((netlist.origin[0], *values),)
+        assert verdict.counterexample.outputs == ((f"out[{netlist.origin[0]}]", *values),)
         assert values[0] != values[1]
 
 
@@ -66,13 +66,13 @@ def test_wide_functions_go_to_sat() -> None:
     other = CellNetlist.build(3, False, [6] * 26, back, [52, 0, 0])
     (verdict,) = prove(one, other, ["difflogic"])
     assert verdict.equal is True
-    assert verdict.how == "channels: 2 by structure, 1 by SAT"
+    assert verdict.how == "outputs: 2 by structure, 1 by SAT"
     shorter = CellNetlist.build(3, False, [6] * 25, back[:25], [51, 0, 0])
     (verdict,) = prove(one, shorter, ["difflogic"])
     assert verdict.equal is False
     assert verdict.how == "by SAT"
     assert verdict.counterexample is not None
-    assert verdict.counterexample.outputs[0][0] == 0
+    assert verdict.counterexample.outputs[0][0] == "out[0]"
 
 
 def test_dropped_channels_are_matched_by_name() -> None:
@@ -97,7 +97,7 @@ def test_a_dropped_channel_that_matters_is_found() -> None:
 
 def test_circuits_that_show_different_channels_are_refused() -> None:
     one, other = (CellNetlist.build(1, False, [], [], [0], origin=[name]) for name in (0, 4))
-    with pytest.raises(CircuitError, match=r"show different channels, \[0\] and \[4\]"):
+    with pytest.raises(CircuitError, match=r"show different outputs, out\[0\] and out\[4\]"):
         prove(one, other)
 
 

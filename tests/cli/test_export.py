@@ -44,7 +44,7 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
         "circuit.json: 3 two-input gates per cell; without what changes nothing 3, channels 0, 2, 3\n"
     )
     assert "golly: verified: bgolly agrees after 100 generations" in said
-    assert "; that is the whole circuit (channels: 3 by structure)." in said
+    assert "; that is the whole circuit (outputs: 3 by structure)." in said
     assert "json: verified: read back, it is the same gate by gate." in said
 
 

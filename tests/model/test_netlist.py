@@ -48,7 +48,7 @@ def test_a_large_grid_in_chunks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     netlist = CellNetlist.from_circuit(CIRCUIT)
     x = bits(np.random.default_rng(2), 2, 33, 17, 2)
     whole = netlist.rollout(x, 2)
-    monkeypatch.setattr("difflogic.model.cell_netlist._CHUNK_BYTES", 1)
+    monkeypatch.setattr("difflogic.model.netlist._CHUNK_BYTES", 1)
     assert np.array_equal(netlist.rollout(x, 2), whole)
 
 

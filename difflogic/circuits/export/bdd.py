@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import product
 
 from difflogic.errors import CircuitError
-from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 _FALSE, _TRUE = 0, 1
@@ -20,7 +20,7 @@ _MAX_NODES = 1 << 17
 class Forest:
     """The functions of `netlist.outputs`, by a number each; variables are the inputs in the given order."""
 
-    def __init__(self, netlist: CellNetlist, order: Sequence[int]) -> None:
+    def __init__(self, netlist: Netlist, order: Sequence[int]) -> None:
         """Raises CircuitError where there are too many nodes."""
         last = len(order)
         self._nodes: list[tuple[int, int, int]] = [(last, 0, 0), (last, 1, 1)]

@@ -20,6 +20,7 @@ from difflogic.core.bits import Bits
 from difflogic.core.topology import topological_sort
 from difflogic.errors import ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 MOST_VECTORS = 1 << 20
@@ -38,7 +39,7 @@ def folder_of(files: Files) -> Iterator[Path]:
         yield folder
 
 
-def vectors_for(netlist: CellNetlist, work: float = 1e10) -> Vectors:
+def vectors_for(netlist: Netlist, work: float = 1e10) -> Vectors:
     """All neighbourhoods where they are at most 2^20, else 1e6 random ones; gates times vectors are at most `work`."""
     most = int(work // max(1, len(lines(netlist))))
     # Of the gates that matter every value is computed for every vector, so that their product is the work.
@@ -47,7 +48,7 @@ def vectors_for(netlist: CellNetlist, work: float = 1e10) -> Vectors:
     return draw_vectors(netlist, min(RANDOM_VECTORS, most))
 
 
-def check_cells(netlist: CellNetlist, vectors: Vectors, answers: Bits, what: str) -> str:
+def check_cells(netlist: Netlist, vectors: Vectors, answers: Bits, what: str) -> str:
     """The sentence of a proof by vectors; `answers` uint8 `[C, samples]`. Raises ExportError."""
     wrong = np.flatnonzero((answers != vectors.outputs(netlist)).any(axis=0))
     if len(wrong):
@@ -89,10 +90,9 @@ def check_grid(expected: Bits, found: Bits, what: str) -> None:
 _CIRCUIT = "circuit.blif"
 
 
-def write_circuit(netlist: CellNetlist, folder: Path) -> None:
+def write_circuit(netlist: Netlist, folder: Path) -> None:
     """The netlist itself, gate by gate, for `equivalent`."""
-    inputs = [netlist.bit_name(bit) for bit in range(netlist.inputs)]
-    (folder / _CIRCUIT).write_text(to_blif(netlist, inputs, netlist.origin, "circuit"))
+    (folder / _CIRCUIT).write_text(to_blif(netlist, netlist.input_names, netlist.output_names, "circuit"))
 
 
 def equivalent(folder: Path, file: str, what: str) -> str:
@@ -108,7 +108,7 @@ def equivalent(folder: Path, file: str, what: str) -> str:
     return f"berkeley-abc proves {what} equivalent (cec)"
 
 
-def proved_by_abc(netlist: CellNetlist, files: Files, file: str) -> list[str]:
+def proved_by_abc(netlist: Netlist, files: Files, file: str) -> list[str]:
     """The proof of a file that ABC itself reads. Raises ExportError and ToolError."""
     with folder_of(files) as folder:
         write_circuit(netlist, folder)
@@ -136,7 +136,7 @@ class Drawn(NamedTuple):
     outputs: Sequence[End]
 
 
-def check_drawing(netlist: CellNetlist, drawn: Drawn, what: str) -> str:
+def check_drawing(netlist: Netlist, drawn: Drawn, what: str) -> str:
     """The sentence of the proof. Raises ExportError."""
     vectors = vectors_for(netlist)
     try:
@@ -146,7 +146,7 @@ def check_drawing(netlist: CellNetlist, drawn: Drawn, what: str) -> str:
     return check_cells(netlist, vectors, vectors.outputs(read), f"the circuit that {what} shows")
 
 
-def _netlist(like: CellNetlist, drawn: Drawn) -> CellNetlist:
+def _netlist(like: Netlist, drawn: Drawn) -> Netlist:
     place = dict(drawn.inputs)
     names: list[str] = []
     # A mark on the paper becomes a bit: inputs are there, gates get the next numbers, and each output a gate of its
@@ -165,4 +165,4 @@ def _netlist(like: CellNetlist, drawn: Drawn) -> CellNetlist:
         wires.append((place[end.source],) * 2)
     outputs = [place[f"not {index}"] for index in range(len(drawn.outputs))]
     order, wires, outputs = topological_sort(like.inputs, wires, outputs, names)
-    return CellNetlist.build(like.channels, like.periodic, [types[index] for index in order], wires, outputs)
+    return like.with_gates([types[index] for index in order], wires, outputs)

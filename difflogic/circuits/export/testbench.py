@@ -15,6 +15,7 @@ from difflogic.circuits.export.text import Files, counted
 from difflogic.core import prng
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines, read_inputs
 
 _VECTORS_SEED = 1
@@ -32,7 +33,7 @@ class Vectors:
     def count(self) -> int:
         return len(self.inputs[0])
 
-    def outputs(self, netlist: CellNetlist) -> Bits:
+    def outputs(self, netlist: Netlist) -> Bits:
         """The right answers, uint8 `[C, samples]`."""
         return unpack_bits(netlist.evaluate(pack_bits(self.inputs)), self.count)
 
@@ -48,7 +49,7 @@ def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
     return (prng.random_bits(key, math.prod(shape)) >> 31).astype(np.uint8).reshape(shape)
 
 
-def draw_vectors(netlist: CellNetlist, most: int) -> Vectors:
+def draw_vectors(netlist: Netlist, most: int) -> Vectors:
     """All combinations where they are at most `most`, else so many random vectors; the same each time."""
     read = read_inputs(netlist)
     exhaustive = 1 << len(read) <= most
@@ -81,7 +82,7 @@ def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
     return (5, 6) if 30 * _STEPS * len(lines(netlist)) <= _WORK else (2, 3)
 
 
-def cell_text(netlist: CellNetlist, vectors: Vectors) -> str:
+def cell_text(netlist: Netlist, vectors: Vectors) -> str:
     """A line per vector: the patch, and the result."""
     return _lines(vectors.inputs, vectors.outputs(netlist))
 

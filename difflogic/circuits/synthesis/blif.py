@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from difflogic.core import gates
-from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 
 
-def to_blif(netlist: CellNetlist, inputs: Sequence[str], channels: Sequence[int], model: str) -> str:
-    """One model with the inputs named, `in[channel][patch]`, and an output `out[channel]` for each of `channels`."""
-    outputs = [f"out[{channel}]" for channel in channels]
+def to_blif(netlist: Netlist, inputs: Sequence[str], outputs: Sequence[str], model: str) -> str:
+    """One model with the inputs named, of which the netlist may lack some, and these of its outputs."""
     # This is the judges' copy, written from the netlist as it stands. The export of BLIF writes what `straight_line`
     # makes of it; were the two one, ABC would compare our folding with itself.
     lines = [f".model {model}", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}"]
     for index, (gate, (a, b)) in enumerate(zip(netlist.gates.tolist(), netlist.wires.tolist(), strict=True)):
         lines += _table(gate, netlist.bit_name(a), netlist.bit_name(b), f"g{index}")
-    for channel, output in zip(channels, outputs, strict=True):
-        bit = int(netlist.outputs[netlist.origin.index(channel)])
-        lines += [f".names {netlist.bit_name(bit)} {output}", "1 1"]
+    bits = dict(zip(netlist.output_names, netlist.outputs.tolist(), strict=True))
+    for output in outputs:
+        lines += [f".names {netlist.bit_name(bits[output])} {output}", "1 1"]
     return "\n".join([*lines, ".end", ""])
 
 

@@ -37,7 +37,7 @@ class Cell:
 
     def netlist(self, like: CellNetlist) -> CellNetlist:
         """The gates as a netlist with the boundary and the scenario of `like`."""
-        return to_netlist(self.graph, like, self.origin)
+        return to_netlist(self.graph, replace(like, channels=len(self.origin), origin=self.origin))
 
     def without_unseen_channels(self) -> Cell:
         """The same picture in every step from every start, in the channels alone that it ever depends on."""

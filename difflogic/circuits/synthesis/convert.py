@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
 from difflogic.circuits.synthesis.truth_tables import SampleTables, Tables, input_tables
 from difflogic.circuits.synthesis.xag import XAG, Builder, Node, input_literal, rebuilt
 from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import NOT_A, READS
 
+N = TypeVar("N", bound=Netlist)
 
-def gate_count(netlist: CellNetlist) -> int:
+
+def gate_count(netlist: Netlist) -> int:
     """Two-input gates: those that truly read two inputs. Constants, pass-throughs and NOT are not counted."""
     # Wires may be the same bit twice, as XOR(x, x): such a gate reads one input, or none.
     reads_two = np.array(READS)[netlist.gates] == 2
@@ -42,7 +47,7 @@ def gates_once(netlist: CellNetlist) -> int:
     return several + len(found)
 
 
-def to_xag(netlist: CellNetlist, share: bool = False) -> XAG:
+def to_xag(netlist: Netlist, share: bool = False) -> XAG:
     """The netlist with constants, pass-throughs and inverters folded away; gates that nothing reads stay."""
     # Bit `i` of the netlist is `literals[i]` of the graph. A pass-through or a NOT makes no node: its literal is that
     # of what it reads, perhaps inverted, and so a chain of them costs nothing whoever reads it.
@@ -53,13 +58,13 @@ def to_xag(netlist: CellNetlist, share: bool = False) -> XAG:
     return builder.finish(literals[output] for output in netlist.outputs.tolist())
 
 
-def lean(netlist: CellNetlist) -> CellNetlist:
-    """The same circuit and channels without what costs time and changes nothing: gates folded, read, and each once."""
+def lean(netlist: N) -> N:
+    """The same circuit without what costs time and changes nothing: its gates folded, read, and each once."""
     return to_netlist(rebuilt(to_xag(netlist)), netlist)
 
 
-def to_netlist(graph: XAG, like: CellNetlist, origin: tuple[int, ...] | None = None) -> CellNetlist:
-    """The graph as a netlist with the channels of `like`, or those of `origin` where some were dropped.
+def to_netlist(graph: XAG, like: N) -> N:
+    """The graph as a netlist between the inputs and outputs of `like`.
 
     A node is built in the polarity that an output wants, so that an inverter is left only where an output is
     an inverted input, or where two outputs are opposite.
@@ -87,5 +92,4 @@ def to_netlist(graph: XAG, like: CellNetlist, origin: tuple[int, ...] | None = N
             types.append(15 * (output & 1) if node == 0 else NOT_A)
             wires.append((max(node - 1, 0),) * 2)
         outputs.append(inverted.get(output, node - 1))
-    origin = like.origin if origin is None else origin
-    return CellNetlist.build(len(origin), like.periodic, types, wires, outputs, like.visible, origin, like.scenario)
+    return like.with_gates(types, wires, outputs)

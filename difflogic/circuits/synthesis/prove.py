@@ -1,8 +1,9 @@
 """Do two circuits compute the same? Answered by judges that do not rely on each other.
 
-What is compared is what a cell does: its next state as a function of its neighbourhood. Where one circuit
-lacks channels that the other has, the common ones are compared, for all values of all inputs of both: then the
-lacking ones do not matter. Two automata with equal cells and equal boundaries are equal in every step.
+What is compared are the outputs as functions of the inputs; of a cell its next state as a function of its
+neighbourhood. Where one circuit lacks outputs and inputs that the other has, the common ones are compared, for all
+values of all inputs of both: then the lacking ones do not matter. Two automata with equal cells and equal boundaries
+are equal in every step.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from difflogic.core.bits import pack_bits
 from difflogic.errors import ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
+from difflogic.model.netlist import Netlist
 from difflogic.reference.engine import ReferenceEngine
 
 _SAMPLES, _SEED = 4096, 3
@@ -32,12 +34,12 @@ CONFLICTS = 1_000_000
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A neighbourhood on which two circuits differ, evaluated in both."""
+    """Inputs on which two circuits differ, evaluated in both."""
 
     ones: tuple[str, ...]
     """The inputs that are 1; all others are 0."""
-    outputs: tuple[tuple[int, int, int], ...]
-    """Each channel that differs, with its value in the one and in the other."""
+    outputs: tuple[tuple[str, int, int], ...]
+    """The name of each output that differs, with its value in the one and in the other."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Equivalence:
     """Whether its `equal` is a proof; else it only looked at samples."""
 
 
-def prove(one: CellNetlist, other: CellNetlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
+def prove(one: Netlist, other: Netlist, judges: Sequence[str] | None = None) -> list[Equivalence]:
     """The verdicts of `judges`, by name from JUDGES, all of them where it is None. Raises CircuitError."""
     miter = make_miter(one, other)
     return [JUDGES[name](miter, one, other) for name in (JUDGES if judges is None else judges)]
@@ -78,14 +80,14 @@ def network(circuit: Circuit, netlist: CellNetlist) -> Equivalence:
     return Equivalence("network", equal, how, proves=False)
 
 
-def own(miter: Miter, one: CellNetlist, other: CellNetlist) -> Equivalence:
-    """All combinations of the inputs that a channel depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
+def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
+    """All combinations of the inputs that an output depends on, up to `truth_tables.MOST_EXHAUSTIVE`; beyond, SAT."""
     ways = dict.fromkeys(("by structure", "by exhaustion", "by SAT"), 0)
     widest = 0
     # The cheapest way that decides: two outputs that became one node of the miter are equal by structure, twenty inputs
     # are tried one by one, and only what is left goes to the solver.
     with Solver(miter.joint, CONFLICTS) as solver:
-        for channel, a, b in miter.pairs():
+        for name, a, b in miter.pairs():
             support = len(miter.joint.support((a, b)))
             if a == b:
                 ways["by structure"] += 1
@@ -96,7 +98,7 @@ def own(miter: Miter, one: CellNetlist, other: CellNetlist) -> Equivalence:
             else:
                 way, answer = "by SAT", solver.differ(a, b)
             if answer is None:
-                return Equivalence("difflogic", None, f"channel {channel}: SAT gave up after {CONFLICTS} conflicts")
+                return Equivalence("difflogic", None, f"{name}: SAT gave up after {CONFLICTS} conflicts")
             if isinstance(answer, tuple):
                 return Equivalence("difflogic", False, way, evaluated(miter, one, other, answer))
             ways[way] += 1
@@ -105,37 +107,35 @@ def own(miter: Miter, one: CellNetlist, other: CellNetlist) -> Equivalence:
 
 def _how(ways: dict[str, int], widest: int) -> str:
     parts = [f"{count} {way}" for way, count in ways.items() if count]
-    detail = f" (up to {1 << widest} neighbourhoods)" if ways["by exhaustion"] else ""
-    return f"channels: {', '.join(parts)}{detail}"
+    detail = f" (up to {1 << widest} inputs)" if ways["by exhaustion"] else ""
+    return f"outputs: {', '.join(parts)}{detail}"
 
 
-def evaluated(miter: Miter, one: CellNetlist, other: CellNetlist, inputs: Sequence[int]) -> Counterexample | None:
-    """The neighbourhood, values of `miter.names`, in both circuits; None where they do not differ on it."""
+def evaluated(miter: Miter, one: Netlist, other: Netlist, inputs: Sequence[int]) -> Counterexample | None:
+    """The inputs, values of `miter.names`, in both circuits; None where they do not differ on it."""
     values = dict(zip(miter.names, inputs, strict=True))
     # A counter-example is believed only when both circuits themselves, not their graphs, differ on it.
-    results = [_next_state(netlist, values) for netlist in (one, other)]
+    results = [_outputs(netlist, values) for netlist in (one, other)]
     outputs = tuple(
-        (channel, results[0][channel], results[1][channel])
-        for channel in miter.channels
-        if results[0][channel] != results[1][channel]
+        (name, results[0][name], results[1][name]) for name in miter.outputs if results[0][name] != results[1][name]
     )
     ones = tuple(name for name, value in values.items() if value)
     return Counterexample(ones, outputs) if outputs else None
 
 
-def _next_state(netlist: CellNetlist, values: dict[str, int]) -> dict[int, int]:
-    """The value of each channel, by name, from inputs by name."""
-    bits = np.array([[values[netlist.bit_name(bit)]] for bit in range(wiring.PATCH * netlist.channels)], dtype=np.uint8)
+def _outputs(netlist: Netlist, values: dict[str, int]) -> dict[str, int]:
+    """The value of each output, by name, from inputs by name."""
+    bits = np.array([[values[name]] for name in netlist.input_names], dtype=np.uint8)
     words = netlist.evaluate(pack_bits(bits))
-    return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.origin)}
+    return {name: int(words[index, 0] & np.uint64(1)) for index, name in enumerate(netlist.output_names)}
 
 
 def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
     """A judge that runs a program of others on both circuits, as they were given, and looks for one of two words."""
 
-    def judge(miter: Miter, one: CellNetlist, other: CellNetlist) -> Equivalence:
+    def judge(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
         pair = {"one": one, "other": other}
-        files = {f"{name}.blif": to_blif(each, miter.names, miter.channels, name) for name, each in pair.items()}
+        files = {f"{name}.blif": to_blif(each, miter.names, miter.outputs, name) for name, each in pair.items()}
         try:
             printed = tools.run(tool, arguments, files)
         except ToolError as error:
@@ -149,7 +149,7 @@ def _asked(tool: str, arguments: list[str], yes: str, no: str) -> Judge:
     return judge
 
 
-Judge = Callable[[Miter, CellNetlist, CellNetlist], Equivalence]
+Judge = Callable[[Miter, Netlist, Netlist], Equivalence]
 
 # yosys builds a miter of its own, and asks its own SAT solver whether the output that says "different" is ever 1.
 _MITER = "read_blif one.blif; read_blif other.blif; miter -equiv -flatten one other miter; "

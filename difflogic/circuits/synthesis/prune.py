@@ -81,7 +81,7 @@ def _refuted(before: CellNetlist, after: CellNetlist, seen: list[int]) -> list[t
     miter = make_miter(before, after)
     # Both have all channels under the same names, so that the miter's inputs are those of the netlists, in order.
     with Solver(miter.joint, CONFLICTS) as solver:
-        answers = [solver.differ(a, b) for channel, a, b in miter.pairs() if channel in seen and a != b]
+        answers = [solver.differ(a, b) for index, (_, a, b) in enumerate(miter.pairs()) if index in seen and a != b]
     return None if None in answers else [answer for answer in answers if isinstance(answer, tuple)]
 
 

@@ -72,15 +72,13 @@ def proved(netlist: CellNetlist, smaller: CellNetlist, found: Invariant) -> Equi
     inputs = [FALSE, *miter.inputs_of(netlist)]
     moved = [[mapped(literal, inputs) for literal in clause] for clause in given]
     with Solver(miter.joint, CONFLICTS, moved) as solver:
-        for channel, a, b in miter.pairs():
+        for name, a, b in miter.pairs():
             answer = False if a == b else solver.differ(a, b)
             if answer is not False:
-                return Equivalence(
-                    judge, None if answer is None else False, f"channel {channel} was not shown to be equal"
-                )
+                return Equivalence(judge, None if answer is None else False, f"{name} was not shown to be equal")
     return Equivalence(
         judge,
         True,
-        f"{len(miter.channels)} channels by SAT, in all states in which {len(found.clauses)} relations between "
+        f"{len(miter.outputs)} channels by SAT, in all states in which {len(found.clauses)} relations between "
         "channels hold, which do so in the start, and by induction after every step",
     )

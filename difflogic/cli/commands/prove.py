@@ -188,5 +188,5 @@ def _show(verdicts: list[Equivalence], equal: bool | None, boundaries: list[bool
 
 def _counterexample(found: Counterexample) -> str:
     ones = ", ".join(found.ones) or "none"
-    values = "; ".join(f"channel {channel}: {one} and {other}" for channel, one, other in found.outputs)
+    values = "; ".join(f"{name}: {one} and {other}" for name, one, other in found.outputs)
     return f"Counter-example, evaluated in both: inputs that are 1: {ones}. Next state, {values}."
