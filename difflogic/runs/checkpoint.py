@@ -15,11 +15,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 import difflogic
+from difflogic.config.document import Document
 from difflogic.config.schema import Config
 from difflogic.engine.job import OptimizerState, TrainState
 from difflogic.errors import CheckpointError, UsageError
@@ -74,15 +76,58 @@ class Checkpoint:
     def seeds(self) -> list[int]:
         return [member.config.seed for member in self.members]
 
+    @property
+    def progress(self) -> str:
+        return f"epoch {self.epoch}"
 
-def save(folder: Path, checkpoint: Checkpoint) -> None:
+    @property
+    def config(self) -> Config:
+        return self.members[0].config
+
+    def encode(self) -> bytes:
+        """The bytes of a checkpoint file, which `decode` reads."""
+        # One run has arrays as they are, so that its file can be read without knowing of populations.
+        columns = [_to_arrays(member) for member in self.members]
+        arrays = columns[0]
+        if len(columns) > 1:
+            arrays = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
+            arrays["seeds"] = np.array(self.seeds, dtype=np.uint32)
+            arrays["leader"] = np.array(self.leader, dtype=np.int64)
+        return checksummed.encode(arrays, header(FORMAT, self.config))
+
+
+class Saved(Protocol):
+    """What a run folder keeps as its checkpoint: that of automata is `Checkpoint`."""
+
+    @property
+    def progress(self) -> str:
+        """How far the run is, in words: `epoch 50`."""
+
+    @property
+    def config(self) -> Document:
+        """The run's configuration, a population's with the first seed."""
+
+    @property
+    def seeds(self) -> list[int]:
+        """Those of its models."""
+
+    def encode(self) -> bytes:
+        """The bytes of a checkpoint file."""
+
+
+def header(form: int, config: Document) -> dict[str, str]:
+    """The metadata of a checkpoint file."""
+    return {"format": str(form), "difflogic": difflogic.__version__, "config": config.to_toml()}
+
+
+def save(folder: Path, checkpoint: Saved) -> None:
     """Write `folder/NAME`; the one that was there stays as PREVIOUS. Raises OSError, the old one intact.
 
     Between the two renames only PREVIOUS exists, whole: `locate` then answers with that one.
     """
     # First the new file, whole and on the disk, then two renames: at no moment is there neither the old nor the new.
     path = folder / NAME
-    temporary = write_beside(path, encode(checkpoint))
+    temporary = write_beside(path, checkpoint.encode())
     if path.exists():
         path.replace(folder / PREVIOUS)
     temporary.replace(path)
@@ -129,19 +174,6 @@ def read(path: Path) -> Checkpoint:
         raise CheckpointError(f"{error} {_advice(file)}") from error
 
 
-def encode(checkpoint: Checkpoint) -> bytes:
-    """The bytes of a checkpoint file."""
-    # One run has arrays as they are, so that its file can be read without knowing of populations.
-    columns = [_to_arrays(member) for member in checkpoint.members]
-    arrays = columns[0]
-    if len(columns) > 1:
-        arrays = {name: np.stack([column[name] for column in columns]) for name in columns[0]}
-        arrays["seeds"] = np.array(checkpoint.seeds, dtype=np.uint32)
-        arrays["leader"] = np.array(checkpoint.leader, dtype=np.int64)
-    config = checkpoint.members[0].config.to_toml()
-    return checksummed.encode(arrays, {"format": str(FORMAT), "difflogic": difflogic.__version__, "config": config})
-
-
 def _to_arrays(member: ModelState) -> checksummed.Arrays:
     state, optimizer = member.state, member.state.optimizer
     arrays: checksummed.Arrays = {"logits": state.logits, "mu": optimizer.mu, "nu": optimizer.nu}
@@ -162,7 +194,7 @@ def _to_arrays(member: ModelState) -> checksummed.Arrays:
 
 
 def decode(data: bytes, file: Path) -> Checkpoint:
-    """The inverse of `encode`; `file` is named in errors. Raises CheckpointError."""
+    """The inverse of `Checkpoint.encode`; `file` is named in errors. Raises CheckpointError."""
     # The format comes before the checksums: a file of another version is intact, and should not be called corrupt.
     written = checksummed.peek(data, "format")
     if written is None:

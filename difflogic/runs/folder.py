@@ -19,8 +19,8 @@ import filelock
 
 from difflogic.errors import CheckpointError, RunFolderError
 from difflogic.runs import checkpoint, manifest
-from difflogic.runs.checkpoint import Checkpoint, ModelState
-from difflogic.runs.journal import Journal, Rows, read_rows
+from difflogic.runs.checkpoint import Saved
+from difflogic.runs.journal import COLUMNS, Journal, Line, Rows, read_rows
 from difflogic.system import files
 
 LOCK = ".lock"
@@ -82,13 +82,20 @@ class RunFolder:
         """Lock an existing folder. Raises RunFolderError where another process holds it."""
         self.path = path
         self._journal: Journal | None = None
-        self._saved: int | None = None
+        self._saved: str | None = None
         self._lock = ExitStack()
         self._lock.enter_context(locked(path))
 
     @classmethod
-    def create(cls, path: Path, first: Checkpoint, manifest_text: str, target: bytes) -> RunFolder:
-        """A new folder with its first checkpoint, empty metrics and target.png; nothing stays where this fails."""
+    def create(
+        cls,
+        path: Path,
+        first: Saved,
+        manifest_text: str,
+        columns: Sequence[str] = COLUMNS,
+        **pictures: bytes,
+    ) -> RunFolder:
+        """A new folder with its first checkpoint, empty metrics and NAME.png each; nothing stays where this fails."""
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
@@ -98,9 +105,10 @@ class RunFolder:
             # Again, now that it is locked: between the first look and the lock another process may have written.
             check_new(path)
             folder.write(manifest.NAME, manifest_text)
-            folder.write("config.toml", first.members[0].config.to_toml())
-            folder.write("target.png", target)
-            folder.start_journal(first.seeds, [[] for _ in first.members])
+            folder.write("config.toml", first.config.to_toml())
+            for name, picture in pictures.items():
+                folder.write(f"{name}.png", picture)
+            folder.start_journal(first.seeds, [[] for _ in first.seeds], columns)
             folder.save(first)
         except BaseException:
             folder._discard(existed)
@@ -130,10 +138,12 @@ class RunFolder:
         with _guard(self.path, "read"):
             return read_rows(self.path, seeds)
 
-    def start_journal(self, seeds: Sequence[int], rows: Rows) -> None:
+    def start_journal(
+        self, seeds: Sequence[int], rows: Sequence[Sequence[Line]], columns: Sequence[str] = COLUMNS
+    ) -> None:
         """Metrics files with these rows of each member, ready for more."""
         with self._writing("the metrics"):
-            self._journal = Journal(self.path, seeds, rows)
+            self._journal = Journal(self.path, seeds, rows, columns)
 
     @property
     def _rows(self) -> Journal:
@@ -141,21 +151,21 @@ class RunFolder:
             raise RunFolderError(f"The metrics of {self.path} are not open: call start_journal first.")
         return self._journal
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: Sequence[Sequence[Line]]) -> None:
         with self._writing("the metrics"):
             self._rows.append(rows)
 
-    def save(self, state: Checkpoint) -> None:
+    def save(self, state: Saved) -> None:
         """Metrics to the disk, then the checkpoint."""
         with self._writing(checkpoint.NAME):
             # The rows first: a checkpoint without the rows that led to it cannot be resumed.
             self._rows.sync()
             checkpoint.save(self.path, state)
-        self._saved = state.epoch
+        self._saved = state.progress
 
-    def keep_best(self, best: ModelState) -> None:
+    def keep_best(self, best: Saved) -> None:
         """Before the checkpoint of its epoch: `start.resumed` then knows one that is ahead of it."""
-        self.write(checkpoint.BEST, checkpoint.encode(Checkpoint((best,))))
+        self.write(checkpoint.BEST, best.encode())
 
     def drop_best(self) -> None:
         """It is not of this run any more."""
@@ -174,7 +184,7 @@ class RunFolder:
     @contextmanager
     def _writing(self, name: str) -> Iterator[None]:
         # Every write may be the one that finds the disk full: each refusal says what is safe, and how to go on.
-        kept = "" if self._saved is None else f" The checkpoint of epoch {self._saved} is intact:"
+        kept = "" if self._saved is None else f" The checkpoint of {self._saved} is intact:"
         advice = f" free some space, then continue with --resume {files.quoted(self.path)}." if kept else ""
         with _guard(self.path, f"write {name} in", kept + advice):
             yield

@@ -20,7 +20,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from difflogic.engine.api import EpochMetrics, Evaluation
 from difflogic.runs import jsonl
@@ -103,25 +103,37 @@ def last_evaluated(rows: Sequence[Row]) -> Row | None:
     return next((row for row in reversed(rows) if row.hard_loss is not None), None)
 
 
+class Line(Protocol):
+    """A row of metrics, whatever is measured: `Row` is that of an automaton's epoch."""
+
+    def json_line(self, seed: int | None = None) -> str:
+        """One JSON object and the end of the line, of a population with the member's seed."""
+
+    def csv_line(self, seed: int | None = None) -> str:
+        """The values of the columns, of a population after the member's seed."""
+
+
 class Journal:
     """The two files, open for appending. Its methods raise OSError."""
 
-    def __init__(self, folder: Path, seeds: Sequence[int], rows: Rows) -> None:
+    def __init__(
+        self, folder: Path, seeds: Sequence[int], rows: Sequence[Sequence[Line]], columns: Sequence[str] = COLUMNS
+    ) -> None:
         """Both files anew, holding `rows` and nothing else: what came after them is cut."""
         self._seeds = seeds
         self._descriptors: list[int] = []
-        columns = COLUMNS if len(seeds) == 1 else ("seed", *COLUMNS)
+        header = ",".join(columns if len(seeds) == 1 else ("seed", *columns))
         texts = self._texts(rows)
-        for name, text in ((JSONL, texts[0]), (CSV, ",".join(columns) + "\n" + texts[1])):
+        for name, text in ((JSONL, texts[0]), (CSV, f"{header}\n{texts[1]}")):
             # Rows after the checkpoint are not of the run that goes on: they will come again, and the same.
             write_atomically(folder / name, text.encode())
             self._descriptors.append(os.open(folder / name, os.O_WRONLY | os.O_APPEND))
 
-    def append(self, rows: Rows) -> None:
+    def append(self, rows: Sequence[Sequence[Line]]) -> None:
         for descriptor, text in zip(self._descriptors, self._texts(rows), strict=True):
             write_all(descriptor, text.encode())
 
-    def _texts(self, rows: Rows) -> tuple[str, str]:
+    def _texts(self, rows: Sequence[Sequence[Line]]) -> tuple[str, str]:
         """JSON lines and CSV lines."""
         labelled = [line for epoch in zip(*rows, strict=True) for line in zip(_labels(self._seeds), epoch, strict=True)]
         jsonl = "".join([row.json_line(seed) for seed, row in labelled])

@@ -252,7 +252,7 @@ class Session:
             return
         self.best = replace(member.checkpoint(self._seconds()), best=member.wrong)
         if self.folder is not None:
-            self.folder.keep_best(self.best)
+            self.folder.keep_best(Checkpoint((self.best,)))
 
     def _save(self) -> None:
         if self.folder is None:

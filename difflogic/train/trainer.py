@@ -196,7 +196,7 @@ class Trainer:
                 config, session.training.info, self.placement.reason, init_from, begin.checkpoint.seeds
             )
             target = plots.target_png(begin.members[0].job)
-            with closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record), target)) as folder:
+            with closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record), target=target)) as folder:
                 yield session.keep(folder, record)
 
     @contextmanager

@@ -70,7 +70,7 @@ def test_they_go_on_bit_for_bit(run: str, difflogic: Call) -> None:
     again.mkdir()
     for path in Path(run).iterdir():
         (again / path.name).write_bytes(path.read_bytes())
-    files.write_atomically(again / checkpoint.NAME, checkpoint.encode(checkpoint.read(Path(run))))
+    files.write_atomically(again / checkpoint.NAME, checkpoint.read(Path(run)).encode())
     assert difflogic("train", "--resume", run, *ENGINE).code == 0
     assert difflogic("train", "--resume", again, *ENGINE).code == 0
     assert_same_run(Path(run), again)

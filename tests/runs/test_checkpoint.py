@@ -35,7 +35,7 @@ def alone(epoch: int = 7) -> Checkpoint:
     return Checkpoint((make(epoch),))
 
 
-BYTES = checkpoint.encode(alone())
+BYTES = alone().encode()
 
 
 @pytest.mark.parametrize("best", [None, 0, 3])
@@ -80,7 +80,7 @@ def test_a_pool_of_another_size_is_refused() -> None:
     job = task_job("a pool")
     state = TrainState.initial(job)
     for pool in (state.pool[:4], None):
-        cut = checkpoint.encode(Checkpoint((ModelState(job.config, job.circuit, replace(state, pool=pool)),)))
+        cut = Checkpoint((ModelState(job.config, job.circuit, replace(state, pool=pool)),)).encode()
         with pytest.raises(CheckpointError, match="holds no usable run: "):
             checkpoint.decode(cut, FILE)
 
