@@ -15,6 +15,7 @@ from difflogic.cli import request
 from difflogic.cli.commands import job_actions
 from difflogic.cli.options import client, json_option
 from difflogic.cli.screen import table
+from difflogic.cli.screen.waiting import turn_words
 from difflogic.serve.store.jobs import KINDS, PRIORITIES, SORTS, STATUSES, Sort, outcome
 
 HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted")
@@ -102,9 +103,10 @@ def list_jobs(
         # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
         found = server.jobs(status=status, kind=kind, q=search, sort=sort, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
+        turns = server.turns([job["id"] for job in jobs if job["status"] == "queued"])
     if as_json:
         for job in jobs:
-            click.echo(json.dumps(job))
+            click.echo(json.dumps(job | {"turn": turns.get(job["id"])}))
         return
     if not jobs:
         click.echo("There are no such jobs." if status or kind or search else "There are no jobs yet.")
@@ -113,8 +115,8 @@ def list_jobs(
     table.show(HEADERS, [_row(job) for job in jobs])
     for job in jobs:
         # Below the table, since it is a sentence, and of few jobs.
-        if job["waits_for"]:
-            click.echo(f"{job['id']} waits: {job['waits_for']}")
+        if words := job["waits_for"] or turn_words(turns.get(job["id"])):
+            click.echo(f"{job['id']} waits: {words}")
 
 
 for _action in job_actions.ACTIONS:

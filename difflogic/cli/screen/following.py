@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +12,7 @@ import click
 from difflogic.cli.screen import sinks
 from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
+from difflogic.cli.screen.waiting import turn_words
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import ServiceError
@@ -116,7 +118,7 @@ class _Follower:
         if job["status"] != self._status:
             self._status = job["status"]
             if self._status in ("queued", "paused"):
-                self._sink.write(f"Job {job['id']} ({job['name']}) is {self._status}.")
+                self._sink.write(f"Job {job['id']} ({job['name']}) is {self._status}{self._turn(job)}.")
         # Every change of the job comes with all of its fields: only what is new is printed.
         if job["waits_for"] not in (None, self._waits_for):
             self._sink.write(job["waits_for"])
@@ -143,6 +145,15 @@ class _Follower:
                 attempt = Attempt(self._attempt, of, config.seed, job["epochs"], "")
                 self._reporter.attempted(attempt)
             self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
+
+    def _turn(self, job: JobJson) -> str:
+        """When a job that waits begins, as the end of a sentence."""
+        if job["status"] != "queued" or job["waits_for"] is not None:
+            return ""
+        with suppress(ServiceError):  # a server that is away just now is said by who reads the events
+            words = turn_words(self._client.turns([job["id"]]).get(job["id"]))
+            return "" if words is None else f": {words.rstrip('.')}"
+        return ""
 
     def _show_ended_attempts(self, job: JobJson) -> None:
         """Show each attempt that is over, once. The job holds them all, so that whoever comes late misses none."""

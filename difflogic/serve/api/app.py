@@ -26,7 +26,7 @@ from difflogic.serve.api.auth import Authenticator
 from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.context import Context, reply
 from difflogic.serve.api.middleware import ServiceMiddleware
-from difflogic.serve.api.routes import about, document, events, health, jobs, results, session
+from difflogic.serve.api.routes import about, document, events, health, jobs, queue, results, session
 from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
@@ -35,6 +35,7 @@ from difflogic.serve.errors import ApiError
 from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
 from difflogic.serve.store.presence import Heard
+from difflogic.serve.store.queue import Forecast
 from difflogic.serve.store.store import Store
 
 THREADS = 8
@@ -52,7 +53,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     """The service on a store; its feed of changes polls while it runs."""
     telemetry, remote = Telemetry(store), Heard(store.folder, ALIVE_S)
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
-    context = Context(store, settings, authenticator, feed, telemetry, remote)
+    context = Context(store, settings, authenticator, feed, telemetry, remote, Forecast(store))
 
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
@@ -74,7 +75,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         servers=[{"url": settings.root_path}] if settings.root_path else None,
     )  # fmt: skip
     app.state.context = context
-    for module in (session, jobs, results, events, about, remote_routes):
+    for module in (session, jobs, queue, results, events, about, remote_routes):
         app.include_router(module.router, prefix="/api/v1")
     for module in (health, document):
         app.include_router(module.router)

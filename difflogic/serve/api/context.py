@@ -20,6 +20,7 @@ from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord
 from difflogic.serve.store.presence import Heard
+from difflogic.serve.store.queue import Forecast
 from difflogic.serve.store.store import Store
 
 PICTURES = 2
@@ -37,6 +38,7 @@ class Context:
     telemetry: Telemetry
     remote: Heard
     """Workers on other machines."""
+    forecast: Forecast
     samples: Samples = field(default_factory=Samples)
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 

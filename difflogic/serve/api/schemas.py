@@ -15,6 +15,7 @@ from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
 from difflogic.serve.store.jobs import ID, PRIORITIES, JobRecord
 from difflogic.serve.store.leases import Worker
+from difflogic.serve.store.queue import Turn
 
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
@@ -189,6 +190,12 @@ class JobList(BaseModel):
 
     jobs: list[JobRecord]
     next: Annotated[int | None, Field(description="`before` of the next page; null on the last.")]
+
+
+class QueueReply(BaseModel):
+    """When the jobs that wait begin."""
+
+    waiting: Annotated[list[Turn], Field(description="In the order in which workers take them.")]
 
 
 class Edit(Strict):

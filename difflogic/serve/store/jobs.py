@@ -102,6 +102,8 @@ class JobSpec:
     """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
     """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
+    predicted_s: int | None = None
+    """Seconds that a training takes on two cores, as predicted; None of a follow-up, and where nobody predicted it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 import { listen } from "./events.js";
 import { announcer, showConnection } from "./notices.js";
 import { isOver, standing } from "./progress.js";
+import { followTurns } from "./queue.js";
 
 // `parts` follow the job by `update(job)`, `handlers` hear the stream's other events. The function that comes back is to
 // be called with the job as it is after an action, or with null where it is gone.
@@ -46,6 +47,8 @@ export function follow(signal, job, place, parts, handlers) {
     }
 
     parts.forEach((part) => part.update(job));
+    const shown = () => parts.forEach((part) => part.update(current));
+    followTurns(() => [current], shown, signal);
     begin();
     return changed;
 }

@@ -1,4 +1,4 @@
-// One job of the list: {element, update(job)}.
+// One job of the list: {element, update(job), shown()}.
 
 import { actionButtons } from "./actions.js";
 import { h, setText } from "./dom.js";
@@ -49,7 +49,7 @@ export function jobRow(job, chosen, on, changed) {
         tick.setAttribute("aria-label", `Choose ${now.name} (${now.id.slice(0, 4)})`);
     }
     update(job);
-    return { element, update };
+    return { element, update, shown: () => current };
 }
 
 function numbersOf(job) {

@@ -6,6 +6,7 @@ import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
 import { STATUSES, standing } from "./progress.js";
+import { followTurns } from "./queue.js";
 import { selection } from "./selection.js";
 
 const PAGE = 30;
@@ -113,6 +114,7 @@ export function jobsView(root, signal) {
             next = found.next;
             more.hidden = next === null;
             tell();
+            lookAtTurns();
         } catch (error) {
             place.show(error);
         }
@@ -171,6 +173,12 @@ export function jobsView(root, signal) {
         }
         if (job.status === "running" || row) say(job, standing(job));
     }
+
+    const lookAtTurns = followTurns(
+        () => [...rows.values()].map((row) => row.shown()),
+        (job) => rows.get(job.id)?.update(job),
+        signal,
+    );
 
     // The list is asked for once the stream is open, so that no change falls between the two.
     let asked = false;

@@ -2,6 +2,7 @@
 
 import { h, setText } from "./dom.js";
 import { ago, count, duration, loss, rate } from "./format.js";
+import { turnWords } from "./queue.js";
 
 export const STATUSES = {
     queued: "Queued",
@@ -122,5 +123,6 @@ export function facts(job) {
               ? `began ${ago(job.started)}`
               : `submitted ${ago(job.created)}`,
     );
+    if (turnWords(job)) parts.push(turnWords(job));
     return parts.join(" · ");
 }

@@ -1,0 +1,28 @@
+"""When the jobs that wait begin."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
+from difflogic.serve.api.schemas import QueueReply
+from difflogic.serve.store.jobs import ID
+
+router = APIRouter(tags=["jobs"])
+
+
+@router.get("/queue", response_model=QueueReply, responses=errors(*ALWAYS))
+def queue(
+    context: ServiceContext,
+    caller: CurrentCaller,
+    ids: Annotated[
+        str | None, Query(pattern=f"^{ID.pattern}(,{ID.pattern}){{0,199}}$", description="Of these jobs alone.")
+    ] = None,
+) -> Any:
+    """When your jobs that wait begin: their turns among everybody's, and seconds where those can be told."""
+    wanted = None if ids is None else ids.split(",")
+    turns = context.forecast.turns().values()
+    shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
+    return reply({"waiting": [vars(each) for each in shown]})

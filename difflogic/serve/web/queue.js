@@ -1,0 +1,40 @@
+// When the jobs begin that wait: asked for now and then, since it changes with every job that is before them.
+
+import { get } from "./api.js";
+import { repeat } from "./dom.js";
+import { duration } from "./format.js";
+
+const EVERY = 5000;
+const MOST = 200; // the server tells of so many at once
+
+const turns = new Map();
+
+// "number 3 in the queue, begins in about 5 min", or "" where nothing is known of it.
+export function turnWords(job) {
+    const turn = job.status === "queued" && turns.get(job.id);
+    if (!turn || turn.position === null) return "";
+    const place = turn.position === 1 ? "next" : `number ${turn.position} in the queue`;
+    const { begins_s: seconds } = turn;
+    if (seconds === null) return `${place}, unknown when it begins`;
+    return `${place}, begins ${seconds < 1 ? "now" : `in about ${duration(seconds)}`}`;
+}
+
+// Keeps the turns of the jobs that `shown()` gives; `update(job)` hears of each whose words may have changed.
+export function followTurns(shown, update, signal) {
+    async function look() {
+        const waiting = shown().filter(({ status }) => status === "queued");
+        if (!waiting.length) return;
+        const ids = waiting.slice(0, MOST).map(({ id }) => id);
+        const found = await get(`/queue?ids=${ids.join(",")}`, { signal }).catch(() => null);
+        if (!found) return; // the stream says that the server is away
+        const now = new Map(found.waiting.map((turn) => [turn.id, turn]));
+        for (const id of ids) {
+            if (now.has(id)) turns.set(id, now.get(id));
+            else turns.delete(id);
+        }
+        const still = shown().filter(({ id, status }) => status === "queued" && ids.includes(id));
+        still.forEach(update);
+    }
+    repeat(look, EVERY, signal);
+    return look;
+}
