@@ -6,6 +6,7 @@
     |   +-- CircuitError            logits, wires or their shapes
     |   +-- DataError               x, y or masks handed to an engine
     |   +-- DeviceMismatchError     operands on two devices
+    |   +-- ShapeError              operands of tensors whose shapes do not fit
     +-- DeviceError                 the GPU side
     |   +-- NoAdapterError          no adapter, or none of the name asked for
     |   +-- LimitError              the device cannot hold or run what was asked
@@ -51,6 +52,10 @@ class DataError(UsageError):
 
 class DeviceMismatchError(UsageError):
     """An operation got operands that lie on two devices."""
+
+
+class ShapeError(UsageError):
+    """An operation on tensors got shapes that do not fit each other or it."""
 
 
 class DeviceError(DifflogicError):

@@ -1,0 +1,30 @@
+"""`y = f(a, b)`, entry by entry, where axes of size 1 are repeated as needed. Twin of `binary.wgsl`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from difflogic.engine.shape import Array
+
+
+def power(a: Array, b: Array) -> Array:
+    """`a ** b`; squares, which are what is mostly asked for, without logarithms."""
+    return np.square(a) if b.ndim == 0 and b == 2 else np.power(a, b)
+
+
+OPS: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "power": power,
+}
+"""In the order of `OP` in the shader."""
+
+
+def binary(op: str, a: Array, b: Array) -> Array:
+    """One of OPS. Raises ValueError where the shapes do not broadcast."""
+    with np.errstate(all="ignore"):
+        return OPS[op](a, b)

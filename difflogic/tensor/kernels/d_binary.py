@@ -1,0 +1,34 @@
+"""`d_a = d_y * df/da` or `d_b = d_y * df/db`, entry by entry, before what was repeated is summed. Twin of
+`d_binary.wgsl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from difflogic.engine.shape import Array
+from difflogic.tensor.kernels.binary import power
+
+
+def _power_d_b(d_y: Array, a: Array, b: Array) -> Array:
+    # The logarithm of a base that is not positive is no number, but the power of 0 is flat.
+    return d_y * np.where(a == 0, 0, power(a, b) * np.log(a))
+
+
+OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
+    "multiply a": lambda d_y, a, b: d_y * b,
+    "multiply b": lambda d_y, a, b: d_y * a,
+    "divide a": lambda d_y, a, b: d_y / b,
+    "divide b": lambda d_y, a, b: -d_y * a / (b * b),
+    "power a": lambda d_y, a, b: d_y * (b * power(a, b - 1)),
+    "power b": _power_d_b,
+}
+"""In the order of `OP` in the shader: the operation, and the operand whose adjoint is asked for."""
+
+
+def d_binary(op: str, d_y: Array, a: Array, b: Array) -> Array:
+    """One of OPS, in the shape of `d_y`."""
+    with np.errstate(all="ignore"):
+        return OPS[op](d_y, a, b)

@@ -1,0 +1,12 @@
+"""`d_x = y * (d_y - sum(d_y * y))` along an axis. Twin of `d_softmax.wgsl`."""
+
+from __future__ import annotations
+
+from difflogic.engine.shape import Array
+
+
+def d_softmax(axis: int, d_y: Array, y: Array) -> Array:
+    """The adjoint of what `y` is the softmax of."""
+    product = d_y * y
+    product -= y * product.sum(axis=axis, keepdims=True)
+    return product

@@ -1,0 +1,33 @@
+"""`d_x = d_y * f'(x)`, entry by entry. Twin of `d_unary.wgsl`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from difflogic.engine.shape import Array
+
+
+def _d_tanh(d_y: Array, y: Array) -> Array:
+    slope = y * y
+    np.subtract(1, slope, out=slope)
+    slope *= d_y
+    return slope
+
+
+OPS: dict[str, Callable[[Array, Array], Array]] = {
+    "exp": lambda d_y, y: d_y * y,
+    "log": lambda d_y, x: d_y / x,
+    "sqrt": lambda d_y, y: d_y / (y + y),
+    "tanh": _d_tanh,
+    "sigmoid": lambda d_y, y: d_y * (y * (1 - y)),
+    "relu": lambda d_y, y: d_y * (y > 0),
+}
+"""In the order of `OP` in the shader."""
+
+
+def d_unary(op: str, d_y: Array, saved: Array) -> Array:
+    """The adjoint of `x`; `saved` is `y`, of which all but the logarithm's follows, or for that `x`."""
+    with np.errstate(all="ignore"):
+        return OPS[op](d_y, saved)

@@ -1,0 +1,147 @@
+"""Every operation's gradient, by finite differences in float64, and the way back through many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from difflogic.errors import ShapeError, UsageError
+from difflogic.tensor import Tensor
+from tests import tolerances
+
+Function = Callable[..., Tensor]
+
+OPERATIONS: dict[str, tuple[Function, list[tuple[int, ...]]]] = {
+    "add": (lambda a, b: a + b, [(2, 3), (2, 3)]),
+    "add repeated": (lambda a, b: a + b, [(2, 3), (3,)]),
+    "add both repeated": (lambda a, b: a + b, [(2, 1, 3), (4, 1)]),
+    "add to itself": (lambda a: a + a * a, [(3,)]),
+    "subtract": (lambda a, b: a - b, [(3,), (2, 1)]),
+    "subtract from a number": (lambda a: 2 - a, [(3,)]),
+    "multiply": (lambda a, b: a * b, [(2, 3), (1, 3)]),
+    "multiply by an array": (lambda a: np.arange(3.0) * a, [(2, 3)]),
+    "divide": (lambda a, b: a / b, [(2, 3), (2, 1)]),
+    "divide a number": (lambda a: 2 / a, [(2, 3)]),
+    "power": (lambda a, b: a**b, [(2, 3), (3,)]),
+    "square": (lambda a: a**2, [(2, 3)]),
+    "exponential of 2": (lambda a: 2**a, [(2, 3)]),
+    "negate": (lambda a: -a, [(2, 3)]),
+    "exp": (Tensor.exp, [(2, 3)]),
+    "log": (Tensor.log, [(2, 3)]),
+    "sqrt": (Tensor.sqrt, [(2, 3)]),
+    "tanh": (Tensor.tanh, [(2, 3)]),
+    "sigmoid": (lambda a: (a - 1).sigmoid(), [(2, 3)]),
+    "relu": (lambda a: (a - 1).relu(), [(4, 5)]),
+    "matmul": (lambda a, b: a @ b, [(2, 3), (3, 4)]),
+    "matmul of one": (lambda a, b: a @ b, [(1, 1), (1, 1)]),
+    "matmul of nothing": (lambda a, b: a @ b, [(2, 0), (0, 3)]),
+    "transpose": (lambda a: a.T, [(2, 3)]),
+    "transpose by axes": (lambda a: a.transpose(1, -1, 0), [(2, 3, 4)]),
+    "sum": (Tensor.sum, [(2, 3)]),
+    "sum of one": (Tensor.sum, [()]),
+    "sum over the first": (lambda a: a.sum(0), [(2, 3, 4)]),
+    "sum over the middle": (lambda a: a.sum(1, keepdims=True), [(2, 3, 4)]),
+    "sum over two": (lambda a: a.sum((0, -1)), [(2, 3, 4)]),
+    "mean": (Tensor.mean, [(2, 3)]),
+    "mean over the last": (lambda a: a.mean(-1, keepdims=True), [(2, 3)]),
+    "reshape": (lambda a: a.reshape(3, -1), [(2, 3)]),
+    "softmax": (Tensor.softmax, [(2, 3)]),
+    "softmax over the first": (lambda a: a.softmax(0), [(2, 3)]),
+    "softmax over the middle": (lambda a: a.softmax(1), [(2, 3, 4)]),
+}
+
+
+def operands(shapes: list[tuple[int, ...]], seed: int = 0) -> list[np.ndarray]:
+    """Between 0.5 and 1.5: where roots and logarithms are, and relu's corner at 1 is crossed."""
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(0.5, 1.5, shape) for shape in shapes]
+
+
+def tensors(values: list[np.ndarray]) -> list[Tensor]:
+    return [Tensor(each, requires_grad=True, dtype="float64") for each in values]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_finite_differences(name: str) -> None:
+    """Along a random direction, of a random combination of the results."""
+    function, shapes = OPERATIONS[name]
+    values, directions = operands(shapes), operands(shapes, seed=1)
+    given = tensors(values)
+    result = function(*given)
+    adjoint = operands([result.shape], seed=2)[0]
+    result.backward(adjoint)
+    sides = [
+        (function(*tensors([v + sign * d for v, d in zip(values, directions, strict=True)])).numpy() * adjoint).sum()
+        for sign in (tolerances.DIFFERENCE_STEP, -tolerances.DIFFERENCE_STEP)
+    ]
+    expected = (sides[0] - sides[1]) / (2 * tolerances.DIFFERENCE_STEP)
+    got = sum((each.grad.numpy() * d).sum() for each, d in zip(given, directions, strict=True))
+    assert got == pytest.approx(expected, rel=tolerances.DIFFERENCE_RTOL, abs=tolerances.DIFFERENCE_ATOL)
+    assert [each.grad.shape for each in given] == shapes
+
+
+def test_gradients_add_up_over_paths_and_calls() -> None:
+    x = Tensor([3.0], requires_grad=True)
+    y = x * 2
+    (y * y + y * x).sum().backward()  # 6 x^2
+    assert x.grad.numpy() == [36]
+    (x * 5).sum().backward()
+    assert x.grad.numpy() == [41]
+
+
+def test_a_stopped_gradient_goes_nowhere() -> None:
+    x, y = Tensor([2.0], requires_grad=True), Tensor([5.0])
+    (x.stop_gradient() * x * y).sum().backward()
+    assert x.grad.numpy() == [10]
+    assert y.grad is None
+    (x.stop_gradient() * y).sum().backward()
+    assert x.grad.numpy() == [10]
+
+
+def test_a_long_chain() -> None:
+    """Longer than Python's stack, there and back."""
+    x = y = Tensor([1.0], requires_grad=True)
+    for _ in range(20_000):
+        y = y + 1
+    y.sum().backward()
+    assert x.grad.numpy() == [1]
+    del y
+
+
+@pytest.mark.parametrize(
+    ("mistake", "sentence"),
+    [
+        (lambda x: x + Tensor(np.zeros((4, 3))), r"add needs shapes that broadcast, and \(2, 3\) and \(4, 3\) do not"),
+        (lambda x: x @ Tensor(np.zeros((2, 3))), r"matmul needs matrices .* not \(2, 3\) and \(2, 3\)"),
+        (lambda x: x @ Tensor(np.zeros(3)), r"matmul needs matrices .* not \(2, 3\) and \(3,\)"),
+        (lambda x: x.backward(), r"a single number, and this tensor has the shape \(2, 3\): sum it up"),
+        (lambda x: x.backward(np.zeros(3)), r"an adjoint of the shape \(2, 3\), not \(3,\)"),
+        (lambda x: x.sum(2), r"sum has no axis 2: this tensor has 2, numbered from 0"),
+        (lambda x: x.softmax(-3), r"softmax has no axis -3"),
+        (lambda x: x.sum((0, -2)), r"sum takes each axis once, not \(0, -2\)"),
+        (lambda x: x.transpose(0), r"transpose needs each of the 2 axes of \(2, 3\) once, not \(0,\)"),
+        (lambda x: x.reshape(4, -1), r"reshape cannot make the shape \(4, -1\) of \(2, 3\), which holds 6"),
+        (lambda x: x.reshape(-1, -1), r"reshape cannot make"),
+        (lambda x: x.assign([1.0, 2.0]), r"assign needs values of the shape \(2, 3\), not \(2,\)"),
+    ],
+)
+def test_mistakes_are_told(mistake: Function, sentence: str) -> None:
+    with pytest.raises(ShapeError, match=sentence):
+        mistake(Tensor(np.zeros((2, 3)), requires_grad=True))
+
+
+def test_other_types_are_told() -> None:
+    with pytest.raises(
+        UsageError, match=r"int32 does not fit on cpu: a tensor is float32, or on the processor float64"
+    ):
+        Tensor([1], dtype="int32")
+
+
+def test_values_are_the_tensors_own() -> None:
+    given = np.ones(3, dtype=np.float32)
+    x = Tensor(given)
+    given[0] = 7
+    x.numpy()[1] = 7
+    assert x.numpy().tolist() == [1, 1, 1]

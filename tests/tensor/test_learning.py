@@ -1,0 +1,81 @@
+"""Layers and the optimiser: what is computed, and that it learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic.errors import UsageError
+from difflogic.tensor import Tensor, nn, optim
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.5, 1e9])
+def test_adam(max_norm: float | None) -> None:
+    """By the paper's text, in float64; two parameters, whose gradients have one norm together."""
+    rng = np.random.default_rng(0)
+    values = [rng.standard_normal(3), rng.standard_normal((2, 2))]
+    parameters = [Tensor(each, requires_grad=True, dtype="float64") for each in values]
+    adam = optim.Adam(parameters, lr=0.1, beta1=0.8, beta2=0.9, epsilon=1e-3, max_norm=max_norm)
+    mu, nu = [np.zeros_like(v) for v in values], [np.zeros_like(v) for v in values]
+    for t in range(1, 6):
+        adam.lr = lr = 0.1 / t
+        sum(((each - 1) ** 4).sum() for each in parameters).backward()
+        gradients = [4 * (v - 1) ** 3 for v in values]
+        norm = np.sqrt(sum((g * g).sum() for g in gradients))
+        for k, g in enumerate(gradients):
+            clipped = g * min(1, (max_norm or np.inf) / norm)
+            mu[k] = 0.8 * mu[k] + 0.2 * clipped
+            nu[k] = 0.9 * nu[k] + 0.1 * clipped**2
+            values[k] = values[k] - lr * (mu[k] / (1 - 0.8**t)) / (np.sqrt(nu[k] / (1 - 0.9**t)) + 1e-3)
+        adam.step()
+        assert [each.grad for each in parameters] == [None, None]
+        for parameter, value in zip(parameters, values, strict=True):
+            np.testing.assert_allclose(parameter.numpy(), value, rtol=1e-12)
+
+
+def test_adam_goes_on_from_its_state() -> None:
+    def steps(parameter: Tensor, adam: optim.Adam, count: int) -> None:
+        for _ in range(count):
+            (parameter * parameter * parameter).sum().backward()
+            adam.step()
+
+    whole, first = (Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    steps(whole, optim.Adam([whole]), 5)
+    adam = optim.Adam([first])
+    steps(first, adam, 3)
+    second = Tensor(first.numpy(), requires_grad=True)
+    resumed = optim.Adam([second])
+    for each, saved in zip(resumed.state, adam.state, strict=True):
+        each.assign(saved.numpy())
+    steps(second, resumed, 2)
+    assert second.numpy().tobytes() == whole.numpy().tobytes()
+
+
+def test_a_parameter_without_a_gradient_stays() -> None:
+    used, unused = Tensor([1.0], requires_grad=True), Tensor([1.0], requires_grad=True)
+    adam = optim.Adam([used, unused], lr=0.5, max_norm=1.0)
+    (used * 1).sum().backward()
+    adam.step()
+    assert (used.item(), unused.item()) == (0.5, 1)
+    adam.step()
+    assert (used.item(), unused.item()) == (0.5, 1)
+    with pytest.raises(UsageError, match="at least one parameter"):
+        optim.Adam([])
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid"])
+def test_a_network_learns_what_no_line_parts(activation: nn.Activation) -> None:
+    x = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    y = Tensor([[0], [1], [1], [0]])
+    net = nn.MLP(2, [16, 1], activation, seed=1)
+    adam = optim.Adam(net.parameters(), lr=0.05)
+    for _ in range(300):
+        loss = ((net(Tensor(x)) - y) ** 2).mean()
+        loss.backward()
+        adam.step()
+    assert loss.item() < 0.01
+
+
+def test_groups_are_summed() -> None:
+    x = Tensor(np.arange(12.0).reshape(2, 6))
+    assert nn.GroupSum(2, tau=2.0)(x).numpy().tolist() == [[1.5, 6], [10.5, 15]]
