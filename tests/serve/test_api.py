@@ -217,6 +217,19 @@ def test_lists_are_filtered_and_come_in_pages(client, live):
         assert client.get(f"/jobs?{wrong}").status_code == 422
 
 
+def test_tags_are_bounded_and_go_on_to_what_is_made_of_a_job(client):
+    job = submit(client, tags=["one", "two", "one"])
+    assert job["tags"] == ["one", "two"]
+    assert client.patch(f"/jobs/{job['id']}", json={"tags": ["two", "for the paper"]}).json()["tags"][0] == "two"
+    assert client.post(f"/jobs/{job['id']}/clone").json()["tags"] == ["two", "for the paper"]
+    assert len(client.get("/jobs", params={"tag": "for the paper"}).json()["jobs"]) == 2
+    assert client.get("/tags").json()["tags"] == [{"tag": "for the paper", "jobs": 2}, {"tag": "two", "jobs": 2}]
+    for wrong in ([""], [" a"], ["a,b"], ["a\n"], ["x" * 41], list("abcdefghijk"), "a", [1]):
+        assert client.patch(f"/jobs/{job['id']}", json={"tags": wrong}).status_code == 422
+    with httpx.Client(base_url=client.base_url, headers={"Authorization": f"Bearer {BEN}"}) as ben:
+        assert ben.get("/tags").json()["tags"] == ben.get("/jobs?tag=two").json()["jobs"] == []
+
+
 def test_steering(client):
     job = submit(client)["id"]
 

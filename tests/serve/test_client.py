@@ -81,6 +81,10 @@ def test_what_is_done_with_jobs(here: Path, capsys, monkeypatch) -> None:
     job = call(capsys, "submit", "--config", "tiny.toml", "--engine", "cpu", "--name", "acted on").strip()
     call(capsys, "watch", job)
     assert "is called a board." in call(capsys, "jobs", "rename", job, "a board")
+    assert "has the tag the paper." in call(capsys, "jobs", "tag", "the paper", job)
+    assert job in call(capsys, "jobs", "--tag", "the paper")
+    assert "has no tag the paper." in call(capsys, "jobs", "untag", "the paper", job)
+    assert "There are no such jobs." in call(capsys, "jobs", "--tag", "the paper")
     assert "has the priority -5." in call(capsys, "jobs", "priority", job, "--", -5)
     [now] = [json.loads(line) for line in call(capsys, "jobs", "--search", "a board", "--json").splitlines()]
     assert (now["id"], now["priority"]) == (job, -5)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from difflogic.errors import StoreError
-from difflogic.serve.store import database, files
+from difflogic.serve.store import database, files, job_file
 from difflogic.serve.store.jobs import ConflictError, JobSpec, UnknownJobError, new_id
 from difflogic.serve.store.store import KEPT_DELETIONS, REMEMBER_S, Store
 
@@ -193,6 +193,22 @@ def test_lists_are_sorted_and_go_on_page_by_page(store, spec, sort, order):
     while found := store.jobs("ann", 1, sort=sort, before=before):
         listed, before = listed + jobs[found[0].id], found[0].number
     assert listed == order
+
+
+def test_tags_are_kept_counted_and_found(store, spec):
+    tagged = store.submit("ann", replace(spec, tags=["the paper", "größer"]))[0]
+    other = store.submit("ann", spec)[0]
+    store.submit("ben", replace(spec, tags=["the paper"]))
+    assert store.edit(other.id, "ann", tags=["größer"]).tags == ["größer"]
+    assert [each.id for each in store.jobs("ann", tag="größer")] == [other.id, tagged.id]
+    assert [each.id for each in store.jobs("ann", tag="the paper")] == [tagged.id]
+    assert store.jobs("ann", tag="the") == []
+    assert store.tags("ann") == {"größer": 2, "the paper": 1}
+    assert store.tags() == {"größer": 2, "the paper": 2}
+    assert job_file.read(store.job_folder(other.id).path).job["tags"] == '["gr\\u00f6\\u00dfer"]'
+    before = store.tags()
+    store.close()
+    assert Store.open(store.folder, rebuild=True).tags() == before
 
 
 def test_a_note_is_kept_and_searched(store, spec):

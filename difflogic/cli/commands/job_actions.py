@@ -82,6 +82,35 @@ def note(job: str, text: str) -> None:
         click.echo(f"{job} has this note.")
 
 
+@click.command("tag")
+@click.argument("word", metavar="TAG")
+@jobs_argument
+def tag(word: str, jobs: tuple[str, ...]) -> None:
+    """Give JOB a tag, beside those that it has; `difflogic jobs --tag TAG` lists all that have it.
+
+    Example: difflogic jobs tag "for the paper" abcdefghijklmnop
+    """
+    _tag(jobs, lambda tags: [*tags, word], f"has the tag {word}")
+
+
+@click.command("untag")
+@click.argument("word", metavar="TAG")
+@jobs_argument
+def untag(word: str, jobs: tuple[str, ...]) -> None:
+    """Take a tag from JOB.
+
+    Example: difflogic jobs untag "for the paper" abcdefghijklmnop
+    """
+    _tag(jobs, lambda tags: [each for each in tags if each != word], f"has no tag {word}")
+
+
+def _tag(jobs: tuple[str, ...], changed: Callable[[list[str]], list[str]], words: str) -> None:
+    with client("jobs") as server:
+        for job in jobs:
+            server.edit(job, tags=changed(server.job(job)["tags"]))
+            click.echo(f"{job} {words}.")
+
+
 @click.command("priority")
 @click.argument("job")
 @click.argument("number", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]))
@@ -192,4 +221,4 @@ def _make(job: str, action: str, body: dict[str, Any], watch: bool) -> int:
         return follow(server, made["id"], as_json=False)
 
 
-ACTIONS = (pause, resume, retry, rename, note, priority, delete, clone, harden, simplify, export, evaluate)
+ACTIONS = (pause, resume, retry, rename, note, tag, untag, priority, delete, clone, harden, simplify, export, evaluate)

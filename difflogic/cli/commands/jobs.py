@@ -18,7 +18,7 @@ from difflogic.cli.screen import table
 from difflogic.cli.screen.waiting import turn_words
 from difflogic.serve.store.jobs import KINDS, PRIORITIES, SORTS, STATUSES, Sort, outcome
 
-HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted")
+HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", "solved", "on", "submitted", "tags")
 
 
 @click.command("submit")
@@ -35,6 +35,7 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 @click.option(
     "--priority", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]), default=0, help="Higher ones are taken first [0]."
 )
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="By which you find it again; may be repeated.")
 @click.option("--watch", is_flag=True, help="Follow it at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
@@ -71,6 +72,7 @@ def submit(**options: Any) -> int:
                 "within": None if asked.within is None else str(asked.within),
                 "init_from": asked.init_from,
                 "priority": options["priority"],
+                "tags": list(options["tags"]),
             }
         )
         if not options["watch"]:
@@ -84,13 +86,21 @@ def submit(**options: Any) -> int:
 @click.group("jobs", invoke_without_command=True)
 @click.option("--status", type=click.Choice(STATUSES), help="Only jobs that are so.")
 @click.option("--kind", type=click.Choice(KINDS), help="Only jobs of this kind.")
+@click.option("--tag", help="Only jobs that have this tag.")
 @click.option("--search", metavar="TEXT", help="Only jobs with this in their name, id or note.")
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="What comes first.")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="So many, the newest first.")
 @json_option
 @click.pass_context
 def list_jobs(
-    ctx: click.Context, status: str | None, kind: str | None, search: str | None, sort: Sort, limit: int, as_json: bool
+    ctx: click.Context,
+    status: str | None,
+    kind: str | None,
+    tag: str | None,
+    search: str | None,
+    sort: Sort,
+    limit: int,
+    as_json: bool,
 ) -> None:
     """List your jobs on the server of DIFFLOGIC_SERVER, the newest first, or do something with one of them.
 
@@ -101,7 +111,7 @@ def list_jobs(
         return
     with client("jobs") as server:
         # Pages of 200 at most, which is what the server gives; `islice` stops asking when there are enough.
-        found = server.jobs(status=status, kind=kind, q=search, sort=sort, limit=min(limit, 200))
+        found = server.jobs(status=status, kind=kind, tag=tag, q=search, sort=sort, limit=min(limit, 200))
         jobs = list(itertools.islice(found, limit))
         turns = server.turns([job["id"] for job in jobs if job["status"] == "queued"])
     if as_json:
@@ -109,7 +119,7 @@ def list_jobs(
             click.echo(json.dumps(job | {"turn": turns.get(job["id"])}))
         return
     if not jobs:
-        click.echo("There are no such jobs." if status or kind or search else "There are no jobs yet.")
+        click.echo("There are no such jobs." if status or kind or tag or search else "There are no jobs yet.")
         return
 
     table.show(HEADERS, [_row(job) for job in jobs])
@@ -133,6 +143,7 @@ def _row(job: dict[str, Any]) -> tuple[str, ...]:
         *table.loss_cells(job["soft_loss"], job["hard_loss"], job["solved"], job["population"]),
         job["device"] or "",
         job["created"][:16].replace("T", " "),
+        ", ".join(job["tags"]),
     )
 
 

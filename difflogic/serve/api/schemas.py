@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.config.choices import RECIPES
@@ -13,12 +13,14 @@ from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
-from difflogic.serve.store.jobs import ID, PRIORITIES, JobRecord
+from difflogic.serve.store.jobs import ID, MOST_TAGS, PRIORITIES, TAG, JobRecord
 from difflogic.serve.store.leases import Worker
 from difflogic.serve.store.queue import Turn
 
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
+Tag = Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]
+Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
 Within = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 
@@ -133,6 +135,7 @@ class JobRequest(Strict):
         ),
     ] = None
     priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
+    tags: Annotated[Tags, Field(description="Words by which you find it again.")] = []
 
 
 def job_body() -> dict[str, Any]:
@@ -198,6 +201,19 @@ class QueueReply(BaseModel):
     waiting: Annotated[list[Turn], Field(description="In the order in which workers take them.")]
 
 
+class TagCount(BaseModel):
+    """A tag that jobs have."""
+
+    tag: str
+    jobs: Annotated[int, Field(description="How many have it.")]
+
+
+class TagList(BaseModel):
+    """Every tag that jobs have."""
+
+    tags: list[TagCount]
+
+
 class Edit(Strict):
     """The changes to make to a job; what is left out stays."""
 
@@ -211,6 +227,7 @@ class Edit(Strict):
             description="What you want to remember of it.",
         ),
     ] = None
+    tags: Tags | None = None
 
 
 class HardenRequest(Strict):

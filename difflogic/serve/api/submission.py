@@ -69,6 +69,7 @@ class Submission:
             within=None if self.asked.within is None else str(self.asked.within),
             priority=request.priority,
             source=request.init_from,
+            tags=request.tags,
             predicted_s=self.cost.seconds,
         )
 

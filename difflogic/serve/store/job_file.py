@@ -25,7 +25,7 @@ from difflogic.system import files
 
 NAME = "job.json"
 FORM = 1
-JSON_COLUMNS = ("config", "options", "result")
+JSON_COLUMNS = ("config", "options", "result", "tags")
 OF_A_LEASE = {"version", "recorded", "worker", "lease_until", "phase", "epochs_per_s", "watched_until", "waits_for"}
 """Columns that are left out: they hold while a worker has the job, or are made anew."""
 

@@ -36,6 +36,10 @@ PRIORITIES = range(-10, 11)
 # Lower case and no digits that look like letters: an id is read aloud, typed, and used as a folder on any file system.
 ID = re.compile(r"[a-z2-7]{16}")
 """Every path of a job is made of an id that matches whole."""
+TAG = re.compile(r"[^ ,\x00-\x1f\x7f-\x9f]([^,\x00-\x1f\x7f-\x9f]{0,38}[^ ,\x00-\x1f\x7f-\x9f])?")
+"""A tag: up to 40 characters without commas, which part tags where they are typed."""
+MOST_TAGS = 10
+"""Of one job."""
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -102,6 +106,8 @@ class JobSpec:
     """The job whose circuit a follow-up works on, or a training begins with."""
     options: dict[str, Any] = field(default_factory=dict)
     """The options of a follow-up, e.g. `{"formats": ["c"]}`; of a training that hardens one, `{"decide": true}`."""
+    tags: list[str] = field(default_factory=list)
+    """Words by which its owner finds it again, among others that have the same."""
     predicted_s: int | None = None
     """Seconds that a training takes on two cores, as predicted; None of a follow-up, and where nobody predicted it."""
 

@@ -133,6 +133,7 @@ def listed(
     status: str | None = None,
     kind: str | None = None,
     source: str | None = None,
+    tag: str | None = None,
     text: str | None = None,
     before: int | None = None,
     sort: Sort = "newest",
@@ -144,6 +145,8 @@ def listed(
     wanted = {"owner = ?": owner, "status = ?": status, "kind = ?": kind, "source = ?": source, follows: before}
     # Only terms that were asked for are in the query, so that SQLite can use the index of the owner or of the status.
     terms = {term: value for term, value in wanted.items() if value is not None}
+    if tag is not None:
+        terms["EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)"] = tag
     if text:
         # Not LIKE, in which % and _ of the searched text would mean something.
         terms["instr(lower(name || ' ' || id || ' ' || note), lower(?)) > 0"] = text

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -116,8 +117,8 @@ class Store(Leases):
     def texts(self, owner: str | None = None, limit: int = 100, **filters: Any) -> list[tuple[int, str]]:
         """Number and JSON of jobs, the newest first.
 
-        `status`, `kind`; `source`: follow-ups of it; `text` is searched in names, ids and notes; `sort`: see
-        `records.ORDERS`; `before`: what follows the job of this number.
+        `status`, `kind`; `source`: follow-ups of it; `tag`: those that have it; `text` is searched in names, ids and
+        notes; `sort`: see `records.ORDERS`; `before`: what follows the job of this number.
         """
         with self.database.reading() as connection:
             return [(row["number"], text_of(row)) for row in listed(connection, owner, limit, **filters)]
@@ -133,6 +134,15 @@ class Store(Leases):
         with self.database.reading() as connection:
             query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
             return {row["status"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
+
+    def tags(self, owner: str | None = None) -> dict[str, int]:
+        """How many jobs have each tag that occurs."""
+        with self.database.reading() as connection:
+            query = (
+                "SELECT value, count(*) AS jobs FROM jobs INDEXED BY tagged, json_each(jobs.tags) "
+                "WHERE tags != '[]' AND (? IS NULL OR owner = ?) GROUP BY value ORDER BY lower(value)"
+            )
+            return {row["value"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
 
     def queue_age(self) -> float:
         """Seconds since the oldest job that waits was submitted; 0 where none does."""
@@ -229,6 +239,7 @@ class Store(Leases):
             "owner": owner,
             "config": None if spec.config is None else json.dumps(spec.config),
             "options": json.dumps(spec.options),
+            "tags": json.dumps(spec.tags),
             "created": self._now(),
             "epochs": 0 if spec.config is None else spec.config["train"]["epochs"],
             "version": version,
@@ -299,11 +310,13 @@ class Store(Leases):
         name: str | None = None,
         priority: int | None = None,
         note: str | None = None,
+        tags: Sequence[str] | None = None,
     ) -> JobRecord:
         """Change what is not None. Raises StoreError for a priority out of range."""
         if priority is not None:
             _check_priority(priority)
-        edits = (("name", name), ("priority", priority), ("note", note))
+        written = None if tags is None else json.dumps(list(tags))
+        edits = (("name", name), ("priority", priority), ("note", note), ("tags", written))
         given = {key: value for key, value in edits if value is not None}
         with self._recorded() as connection:
             row = find(connection, job, owner)

@@ -5,6 +5,7 @@ import { asked, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
 import { isOver } from "./progress.js";
+import { tagsOf } from "./tags.js";
 
 const waits = (job) => job.status === "running" && job.wanted !== null;
 const training = (job) => job.kind === "train";
@@ -49,6 +50,7 @@ export const ACTIONS = [
     { name: "compare", label: "Compare", when: training, run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },
+    { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
 
@@ -75,6 +77,11 @@ async function renamed(job) {
 async function noted(job) {
     const note = await asked("A note to the job", "Note", job.note, "Keep", false);
     return note === undefined ? job : patch(`/jobs/${job.id}`, { note });
+}
+
+async function tagged(job) {
+    const text = await asked("Tags of the job", "Tags, with commas between", job.tags.join(", "), "Keep", false);
+    return text === undefined ? job : patch(`/jobs/${job.id}`, { tags: tagsOf(text) });
 }
 
 async function deleted(job) {

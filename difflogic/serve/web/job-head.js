@@ -3,6 +3,7 @@
 import { actionButtons, priorityField } from "./actions.js";
 import { h, setText } from "./dom.js";
 import { facts, progressBar, remark, statusPill } from "./progress.js";
+import { tagList } from "./tags.js";
 
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
 export function jobHead(job, place, changed) {
@@ -15,8 +16,9 @@ export function jobHead(job, place, changed) {
         progressBar(job),
         actionButtons(job, place, changed),
         priorityField(job, place, changed),
+        tagList(job),
     ];
-    const [pill, bar, buttons, priority] = parts.map(({ element }) => element);
+    const [pill, bar, buttons, priority, tags] = parts.map(({ element }) => element);
     const element = h(
         "header",
         { class: "job-head" },
@@ -24,6 +26,7 @@ export function jobHead(job, place, changed) {
         h("div", { class: "title" }, title, pill),
         about,
         reason,
+        tags,
         note,
         bar,
         h("div", { class: "toolbar" }, buttons, priority),

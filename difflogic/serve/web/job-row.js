@@ -6,6 +6,7 @@ import { loss } from "./format.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
 import { facts, progressBar, remark, statusPill } from "./progress.js";
+import { tagList } from "./tags.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
 
@@ -17,15 +18,15 @@ export function jobRow(job, chosen, on, changed) {
         reason = h("p", { class: "quiet" }),
         note = h("p", { class: "note" }),
         numbers = h("p", { class: "losses number" });
-    const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK)];
-    const [pill, bar, buttons] = parts.map(({ element }) => element);
+    const parts = [statusPill(job), progressBar(job), actionButtons(job, place, changed, QUICK), tagList(job)];
+    const [pill, bar, buttons, tags] = parts.map(({ element }) => element);
     const tick = h("input", { type: "checkbox", checked: on, onchange: () => chosen(current, tick.checked) });
     let current = job;
     const element = h(
         "li",
         { class: "job", "data-id": job.id },
         thumbnail(job),
-        h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, note, place.element),
+        h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, tags, note, place.element),
         h("div", { class: "how" }, bar, numbers),
         h(
             "div",

@@ -17,7 +17,7 @@ export const SORTS = {
     wrong: "Fewest wrong first",
     gates: "Fewest gates first",
 };
-const LABELS = { status: "State", kind: "Kind", sort: "Order" };
+const LABELS = { status: "State", kind: "Kind", tag: "Tag", sort: "Order" };
 export const KINDS = {
     "": "Every kind",
     train: "Training",
@@ -49,6 +49,7 @@ export function jobsView(root, signal) {
         }),
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", KINDS),
+        tag: select("tag", { "": "Every tag" }),
         sort: select("sort", SORTS),
     };
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
@@ -115,9 +116,22 @@ export function jobsView(root, signal) {
             more.hidden = next === null;
             tell();
             lookAtTurns();
+            offerTags();
         } catch (error) {
             place.show(error);
         }
+    }
+
+    // The tags that there are, and the one that is chosen, whatever became of it.
+    async function offerTags() {
+        const found = await get("/tags", { signal }).catch(place.show);
+        if (!found) return;
+        const chosen = filters.tag.value;
+        const names = new Set([...found.tags.map(({ tag }) => tag), chosen].filter(Boolean));
+        const options = [...names].map((tag) => h("option", { value: tag }, tag));
+        filters.tag.replaceChildren(h("option", { value: "" }, "Every tag"), ...options);
+        filters.tag.value = chosen;
+        filters.tag.hidden = !names.size;
     }
 
     function clear() {
@@ -158,6 +172,7 @@ export function jobsView(root, signal) {
         return (
             (!filters.status.value || job.status === filters.status.value) &&
             (!filters.kind.value || job.kind === filters.kind.value) &&
+            (!filters.tag.value || job.tags.includes(filters.tag.value)) &&
             [job.name, job.id, job.note].join(" ").toLowerCase().includes(text)
         );
     }
@@ -165,6 +180,7 @@ export function jobsView(root, signal) {
     function changed(job) {
         const row = rows.get(job.id);
         chosen.update(job);
+        if (job.tags.some((tag) => ![...filters.tag.options].some(({ value }) => value === tag))) offerTags();
         if (row && fits(job)) row.update(job);
         else if (row) drop(job.id);
         else if (fits(job)) {

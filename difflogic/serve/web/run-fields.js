@@ -1,6 +1,7 @@
 // How a job is to run: its name, recipe, engine, population, until when, what it begins with, and its place in the queue.
 
 import { h } from "./dom.js";
+import { tagsOf } from "./tags.js";
 import { checkField, hinted, numberField, numberOf, selectField, textField, textOf } from "./inputs.js";
 
 export const ENGINES = ["auto", "cpu", "gpu", "reference"];
@@ -46,10 +47,12 @@ export function runFields(trained, values) {
             "Its wiring is kept, so that it must have the same shape, and there is one attempt.",
         ),
         numberField("priority", "Priority (−10 to 10)", "0"),
+        hinted(textField("tags", "Tags", { placeholder: "none" }), "By which you find it again, with commas between."),
     );
     const element = h("fieldset", { oninput: exclude, onchange: exclude }, h("legend", {}, "Run"), fields);
     const field = (name) => element.querySelector(`[name="${name}"]`);
     for (const name of [...TEXTS, ...NUMBERS]) if (values?.[name]) field(name).value = values[name];
+    field("tags").value = values?.tags?.join(", ") ?? "";
     field("until_solved").checked = Boolean(values?.until_solved);
     exclude();
 
@@ -72,6 +75,7 @@ export function runFields(trained, values) {
             Object.fromEntries([
                 ...offered(TEXTS, textOf),
                 ...offered(NUMBERS, numberOf),
+                ["tags", tagsOf(field("tags").value)],
                 ...offered(["until_solved"], () => field("until_solved").checked),
             ]),
         suggest({ name, recipes }) {

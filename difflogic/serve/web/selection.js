@@ -1,13 +1,14 @@
 // Jobs of the list that were ticked, and what can be done with all of them at once.
 
 import { ACTIONS } from "./actions.js";
-import { remove } from "./api.js";
-import { confirmed } from "./dialogs.js";
+import { patch, remove } from "./api.js";
+import { asked, confirmed } from "./dialogs.js";
 import { h, setText } from "./dom.js";
 import { plural } from "./format.js";
 import { guarded } from "./notices.js";
+import { tagsOf } from "./tags.js";
 
-const TOGETHER = ["pause", "resume", "retry", "cancel", "delete"];
+const TOGETHER = ["pause", "resume", "retry", "cancel", "tag", "delete"];
 const MOST_COMPARED = 8;
 
 // {element, has(id), choose(job, on), update(job), keep(rows by id), drop(id)}; `changed(job or null, id)` hears what became of each.
@@ -31,17 +32,26 @@ export function selection(place, changed) {
         const made = h("button", { type: "button", class: action.danger ? "danger" : "", onclick: act });
         async function act() {
             const jobs = fitting(action);
-            if (action.name === "delete" && !(await agreed(jobs))) return;
+            const work = await workOn(action, jobs);
+            if (!work) return;
             await guarded(made, place, async () => {
                 for (const job of jobs) {
                     // Each is told as it comes: where one is refused, those before it are what they have become.
-                    const after = action.name === "delete" ? await remove(`/jobs/${job.id}`) : await action.run(job);
-                    changed(after, job.id);
+                    changed(await work(job), job.id);
                 }
             });
             tell();
         }
         return made;
+    }
+
+    // What is done with each of the jobs, asked for once; undefined where that is nothing.
+    async function workOn(action, jobs) {
+        if (action.name === "delete") return (await agreed(jobs)) && (({ id }) => remove(`/jobs/${id}`));
+        if (action.name !== "tag") return action.run;
+        const text = await asked(`Tag ${plural(jobs.length, "job")}`, "Tags to add, with commas between", "", "Add");
+        const added = tagsOf(text ?? "");
+        return added.length && (({ id, tags }) => patch(`/jobs/${id}`, { tags: [...tags, ...added] }));
     }
 
     function agreed(jobs) {
@@ -59,7 +69,7 @@ export function selection(place, changed) {
         for (const [action, made] of buttons) {
             const { length } = fitting(action);
             made.hidden = !length;
-            setText(made, `${action.label} ${plural(length, "job")}`);
+            setText(made, `${action.together ?? action.label} ${plural(length, "job")}`);
         }
     }
 

@@ -144,6 +144,7 @@ def jobs(
     kind: Kind | None = None,
     source: Annotated[str | None, Query(pattern=f"^{ID.pattern}$", description="Follow-ups of this job.")] = None,
     owner: Annotated[str | None, Query(max_length=40, description="Of one owner, for who sees everybody's.")] = None,
+    tag: Annotated[str | None, Query(max_length=40, description="Those that have this tag.")] = None,
     q: Annotated[str | None, Query(max_length=100, description="A part of the name, id or note.")] = None,
     sort: Sort = "newest",
     limit: Annotated[int, Query(ge=1, le=MOST)] = 50,
@@ -152,7 +153,7 @@ def jobs(
     """Your jobs, an operator's everybody's, the newest first or in another order: by name, wrong values, gates."""
     if owner is not None and caller.sees not in (None, owner):
         return reply({"jobs": [], "next": None})
-    filters = {"status": status, "kind": kind, "source": source, "text": q, "before": before, "sort": sort}
+    filters = {"status": status, "kind": kind, "source": source, "tag": tag, "text": q, "before": before, "sort": sort}
     found = context.store.texts(caller.sees or owner, limit + 1, **filters)
     # One more than was asked for was read: its presence says that there is another page.
     more, shown = len(found) > limit, found[:limit]
@@ -168,10 +169,10 @@ async def read(job: OwnJob) -> Any:
 
 @router.patch("/{job}", response_model=JobRecord, responses=STEERING | errors(415))
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
-    """Give a job another name, priority or note."""
+    """Give a job another name, priority or note, or other tags."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
         _check_priority(caller, body.priority or 0)
-    return reply(context.store.edit(job.id, caller.sees, body.name, body.priority, body.note).to_dict())
+    return reply(context.store.edit(job.id, caller.sees, body.name, body.priority, body.note, body.tags).to_dict())
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
@@ -233,6 +234,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
         priority=job.priority,
         source=job.id,
         options={"decide": not asked.search},
+        tags=job.tags,
         predicted_s=cost.seconds,
     )
     return _made(context, *_submit(context, caller, spec))
@@ -293,5 +295,5 @@ def _check_shape(lender: dict[str, Any], model: dict[str, Any]) -> None:
 
 
 def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
-    spec = JobSpec(kind=kind, name=source.name, source=source.id, options=options, priority=source.priority)
+    spec = JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
     return _made(context, *_submit(context, caller, spec))

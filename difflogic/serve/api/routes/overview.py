@@ -1,4 +1,4 @@
-"""When the jobs that wait begin."""
+"""What is told over all jobs: when those that wait begin, and which tags there are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.schemas import QueueReply
+from difflogic.serve.api.schemas import QueueReply, TagList
 from difflogic.serve.store.jobs import ID
 
 router = APIRouter(tags=["jobs"])
@@ -26,3 +26,9 @@ def queue(
     turns = context.forecast.turns().values()
     shown = [each for each in turns if caller.sees in (None, each.owner) and (wanted is None or each.id in wanted)]
     return reply({"waiting": [vars(each) for each in shown]})
+
+
+@router.get("/tags", response_model=TagList, responses=errors(*ALWAYS))
+def tags(context: ServiceContext, caller: CurrentCaller) -> Any:
+    """The tags that your jobs have, by name."""
+    return reply({"tags": [{"tag": tag, "jobs": jobs} for tag, jobs in context.store.tags(caller.sees).items()]})
