@@ -19,7 +19,7 @@ from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.schemas import DeviceList, FieldList, FormatList, LimitsReply, PresetList
+from difflogic.serve.api.replies import DeviceList, FieldList, FormatList, LimitsReply, PresetList
 from difflogic.system.memory import free_memory, physical_memory
 
 router = APIRouter(tags=["server"])

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from difflogic.serve.api.context import ServiceContext, errors, reply
-from difflogic.serve.api.schemas import Health, Readiness
+from difflogic.serve.api.replies import Health, Readiness
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.claims import ALIVE_S
 

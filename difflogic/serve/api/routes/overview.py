@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.schemas import QueueReply, TagList
+from difflogic.serve.api.replies import QueueReply, TagList
 from difflogic.serve.store.jobs import ID
 
 router = APIRouter(tags=["jobs"])

@@ -23,7 +23,7 @@ from difflogic.serve.api.context import (
     reply,
     reply_text,
 )
-from difflogic.serve.api.schemas import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
+from difflogic.serve.api.replies import Comparison, FileList, Frame, GateCounts, LogReply, MetricRows
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord
 

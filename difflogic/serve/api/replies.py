@@ -1,0 +1,179 @@
+"""What the server answers as JSON, beside jobs (`schemas`): metrics, files, and what the server has."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from difflogic.serve.api.schemas import CostReply
+from difflogic.serve.store.leases import Worker
+from difflogic.serve.store.queue import Turn
+
+
+class QueueReply(BaseModel):
+    """When the jobs that wait begin."""
+
+    waiting: Annotated[list[Turn], Field(description="In the order in which workers take them.")]
+
+
+class TagCount(BaseModel):
+    """A tag that jobs have."""
+
+    tag: str
+    jobs: Annotated[int, Field(description="How many have it.")]
+
+
+class TagList(BaseModel):
+    """Every tag that jobs have."""
+
+    tags: list[TagCount]
+
+
+class MetricRow(BaseModel):
+    """The metrics of one epoch, as in metrics.jsonl; a row of a population has a `seed` too."""
+
+    model_config = ConfigDict(extra="allow")
+
+    epoch: int
+    soft_loss: float | None
+
+
+class MetricRows(BaseModel):
+    """Rows in the order of their epochs, in a population those of one epoch in the order of seeds."""
+
+    rows: list[MetricRow]
+    next: Annotated[int | None, Field(description="`after` of what follows; null where nothing does yet.")]
+
+
+class Comparison(BaseModel):
+    """Rows of several jobs, thinned to about 1000 epochs each; more of those with an evaluation stay."""
+
+    jobs: dict[str, list[MetricRow]]
+
+
+class Frame(BaseModel):
+    """A state of the automaton as it learns, as the worker drew it."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class GateLayer(BaseModel):
+    """How many gates of one layer are of each kind."""
+
+    name: str
+    counts: Annotated[list[int], Field(min_length=16, max_length=16, description="A count for each gate.")]
+
+
+class GateEntry(BaseModel):
+    """The most probable gates at an evaluation, layer by layer."""
+
+    epoch: int
+    layers: list[GateLayer]
+
+
+class GateCounts(BaseModel):
+    """What the gates became, evaluation by evaluation."""
+
+    names: Annotated[list[str], Field(min_length=16, max_length=16)]
+    history: Annotated[list[GateEntry], Field(description="In order of epochs, thinned to at most 200.")]
+
+
+class LogReply(BaseModel):
+    """The end of what the job's workers wrote."""
+
+    text: str
+
+
+class FileEntry(BaseModel):
+    """A file of a job that can be fetched."""
+
+    name: str
+    size: int
+    modified: Annotated[str, Field(description="ISO 8601 in UTC.")]
+
+
+class FileList(BaseModel):
+    """The files of a job, by name."""
+
+    files: list[FileEntry]
+
+
+class DeviceList(BaseModel):
+    """The workers, and what the machine of the server has."""
+
+    devices: list[Worker]
+    now: Annotated[float, Field(description="Seconds since 1970 by the server's clock, as `seen`.")]
+    memory: Annotated[int | None, Field(description="Bytes of the machine; null where it does not tell.")]
+    free_memory: int | None
+
+
+class PresetReply(BaseModel):
+    """A preset and its size."""
+
+    name: str
+    about: str
+    config: dict[str, Any]
+    gates: int
+    recipes: Annotated[list[str], Field(description="The recipes that a job may ask for; the first changes nothing.")]
+    cost: CostReply
+
+
+class PresetList(BaseModel):
+    """All presets that can be trained by name."""
+
+    presets: list[PresetReply]
+
+
+class FieldReply(BaseModel):
+    """A field of a configuration."""
+
+    path: Annotated[str, Field(description="The field's path, as `set` of a job takes it: optimizer.lr.")]
+    kind: Literal["boolean", "integer", "number", "text", "list"]
+    about: Annotated[str, Field(description="What it is for.")]
+    limits: Annotated[str | None, Field(description="The values it takes, in words.")]
+    names: Annotated[list[str], Field(description="The words it takes; empty where it is free.")]
+
+
+class FieldList(BaseModel):
+    """Every field of a configuration."""
+
+    fields: list[FieldReply]
+
+
+class FormatReply(BaseModel):
+    """A format that a circuit can be exported to."""
+
+    name: str
+    about: str
+
+
+class FormatList(BaseModel):
+    """All formats that a circuit can be exported to."""
+
+    formats: list[FormatReply]
+
+
+class LimitsReply(BaseModel):
+    """The most that a job or an upload may ask for."""
+
+    epochs: int
+    population: int
+    hours: float
+    memory: int
+    upload: int
+    pixels: int
+    jobs: int
+
+
+class Health(BaseModel):
+    """The server is alive."""
+
+    status: Literal["alive"]
+
+
+class Readiness(BaseModel):
+    """Jobs are taken."""
+
+    status: Literal["ready"]
+    workers: int
