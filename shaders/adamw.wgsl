@@ -11,6 +11,7 @@
 #import common/gates.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
+#import common/power.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Shape;
 @group(0) @binding(1) var<storage, read> control: array<u32>;
@@ -20,19 +21,6 @@
 @group(0) @binding(5) var<storage, read_write> nu: array<array<f32, 16>>;
 @group(0) @binding(6) var<storage, read_write> coefficients: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read_write> gate_ids: array<u32>;
-
-// By squaring: only exactly rounded products, hence the same bits as the twin's.
-fn power(base_: f32, exponent_: u32) -> f32 {
-    var base = base_;
-    var exponent = exponent_;
-    var result = 1.0;
-    while exponent > 0u {
-        if (exponent & 1u) == 1u { result *= base; }
-        base *= base;
-        exponent >>= 1u;
-    }
-    return result;
-}
 
 // Of the epoch that is counted already.
 fn learning_rate(epoch: u32) -> f32 {

@@ -70,7 +70,7 @@ class Device:
         # size share the pipeline, and compiling takes seconds on software.
         key = (kernel, tuple(constants.values()))
         if key not in self._pipelines:
-            self._pipelines[key] = self.new_pipeline(kernel, spec.bindings, self._module(kernel), constants)
+            self._pipelines[key] = self.new_pipeline(kernel, spec.bindings, self.module(kernel), constants)
         return self._pipelines[key]
 
     def new_pipeline(self, kernel: str, bindings: Sequence[Binding], module: Any, constants: dict[str, int]) -> Any:
@@ -79,7 +79,8 @@ class Device:
         compute = {"module": module, "entry_point": "main", "constants": constants}
         return self.handle.create_compute_pipeline(label=kernel, layout=layout, compute=compute)
 
-    def _module(self, kernel: str) -> Any:
+    def module(self, kernel: str) -> Any:
+        """The shader module of a kernel, compiled the first time. Raises KernelError."""
         if kernel not in self._modules:
             self._modules[kernel] = self.compile(load_source(kernel))
         return self._modules[kernel]

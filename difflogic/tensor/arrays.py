@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from difflogic.devices.device import Device
 from difflogic.engine.shape import Array
-from difflogic.errors import DeviceError
 from difflogic.tensor.kernels.adam import Hyper, adam
 from difflogic.tensor.kernels.binary import binary
 from difflogic.tensor.kernels.d_binary import d_binary
@@ -22,6 +22,7 @@ from difflogic.tensor.kernels.softmax import softmax
 from difflogic.tensor.kernels.transpose import transpose
 from difflogic.tensor.kernels.unary import unary
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 DeviceArray = Any
 """An array of a device: it has a `shape`, `dtype`, `size` and `ndim`, and only its device's Arrays look into it."""
@@ -36,7 +37,8 @@ class Arrays(Protocol):
     def put(self, values: Array) -> DeviceArray: ...
     def get(self, x: DeviceArray) -> Array: ...
     def constant(self, value: float, dtype: np.dtype[Any]) -> DeviceArray: ...
-    def assign(self, x: DeviceArray, values: DeviceArray) -> None: ...
+    def assign(self, x: DeviceArray, values: DeviceArray | Array) -> None: ...
+    def record(self, run: Callable[[], T]) -> tuple[T, Callable[[], T]]: ...
     def reshape(self, shape: Shape, x: DeviceArray) -> DeviceArray: ...
     def expand(self, shape: Shape, x: DeviceArray) -> DeviceArray: ...
 
@@ -94,6 +96,10 @@ class HostArrays:
         x[...] = values
 
     @staticmethod
+    def record(run: Callable[[], T]) -> tuple[T, Callable[[], T]]:
+        return run(), run
+
+    @staticmethod
     def reshape(shape: Shape, x: Array) -> Array:
         return x.reshape(shape)
 
@@ -107,7 +113,10 @@ def arrays_of(device: Device) -> Arrays:
     """The arrays of a device, opened the first time. Raises DeviceError."""
     if device.adapter is None:
         return HostArrays()
-    raise DeviceError(f"Tensors compute on the processor alone so far, not on {device.described()}.")
+    from difflogic.gpu.arrays import GpuArrays
+    from difflogic.gpu.probes import open_checked
+
+    return GpuArrays(open_checked(str(device.adapter.index)))
 
 
 @cache

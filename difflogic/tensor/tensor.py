@@ -115,10 +115,10 @@ class Tensor:
 
         Whatever was computed from the old ones stays as it is.
         """
-        given = self._operand("assign", values)
+        given = self._operand("assign", values) if isinstance(values, Tensor) else np.asarray(values, self.dtype)
         if given.shape != self.shape:
             raise ShapeError(f"assign needs values of the shape {self.shape}, not {given.shape}.")
-        self._arrays.assign(self.data, given.data)
+        self._arrays.assign(self.data, given.data if isinstance(given, Tensor) else given)
 
     def to(self, device: Device | str) -> Tensor:
         """The same numbers on another device, to the bit; gradients find their way back."""

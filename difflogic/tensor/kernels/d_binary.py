@@ -12,6 +12,11 @@ from difflogic.engine.shape import Array
 from difflogic.tensor.kernels.binary import power
 
 
+def _power_d_a(d_y: Array, a: Array, b: Array) -> Array:
+    # The power of order 0 is flat, at 0 as well, where the formula has 0 times infinity.
+    return d_y * np.where(b == 0, 0, b * power(a, b - 1))
+
+
 def _power_d_b(d_y: Array, a: Array, b: Array) -> Array:
     # The logarithm of a base that is not positive is no number, but the power of 0 is flat.
     return d_y * np.where(a == 0, 0, power(a, b) * np.log(a))
@@ -22,7 +27,7 @@ OPS: dict[str, Callable[[Array, Array, Array], Array]] = {
     "multiply b": lambda d_y, a, b: d_y * a,
     "divide a": lambda d_y, a, b: d_y / b,
     "divide b": lambda d_y, a, b: -d_y * a / (b * b),
-    "power a": lambda d_y, a, b: d_y * (b * power(a, b - 1)),
+    "power a": _power_d_a,
     "power b": _power_d_b,
 }
 """In the order of `OP` in the shader: the operation, and the operand whose adjoint is asked for."""

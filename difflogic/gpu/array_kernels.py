@@ -1,0 +1,105 @@
+"""The ten kernels of arrays: their bindings, and how arrays of any shape are described to them.
+
+A test holds the WGSL and the twins to it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from difflogic.errors import LimitError
+from difflogic.gpu.kernels import Binding, bindings
+
+Shape = tuple[int, ...]
+MOST_AXES = 8
+
+
+@dataclass(frozen=True)
+class ArrayKernel:
+    """`shaders/tensor/<name>.wgsl`: its uniform's struct, its bindings, its `override` constants."""
+
+    name: str
+    struct: str
+    """Of the uniform."""
+    bindings: tuple[Binding, ...]
+    overrides: tuple[str, ...] = ("WG",)
+    ops: tuple[str, ...] = ()
+    """What `OP` chooses from."""
+
+    @property
+    def path(self) -> str:
+        return f"tensor/{self.name}"
+
+
+_UNARY = ("negate", "exp", "log", "sqrt", "tanh", "sigmoid", "relu")
+_BINARY = ("add", "subtract", "multiply", "divide", "power")
+_D_BINARY = ("multiply a", "multiply b", "divide a", "divide b", "power a", "power b")
+
+KERNELS = {
+    kernel.name: kernel
+    for kernel in (
+        ArrayKernel("unary", "Shape", bindings("shape", "x", "y"), ("WG", "OP"), _UNARY),
+        ArrayKernel("d_unary", "Shape", bindings("shape", "d_y saved", "d_x"), ("WG", "OP"), _UNARY[1:]),
+        ArrayKernel("binary", "Strided", bindings("shape", "a b", "y"), ("WG", "OP"), _BINARY),
+        ArrayKernel("d_binary", "Strided", bindings("shape", "d_y a b", "d"), ("WG", "OP"), _D_BINARY),
+        ArrayKernel("matmul", "Shape", bindings("shape", "a b", "y"), ("TRANSPOSE_A", "TRANSPOSE_B")),
+        ArrayKernel("transpose", "Strided", bindings("shape", "x", "y")),
+        ArrayKernel("reduce", "Shape", bindings("shape", "x", "y"), ("OP", "LANES"), ("sum", "squares")),
+        ArrayKernel("softmax", "Rows", bindings("shape", "x", "y"), ("LANES",)),
+        ArrayKernel("d_softmax", "Rows", bindings("shape", "d_y y", "d_x"), ("LANES",)),
+        ArrayKernel("adam", "Hyper", bindings("hyper", "rate count square gradient", "parameter mu nu")),
+    )
+}
+
+
+def strides_of(shape: Shape, wanted: Shape) -> Shape:
+    """Of an array of that shape, broadcast to `wanted`: 0 where an entry is repeated."""
+    strides, stride = [0] * len(wanted), 1
+    for axis in range(1, len(shape) + 1):
+        size = shape[-axis]
+        strides[-axis] = stride if size > 1 else 0
+        stride *= size
+    return tuple(strides)
+
+
+def strided(sizes: Shape, a_strides: Shape, b_strides: Shape) -> dict[str, Any]:
+    """The fields of `Strided`: axes that all operands go through in one stride are one."""
+    # [256, 64] plus [64]: strides (64, 1) and (0, 1), two axes. [2, 3, 4] plus its like: strides (12, 4, 1) twice. Each
+    # axis goes on where the one behind it ends, 12 = 3 * 4 and 4 = 4 * 1, so that they are one axis of 24.
+    axes: list[tuple[int, int, int]] = []
+    for size, a, b in zip(sizes, a_strides, b_strides, strict=True):
+        if size == 1:
+            continue
+        if axes and axes[-1][1] == a * size and axes[-1][2] == b * size:
+            axes[-1] = (axes[-1][0] * size, a, b)
+        else:
+            axes.append((size, a, b))
+    if len(axes) > MOST_AXES:
+        raise LimitError(f"A GPU goes through at most {MOST_AXES} axes at once, not {len(axes)}: reshape the tensors.")
+    table = np.zeros((3, MOST_AXES), np.uint32)
+    table[:, : len(axes)] = np.array(axes, np.uint32).reshape(-1, 3).T
+    names = ("sizes", "a_strides", "b_strides")
+    fields = {name: row.reshape(-1, 4) for name, row in zip(names, table, strict=True)}
+    return {"count": math.prod(sizes), "rank": len(axes), **fields}
+
+
+def runs_of(shape: Shape, axes: Shape) -> list[tuple[int, int, int]]:
+    """`(outer, count, inner)` of each run of neighbouring axes that is summed over, the last first.
+
+    `outer` counts all that is before a run, `inner` what is left behind it.
+    """
+    runs: list[tuple[int, int, int]] = []
+    inner, count = 1, None
+    for axis in range(len(shape) - 1, -1, -1):
+        if axis in axes:
+            count = shape[axis] * (1 if count is None else count)
+        if count is not None and (axis not in axes or axis == 0):
+            runs.append((math.prod(shape[: axis + (axis not in axes)]), count, inner))
+            count = None
+        if axis not in axes:
+            inner *= shape[axis]
+    return [run for run in runs if run[1] != 1]

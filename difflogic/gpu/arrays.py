@@ -1,0 +1,313 @@
+"""Arrays on a GPU and the ten kernels that compute with them: what `difflogic.tensor` is made of there.
+
+Each method takes what its kernel's NumPy twin in `difflogic.tensor.kernels` takes. Nothing is awaited but by `get`:
+dispatches are gathered and submitted together, or recorded and submitted again and again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.errors import UsageError
+from difflogic.gpu.array_kernels import KERNELS, ArrayKernel, Shape, runs_of, strided, strides_of
+from difflogic.gpu.buffer_pool import BufferPool, Lease
+from difflogic.gpu.device import Device
+from difflogic.gpu.launch import LINEAR_WG
+from difflogic.gpu.plan import MAX_WORKGROUPS
+from difflogic.gpu.submit import Dispatch, encode
+from difflogic.gpu.uniforms import uniform_struct
+
+T = TypeVar("T")
+Host = npt.NDArray[Any]
+Constants = dict[str, Any]
+"""Of a pipeline: `OP` by the operation's name."""
+LARGEST = float(np.finfo(np.float32).max)
+
+
+MOST_PENDING = 256
+"""Dispatches that are gathered before they are submitted."""
+MOST_KEPT = 1024
+"""Uniforms, and constants, that are kept for their next use."""
+SHARERS = 64
+ENTRIES = 64
+"""Of the kernels that sum: invocations of a workgroup, and entries that each of them adds, as in the shaders."""
+SIDE_BY_SIDE = 8
+"""Columns that a workgroup sums at once, where there are so many."""
+FEW = 32
+"""Entries of a row that one invocation goes through alone."""
+TILE = 64
+"""Rows and columns of a product that a workgroup computes."""
+
+
+class GpuArray:
+    """Numbers in a buffer, the last axis closest together."""
+
+    __slots__ = ("lease", "shape", "size")
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, shape: Shape, lease: Lease) -> None:
+        self.shape = shape
+        self.size = math.prod(shape)
+        self.lease = lease
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+class _Recording:
+    """Dispatches to be submitted again, and the buffers that they use."""
+
+    def __init__(self, pool: BufferPool) -> None:
+        self.pool = pool
+        self.dispatches: list[Dispatch] = []
+        self.held: set[Lease] = set()
+
+
+class GpuArrays:
+    """Implements `difflogic.tensor.arrays.Arrays`. For one thread at a time."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._pool = BufferPool(device)
+        self._pipelines: dict[tuple[Any, ...], Any] = {}
+        self._uniforms: OrderedDict[Any, Any] = OrderedDict()
+        self._constants: OrderedDict[float, GpuArray] = OrderedDict()
+        self._pending: list[Dispatch] = []
+        self._recording: _Recording | None = None
+
+    # To the device and back
+
+    def put(self, values: Host, purpose: str = "arrays") -> GpuArray:
+        """The values on the device."""
+        # Never from a recording's own pool: what is put there once would be overwritten when it is done again.
+        x = GpuArray(values.shape, self._pool.take(4 * values.size))
+        self._upload(x, values, purpose)
+        return x
+
+    def _upload(self, x: GpuArray, values: Host, purpose: str) -> None:
+        # An upload overtakes what is not submitted yet, which may read what was in this buffer before.
+        if self._recording is None:
+            self.flush()
+        if values.size:
+            self.device.upload(x.lease.buffer, values, purpose)
+
+    def get(self, x: GpuArray) -> Host:
+        """The values; waits until they are computed."""
+        if self._recording is not None:
+            raise UsageError(
+                "A step that is being recorded cannot read a tensor's numbers: return the tensor, and read it after."
+            )
+        self.flush()
+        if not x.size:
+            return np.zeros(x.shape, np.float32)
+        return self.device.download(x.lease.buffer, np.float32, "arrays", 4 * x.size).reshape(x.shape)
+
+    def constant(self, value: float, dtype: npt.DTypeLike) -> GpuArray:
+        """A single number, uploaded the first time that it is needed."""
+        return _kept(self._constants, value, lambda: self.put(np.asarray(value, dtype), "constants"))
+
+    def assign(self, x: GpuArray, values: GpuArray | Host) -> None:
+        """Overwrite an array by one of its shape."""
+        if isinstance(values, np.ndarray):
+            self._upload(x, values, "arrays")
+        elif values.lease is not x.lease:
+            self._copy(x, values, strides_of(x.shape, x.shape))
+
+    def flush(self) -> None:
+        """Submit what has been gathered."""
+        if self._pending:
+            self.device.queue.submit([encode(self.device, self._pending).finish()])
+            self._pending.clear()
+
+    def record(self, run: Callable[[], T]) -> tuple[T, Callable[[], T]]:
+        """Run something, and return what it returns and how to have the device do the same again, to the same result.
+
+        What runs on the host is not done again: to replay it costs some microseconds a dispatch.
+        """
+        self.flush()
+        recording = self._recording = _Recording(BufferPool(self.device))
+        try:
+            result = run()
+        finally:
+            self._recording = None
+
+        def again() -> T:
+            self.flush()
+            for first in range(0, len(recording.dispatches), MOST_PENDING):
+                commands = encode(self.device, recording.dispatches[first : first + MOST_PENDING]).finish()
+                self.device.queue.submit([commands])
+            return result
+
+        return again(), again
+
+    # Shapes
+
+    def reshape(self, shape: Shape, x: GpuArray) -> GpuArray:
+        return GpuArray(shape, x.lease)
+
+    def expand(self, shape: Shape, x: GpuArray) -> GpuArray:
+        """Axes of size 1 repeated."""
+        return x if x.shape == shape else self._copy(self._new(shape), x, strides_of(x.shape, shape))
+
+    def transpose(self, axes: Shape, x: GpuArray) -> GpuArray:
+        strides = strides_of(x.shape, x.shape)
+        shape = tuple(x.shape[axis] for axis in axes)
+        return self._copy(self._new(shape), x, tuple(strides[axis] for axis in axes))
+
+    def _copy(self, y: GpuArray, x: GpuArray, strides: Shape) -> GpuArray:
+        self._strided("transpose", {}, (x, y), strides, strides)
+        return y
+
+    # Kernels
+
+    def unary(self, op: str, x: GpuArray) -> GpuArray:
+        return self._by_fours("unary", op, x)
+
+    def d_unary(self, op: str, d_y: GpuArray, saved: GpuArray) -> GpuArray:
+        return self._by_fours("d_unary", op, d_y, saved)
+
+    def _by_fours(self, kernel: str, op: str, *given: GpuArray) -> GpuArray:
+        y, fours = self._new(given[0].shape), -(-given[0].size // 4)
+        self._dispatch(kernel, {"WG": LINEAR_WG, "OP": op}, {"fours": fours}, (*given, y), -(-fours // LINEAR_WG))
+        return y
+
+    def binary(self, op: str, a: GpuArray, b: GpuArray) -> GpuArray:
+        """Raises ValueError where the shapes do not broadcast."""
+        y = self._new(a.shape if a.shape == b.shape else np.broadcast_shapes(a.shape, b.shape))
+        self._strided("binary", {"OP": op}, (a, b, y), strides_of(a.shape, y.shape), strides_of(b.shape, y.shape))
+        return y
+
+    def d_binary(self, op: str, d_y: GpuArray, a: GpuArray, b: GpuArray) -> GpuArray:
+        d = self._new(d_y.shape)
+        self._strided(
+            "d_binary", {"OP": op}, (d_y, a, b, d), strides_of(a.shape, d.shape), strides_of(b.shape, d.shape)
+        )
+        return d
+
+    def _strided(self, kernel: str, constants: Constants, given: Sequence[GpuArray], a: Shape, b: Shape) -> None:
+        y = given[-1]
+        sizes = {"sizes": y.shape, "a_strides": a, "b_strides": b}
+        self._dispatch(kernel, {"WG": LINEAR_WG, **constants}, sizes, given, -(-y.size // LINEAR_WG))
+
+    def matmul(self, a: GpuArray, b: GpuArray, transpose_a: bool = False, transpose_b: bool = False) -> GpuArray:
+        rows, inner = a.shape[::-1] if transpose_a else a.shape
+        columns = b.shape[0 if transpose_b else 1]
+        y = self._new((rows, columns))
+        constants = {"TRANSPOSE_A": transpose_a, "TRANSPOSE_B": transpose_b}
+        sizes = {"rows": rows, "columns": columns, "inner": inner}
+        self._dispatch("matmul", constants, sizes, (a, b, y), -(-rows // TILE) * -(-columns // TILE))
+        return y
+
+    def reduce(self, op: str, axes: Shape, x: GpuArray) -> GpuArray:
+        shape = tuple(size for axis, size in enumerate(x.shape) if axis not in axes)
+        runs = runs_of(x.shape, axes)
+        # Neighbouring axes are summed as one; the runs one after another, the last first.
+        for outer, count, inner in runs if runs or op == "sum" else [(x.size, 1, 1)]:
+            while True:
+                x, count = self._sum_parts(op, outer, count, inner, x)
+                op = "sum"
+                if count == 1:
+                    break
+        return self.reshape(shape, x)
+
+    def _sum_parts(self, op: str, outer: int, count: int, inner: int, x: GpuArray) -> tuple[GpuArray, int]:
+        """Sums `[outer, parts, inner]` of parts of a run, and how many parts those are."""
+        lanes = SHARERS if inner < SIDE_BY_SIDE else SHARERS // SIDE_BY_SIDE
+        parts = max(1, -(-count // (ENTRIES * lanes)))
+        y = self._new((outer, parts, inner))
+        sizes = {"outer": outer, "count": count, "inner": inner, "parts": parts}
+        groups = outer * parts * -(-inner * lanes // SHARERS)
+        self._dispatch("reduce", {"OP": op, "LANES": lanes}, sizes, (x, y), groups)
+        return y, parts
+
+    def softmax(self, axis: int, x: GpuArray) -> GpuArray:
+        return self._by_rows("softmax", axis, x)
+
+    def d_softmax(self, axis: int, d_y: GpuArray, y: GpuArray) -> GpuArray:
+        return self._by_rows("d_softmax", axis, d_y, y)
+
+    def _by_rows(self, kernel: str, axis: int, *given: GpuArray) -> GpuArray:
+        y = self._new(given[0].shape)
+        outer, count, inner = math.prod(y.shape[:axis]), y.shape[axis], math.prod(y.shape[axis + 1 :])
+        lanes = 1 if count <= FEW else SHARERS
+        sizes = {"outer": outer, "count": count, "inner": inner}
+        self._dispatch(kernel, {"LANES": lanes}, sizes, (*given, y), -(-outer * inner * lanes // SHARERS))
+        return y
+
+    def adam(
+        self,
+        hyper: tuple[float, float, float, float],
+        rate: GpuArray,
+        count: GpuArray,
+        square: GpuArray,
+        gradient: GpuArray,
+        parameter: GpuArray,
+        mu: GpuArray,
+        nu: GpuArray,
+    ) -> None:
+        """`hyper`: beta1, beta2, epsilon and max_norm."""
+        names = ("beta1", "beta2", "epsilon", "max_norm")
+        fields = dict(zip(names, (min(each, LARGEST) for each in hyper), strict=True))
+        given = (rate, count, square, gradient, parameter, mu, nu)
+        groups = -(-parameter.size // LINEAR_WG)
+        self._dispatch("adam", {"WG": LINEAR_WG}, {"entries": parameter.size, **fields}, given, groups)
+
+    # Dispatches
+
+    def _new(self, shape: Shape) -> GpuArray:
+        pool = self._pool if self._recording is None else self._recording.pool
+        return GpuArray(shape, pool.take(4 * math.prod(shape)))
+
+    def _dispatch(
+        self, name: str, constants: Constants, sizes: dict[str, Any], given: Sequence[GpuArray], groups: int
+    ) -> None:
+        """Gather or record a dispatch; `given` is in the order of the kernel's bindings behind the uniform."""
+        if not groups:
+            return
+        kernel = KERNELS[name]
+        buffers = {each.name: x.lease.buffer for each, x in zip(kernel.bindings[1:], given, strict=True)}
+        buffers[kernel.bindings[0].name] = self._uniform(kernel, sizes)
+        group = self.device.bind(kernel.path, kernel.bindings, buffers)
+        dispatch = Dispatch(name, self._pipeline(kernel, constants), group, min(groups, MAX_WORKGROUPS), 1)
+        if self._recording is not None:
+            self._recording.dispatches.append(dispatch)
+            self._recording.held.update(x.lease for x in given if not x.lease.belongs_to(self._recording.pool))
+            return
+        self._pending.append(dispatch)
+        if len(self._pending) >= MOST_PENDING:
+            self.flush()
+
+    def _pipeline(self, kernel: ArrayKernel, constants: Constants) -> Any:
+        key = kernel.name, *constants.values()
+        if key not in self._pipelines:
+            numbers = {k: kernel.ops.index(v) if isinstance(v, str) else int(v) for k, v in constants.items()}
+            module = self.device.module(kernel.path)
+            self._pipelines[key] = self.device.new_pipeline(kernel.path, kernel.bindings, module, numbers)
+        return self._pipelines[key]
+
+    def _uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
+        return _kept(self._uniforms, (kernel.name, *sizes.values()), lambda: self._new_uniform(kernel, sizes))
+
+    def _new_uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
+        packed = uniform_struct(kernel.path, kernel.struct).pack(strided(**sizes) if "sizes" in sizes else sizes)
+        buffer = self.device.buffer("shape", len(packed), uniform=True)
+        self.device.upload(buffer, packed, "shape")
+        return buffer
+
+
+def _kept(cache: OrderedDict[Any, T], key: Any, make: Callable[[], T]) -> T:
+    """What is kept under a key, else what `make` makes, for which the one that was not used for longest goes."""
+    if key in cache:
+        cache.move_to_end(key)
+        return cache[key]
+    made = cache[key] = make()
+    if len(cache) > MOST_KEPT:
+        cache.popitem(last=False)
+    return made

@@ -1,0 +1,13 @@
+// a to the power of b as IEEE arithmetic has it; WGSL's own knows no negative a.
+
+fn real_power(a: f32, b: f32) -> f32 {
+    if b == 2.0 { return a * a; }
+    if b == 1.0 { return a; }
+    if b == 0.0 { return 1.0; }
+    let size = pow(abs(a), b);
+    if a >= 0.0 { return size; }
+    let half_b = 0.5 * b;
+    if b == floor(b) { return select(-size, size, half_b == floor(half_b)); }
+    // A root of a negative number is none.
+    return bitcast<f32>(bitcast<u32>(size) | 0x7fc00000u);
+}

@@ -1,0 +1,56 @@
+// y = the sum of x, or of its squares, over an axis; of a long axis the sums of its parts, to be summed again.
+//
+// LANES invocations share a sum: each adds every LANES-th entry of a part in order, and a tree joins theirs. The order
+// follows from the shape alone. Invocations that do not share a sum lie side by side along the axis behind.
+// Twin: difflogic/tensor/kernels/reduce.py
+// Dispatch: x = outer * parts * ceil(inner / (64 / LANES)), at most 65535, then workgroups loop.
+// Shapes: x [outer, count, inner]; y [outer, parts, inner].
+
+struct Shape { outer: u32, count: u32, inner: u32, parts: u32 }
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+override OP: u32;
+override LANES: u32;
+
+const SHARERS = 64u;
+const ENTRIES = 64u; // that an invocation adds
+
+var<workgroup> sums: array<f32, SHARERS>;
+
+fn share(outer: u32, part: u32, lane: u32, column: u32) -> f32 {
+    let first = part * ENTRIES * LANES;
+    let end = min(first + ENTRIES * LANES, shape.count);
+    var sum = 0.0;
+    for (var k = first + lane; k < end; k += LANES) {
+        let entry = x[(outer * shape.count + k) * shape.inner + column];
+        sum += select(entry, entry * entry, OP == 1u);
+    }
+    return sum;
+}
+
+@compute @workgroup_size(SHARERS)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    let columns = SHARERS / LANES;
+    let blocks = (shape.inner + columns - 1u) / columns;
+    let lane = thread / columns;
+    for (var item = workgroup.x; item < shape.outer * shape.parts * blocks; item += workgroups.x) {
+        let column = item % blocks * columns + thread % columns;
+        let part = item / blocks % shape.parts;
+        let outer = item / blocks / shape.parts;
+        sums[thread] = 0.0;
+        if column < shape.inner { sums[thread] = share(outer, part, lane, column); }
+        for (var reach = LANES / 2u; reach > 0u; reach /= 2u) {
+            workgroupBarrier();
+            if lane < reach { sums[thread] += sums[thread + reach * columns]; }
+        }
+        if lane == 0u && column < shape.inner { y[(outer * shape.parts + part) * shape.inner + column] = sums[thread]; }
+        workgroupBarrier();
+    }
+}

@@ -1,0 +1,40 @@
+// y = exp(x) / sum exp(x) along an axis, less the largest first: exp overflows from 89 on.
+//
+// LANES invocations share a row: 64 a long one, else every invocation has its own.
+// Twin: difflogic/tensor/kernels/softmax.py
+// Dispatch: x = ceil(outer * inner / (64 / LANES)), at most 65535, then workgroups loop.
+// Shapes: x, y [outer, count, inner].
+#import common/rows.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Rows;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+@compute @workgroup_size(SHARERS)
+fn main(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) thread: u32,
+) {
+    for (var item = workgroup.x; item < row_groups(); item += workgroups.x) {
+        let row = row_of(item, thread);
+        var largest = -0x1.fffffep+127f;
+        for (var k = row.first; k < row.end; k += row.step) { largest = max(largest, x[k]); }
+        joined[thread] = largest;
+        for (var reach = LANES / 2u; reach > 0u; reach /= 2u) {
+            workgroupBarrier();
+            if thread % LANES < reach { joined[thread] = max(joined[thread], joined[thread + reach]); }
+        }
+        workgroupBarrier();
+        largest = joined[thread - thread % LANES];
+        var sum = 0.0;
+        for (var k = row.first; k < row.end; k += row.step) {
+            let part = exp(x[k] - largest);
+            y[k] = part;
+            sum += part;
+        }
+        workgroupBarrier();
+        sum = joined_sum(sum, thread);
+        for (var k = row.first; k < row.end; k += row.step) { y[k] /= sum; }
+    }
+}

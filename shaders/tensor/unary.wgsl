@@ -1,0 +1,45 @@
+// y = f(x), entry by entry.
+// Twin: difflogic/tensor/kernels/unary.py
+// Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
+// Shapes: x, y [count], in fours: what fills up the last four is computed and never looked at.
+#import common/linear.wgsl
+
+struct Shape { fours: u32 }
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> x: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4<f32>>;
+
+override OP: u32;
+
+// By the exponential of what is never positive, which does not overflow.
+fn sigmoid(v: vec4<f32>) -> vec4<f32> {
+    let small = exp(-abs(v));
+    return select(vec4(1.0), small, v < vec4()) / (1.0 + small);
+}
+
+// Some drivers' own tanh is NaN for large numbers, and any quotient of exponentials loses the digits of small ones: the
+// series is good to 1e-9 there.
+fn tanh_of(v: vec4<f32>) -> vec4<f32> {
+    let small = exp(-2.0 * abs(v));
+    let square = v * v;
+    let series = v * (1.0 - square * (1.0 / 3.0 - square * (2.0 / 15.0)));
+    return select(sign(v) * (1.0 - small) / (1.0 + small), series, abs(v) < vec4(0.03));
+}
+
+fn value(v: vec4<f32>) -> vec4<f32> {
+    switch OP {
+        case 0u: { return -v; }
+        case 1u: { return exp(v); }
+        case 2u: { return log(v); }
+        case 3u: { return sqrt(v); }
+        case 4u: { return tanh_of(v); }
+        case 5u: { return sigmoid(v); }
+        default: { return max(v, vec4()); }
+    }
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+    for (var i = id.x; i < shape.fours; i += workgroups.x * WG) { y[i] = value(x[i]); }
+}

@@ -1,0 +1,90 @@
+"""A kernel of tensors is told four times: in WGSL, in KERNELS, by its twin and in shaders/README.md. All agree."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from types import ModuleType
+
+import pytest
+
+from difflogic.gpu import arrays as gpu_arrays
+from difflogic.gpu.array_kernels import KERNELS, ArrayKernel
+from difflogic.gpu.kernels import Binding
+from difflogic.gpu.shaders import load_source, shader_root
+from difflogic.tensor.arrays import HostArrays
+from tests.gpu.test_bindings import BINDING, WORKGROUP, Header
+
+ROOT = shader_root() / "tensor"
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request: pytest.FixtureRequest) -> ArrayKernel:
+    return KERNELS[request.param]
+
+
+def twin_of(kernel: ArrayKernel) -> ModuleType:
+    return importlib.import_module(f"difflogic.tensor.kernels.{kernel.name}")
+
+
+def test_every_file_is_a_kernel() -> None:
+    assert sorted(KERNELS) == sorted(path.stem for path in ROOT.glob("*.wgsl"))
+
+
+def test_bindings_and_overrides(kernel: ArrayKernel) -> None:
+    text = load_source(kernel.path).text
+    found = BINDING.findall(text)
+    assert [int(number) for number, *_ in found] == list(range(len(found)))
+    assert tuple(Binding(name, access or kind) for _, kind, access, name in found) == kernel.bindings
+    assert sorted(re.findall(r"^override (\w+)", text, re.MULTILINE)) == sorted(kernel.overrides)
+
+
+def test_workgroup_memory_is_portable(kernel: ArrayKernel) -> None:
+    """16 KiB, which the driver does not check."""
+    text = load_source(kernel.path).text
+    sizes = {name: int(value) for name, value in re.findall(r"const (\w+) = (\d+)u;", text)}
+    found = WORKGROUP.findall(text)
+    assert len(found) == text.count("var<workgroup>")
+    assert sum((16 if kind.startswith("vec4") else 4) * sizes[length] for kind, length in found) <= 16384
+    for name in ("SHARERS", "ENTRIES"):
+        assert sizes.get(name, getattr(gpu_arrays, name)) == getattr(gpu_arrays, name)
+
+
+def test_the_twin_takes_what_the_kernel_reads(kernel: ArrayKernel) -> None:
+    """By the same names, in the same order, behind what is chosen when a pipeline or a uniform is made."""
+    module = twin_of(kernel)
+    assert f"`{kernel.name}.wgsl`" in module.__doc__
+    arguments = [
+        name for name in inspect.signature(getattr(module, kernel.name)).parameters if "transpose_" not in name
+    ]
+    in_place = kernel.name == "adam"
+    bound = [each.name for each in kernel.bindings if each.access == "read" or (in_place and each.access != "uniform")]
+    assert [name for name in arguments if name not in ("op", "axes", "axis", "hyper")] == bound
+    assert getattr(HostArrays, kernel.name) is getattr(module, kernel.name)
+
+
+def test_operations_have_one_order(kernel: ArrayKernel) -> None:
+    """That of their numbers: the shader's default is the last."""
+    assert tuple(getattr(twin_of(kernel), "OPS", ())) == kernel.ops
+    if kernel.ops and kernel.name != "reduce":
+        cases = re.findall(r"case (\d+)u: ", load_source(kernel.path).text)
+        assert [int(case) for case in cases] == list(range(len(kernel.ops) - 1))
+
+
+def test_a_kernel_opens_with_twin_dispatch_and_shapes(kernel: ArrayKernel) -> None:
+    header = Header.of(kernel.path)
+    assert header.twin == f"difflogic/tensor/kernels/{kernel.name}.py"
+    for binding in kernel.bindings[1:]:
+        assert re.search(rf"\b{binding.name}\b", header.shapes), f"{binding.name} has no shape"
+
+
+def test_the_table() -> None:
+    """Of shaders/tensor/README.md, row by row."""
+    rows = ["| kernel | reads | writes | operations | dispatch |", "|--|--|--|--|--|"]
+    for name, kernel in KERNELS.items():
+        reads = ", ".join(binding.name for binding in kernel.bindings if binding.access != "read_write")
+        writes = ", ".join(binding.name for binding in kernel.bindings if binding.access == "read_write")
+        dispatch = Header.of(kernel.path).dispatch.partition(".")[0].replace("\n", " ")
+        rows.append(f"| `{name}` | {reads} | {writes} | {', '.join(kernel.ops)} | {dispatch} |")
+    assert [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("|")] == rows

@@ -1,0 +1,159 @@
+"""Every operation on a GPU beside the same in float64 on the processor, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from difflogic.devices.device import Device
+from difflogic.errors import DeviceMismatchError, LimitError, ShapeError, UsageError
+from difflogic.gpu.arrays import GpuArrays
+from difflogic.gpu.probes import AnyShader
+from difflogic.tensor import Tensor
+from tests.gpu import conftest as kernels
+from tests.tensor.test_gradients import OPERATIONS, operands
+
+FORWARD, GRADIENT = 1e-5, 1e-4
+"""Shares of the largest entry: float32 sums of hundreds of terms, and twice as many on the way back."""
+
+SIZES = (0, 1, 2, 3, 255, 256, 257)
+UNARY = ("exp", "log", "sqrt", "tanh", "sigmoid", "relu")
+
+
+@pytest.fixture(autouse=True)
+def poisoned_workgroup_memory(poison: AnyShader) -> None:
+    poison.run([0], (kernels.POISONED_GROUPS, 1))
+
+
+def check(function: Callable[..., Tensor], values: Sequence[np.ndarray], device: Device) -> None:
+    """The result and every operand's gradient, for a random adjoint."""
+    values = [each.astype(np.float32) for each in values]
+    found = []
+    for place, dtype in ((device, "float32"), ("cpu", "float64")):
+        given = [Tensor(each, place, requires_grad=True, dtype=dtype) for each in values]
+        result = function(*given)
+        adjoint = operands([result.shape], seed=2)[0].astype(np.float32)
+        result.backward(Tensor(adjoint, place, dtype=dtype))
+        found.append([each.numpy() for each in (result, *(each.grad for each in given))])
+    for k, (got, expected) in enumerate(zip(*found, strict=True)):
+        assert got.dtype == np.float32
+        assert got.shape == expected.shape
+        share = GRADIENT if k else FORWARD
+        np.testing.assert_allclose(got, expected, rtol=0, atol=share * np.abs(expected).max(initial=0))
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations(name: str, gpu: Device) -> None:
+    function, shapes = OPERATIONS[name]
+    check(function, operands(shapes), gpu)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes(size: int, gpu: Device) -> None:
+    """As the only axis, the first and the last; repeated both ways."""
+    for shape in ((size,), (size, 3), (3, size)):
+        (x,) = operands([shape])
+        for op in (*UNARY, "softmax", "sum", "__neg__", "transpose"):
+            check(getattr(Tensor, op), [x], gpu)
+    row, column, whole = operands([(size,), (size, 1), (size, size)])
+    for op in ("__add__", "__sub__", "__mul__", "__truediv__", "__pow__"):
+        check(getattr(Tensor, op), [row, column], gpu)
+        check(getattr(Tensor, op), [whole, row], gpu)
+        check(getattr(Tensor, op), [column, whole], gpu)
+    check(Tensor.__matmul__, [column.T, whole], gpu)
+
+
+@pytest.mark.parametrize("op", [*UNARY, "softmax", "sum", "mean"])
+def test_a_million_and_one(op: str, gpu: Device) -> None:
+    x = np.random.default_rng(0).uniform(0.5, 1.5, 1_000_001)
+    check(getattr(Tensor, op), [x], gpu)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, (0, 1), (0, 2), (1, 3), (0, 1, 3), (0, 1, 2, 3), ()])
+@pytest.mark.parametrize("shape", [(3, 5, 2, 70), (65, 1, 129, 2), (2, 4100, 1, 9)])
+def test_every_axis(axis: int | tuple[int, ...], shape: tuple[int, ...], gpu: Device) -> None:
+    (x,) = operands([shape])
+    check(lambda a: a.sum(axis), [x], gpu)
+    if isinstance(axis, int):
+        check(lambda a: a.softmax(axis), [x], gpu)
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"), [(1, 1, 1), (1, 300, 1), (63, 64, 65), (130, 17, 3), (4, 1, 200), (1024, 512, 1024)]
+)
+def test_matmul(rows: int, inner: int, columns: int, gpu: Device) -> None:
+    """And on the way back each operand transposed."""
+    rng = np.random.default_rng(0)
+    check(Tensor.__matmul__, [rng.standard_normal((rows, inner)), rng.standard_normal((inner, columns))], gpu)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 70, 3), (2, 1, 2, 1, 3)])
+def test_axes_in_another_order(shape: tuple[int, ...], gpu: Device) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        check(lambda a, axes=tuple(rng.permutation(len(shape)).tolist()): a.transpose(*axes), operands([shape]), gpu)
+
+
+def test_large_numbers_make_no_nan(gpu: Device) -> None:
+    """Where the true value is finite; where it is not, it is infinity."""
+    values = np.array([-1e4, -100, -89, -1e-3, 0, 1e-30, 1e-3, 88, 100, 1e4], np.float32)
+    for device in (gpu, Device("cpu")):
+        x = Tensor(values, device, requires_grad=True)
+        for op in ("sigmoid", "tanh", "softmax", "relu"):
+            y = getattr(x, op)()
+            y.sum().backward()
+            wide = getattr(Tensor(values, dtype="float64"), op)()
+            np.testing.assert_allclose(y.numpy(), wide.numpy(), rtol=1e-5, atol=1e-37)
+            assert np.isfinite(x.grad.numpy()).all(), op
+        with np.errstate(over="ignore"):
+            np.testing.assert_allclose(x.exp().numpy(), np.exp(values), rtol=1e-5, atol=1e-37)
+
+
+def test_powers_of_negative_numbers(gpu: Device) -> None:
+    a = np.array([-2, -2, -2, 2, 0, 0, 3, -1.5], np.float32)
+    b = np.array([3, 2, -1, -2, 0, 3, 1, 4], np.float32)
+    check(lambda x: x ** Tensor(b, x.device, dtype=x.dtype), [a], gpu)
+    assert np.isnan((Tensor([-2.0], gpu) ** 0.5).numpy())
+
+
+def test_a_sum_has_one_order(gpu: Device) -> None:
+    x = Tensor(np.random.default_rng(0).standard_normal((70, 300, 40)), gpu)
+    for axis in (None, 0, 1, 2):
+        assert x.sum(axis).numpy().tobytes() == x.sum(axis).numpy().tobytes()
+
+
+def test_there_and_back_is_exact(gpu: Device) -> None:
+    values = np.random.default_rng(0).standard_normal((5, 7)).astype(np.float32)
+    x = Tensor(values, requires_grad=True)
+    there = x.to(gpu)
+    assert (there.device, x.to("cpu")) == (gpu, x)
+    assert there.to("cpu").numpy().tobytes() == values.tobytes()
+    (there * there).sum().to("cpu").backward()
+    assert x.grad.device == Device("cpu")
+    np.testing.assert_allclose(x.grad.numpy(), 2 * values, rtol=1e-6)
+
+
+def test_two_devices_in_one_operation(gpu: Device) -> None:
+    here, there = Tensor([1.0]), Tensor([1.0], gpu)
+    for op in (lambda: there + here, lambda: there @ here, lambda: there.assign(here)):
+        with pytest.raises(
+            DeviceMismatchError, match=r"a is on gpu:0 \(\w+\) and b on cpu: move one, b\.to\(a\.device\)"
+        ):
+            op()
+    with pytest.raises(UsageError, match=r"float64 does not fit on gpu:0 \(\w+\): a tensor is float32"):
+        Tensor([1.0], dtype="float64").to(gpu)
+    with pytest.raises(ShapeError, match="broadcast"):
+        there + np.zeros((2, 3)) + np.zeros((4, 2, 2))
+
+
+def test_too_much_is_told(gpu: Device, arrays: GpuArrays) -> None:
+    number = Tensor(1.0, gpu)
+    many = arrays.device.limits["max-storage-buffer-binding-size"] // 4 + 1
+    with pytest.raises(
+        LimitError, match=r"An array of \d+ MB is too large for this device, which binds at most \d+ MB"
+    ):
+        arrays.expand((many,), number.data)
+    with pytest.raises(LimitError, match="at most 8 axes at once, not 10: reshape the tensors"):
+        Tensor(np.ones((2, 1) * 5), gpu) + Tensor(np.ones((1, 2) * 5), gpu)
