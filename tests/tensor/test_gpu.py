@@ -89,11 +89,12 @@ def test_matmul(rows: int, inner: int, columns: int, gpu: Device) -> None:
     check(Tensor.__matmul__, [rng.standard_normal((rows, inner)), rng.standard_normal((inner, columns))], gpu)
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 70, 3), (2, 1, 2, 1, 3)])
-def test_axes_in_another_order(shape: tuple[int, ...], gpu: Device) -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(4):
-        check(lambda a, axes=tuple(rng.permutation(len(shape)).tolist()): a.transpose(*axes), operands([shape]), gpu)
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((3, 4, 5), (1, 2, 0)), ((3, 4, 5), (0, 2, 1)), ((1, 70, 3), (2, 0, 1)), ((2, 1, 2, 3), (3, 1, 0, 2))],
+)
+def test_axes_in_another_order(shape: tuple[int, ...], axes: tuple[int, ...], gpu: Device) -> None:
+    check(lambda a: a.transpose(*axes), operands([shape]), gpu)
 
 
 def test_large_numbers_make_no_nan(gpu: Device) -> None:
