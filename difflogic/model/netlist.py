@@ -4,7 +4,7 @@ A circuit computes on a vector of bits: first its inputs, then one bit per gate,
 and is one of the sixteen (`difflogic.core.gates`: the id is the truth table). Its outputs are some of the bits.
 
 What inputs and outputs mean is said by those who have them: the cell of an automaton
-(`difflogic.model.cell_netlist.CellNetlist`).
+(`difflogic.model.cell_netlist.CellNetlist`), or a controller (`difflogic.model.controller.Controller`).
 """
 
 from __future__ import annotations

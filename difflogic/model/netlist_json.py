@@ -26,10 +26,11 @@ from typing import Any
 
 import difflogic
 from difflogic.core import gates, wiring
-from difflogic.core.topology import topological_sort
+from difflogic.core.topology import Wire, topological_sort
 from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
+from difflogic.model.netlist import Netlist
 
 FORMAT = "difflogic-circuit"
 VERSION = 1
@@ -51,6 +52,11 @@ def to_json(netlist: CellNetlist) -> str:
         head["origin"] = list(netlist.origin)
     if netlist.scenario is not None:
         head["habitat"] = {name: value for name, value in asdict(netlist.scenario).items() if value != ()}
+    return with_gates(head, netlist)
+
+
+def with_gates(head: Mapping[str, Any], netlist: Netlist) -> str:
+    """The text of a JSON object: `head`, and then the gates and outputs of the netlist by name."""
     # One gate a line, which a person can read and a diff can show; `json.dumps` puts all on one line, or each number.
     names = [netlist.bit_name(bit) for bit in range(netlist.inputs + len(netlist.gates))]
     rows = ",\n".join(
@@ -99,76 +105,82 @@ def parse(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise CircuitError(f"The circuit is not whole JSON: {error}.") from error
     if not isinstance(data, dict):
-        raise CircuitError(f"A circuit is a JSON object, got {_shown(data)}.")
+        raise CircuitError(f"A circuit is a JSON object, got {shown(data)}.")
     return data
 
 
 def from_data(data: Mapping[str, Any]) -> CellNetlist:
     """A netlist from the parsed circuit.json. Raises CircuitError."""
     # Every sentence below quotes what came, cut short: a circuit may come from anybody, also through the service.
-    if data.get("format") != FORMAT or data.get("version") != VERSION or data["version"] is True:
-        raise CircuitError(
-            f"Expected {FORMAT} version {VERSION}, got {data.get('format')} version {data.get('version')}, "
-            f"written by difflogic {data.get('difflogic', 'of unknown version')}."
-        )
+    check_format(data, FORMAT, VERSION)
     channels = _whole(data, "channels", least=1)
     visible = _whole(data, "visible", least=1) if "visible" in data else None
-    periodic = _typed(data, "periodic", bool)
-    rows, outputs = _typed(data, "gates", list), _typed(data, "outputs", list)
+    periodic = typed(data, "periodic", bool)
+    outputs = typed(data, "outputs", list)
     if len(outputs) != channels:
         raise CircuitError(f"{channels} outputs expected, one per channel, {len(outputs)} given.")
-    origin = _typed(data, "origin", list) if "origin" in data else list(range(channels))
+    origin = typed(data, "origin", list) if "origin" in data else list(range(channels))
     if len(origin) != channels or not all(type(name) is int for name in origin):
-        raise CircuitError(f"origin names each of the {channels} channels by a number, got {_shown(origin)}.")
-    bits = _bits(rows, channels, origin)
+        raise CircuitError(f"origin names each of the {channels} channels by a number, got {shown(origin)}.")
+    names = [f"in[{name}][{patch}]" for name in origin for patch in range(wiring.PATCH)]
+    gate_ids, wires, ends = read_gates(data, names)
+    scenario = _scenario(typed(data, "habitat", dict)) if "habitat" in data else None
+    return CellNetlist.build(channels, periodic, gate_ids, wires, ends, visible, origin, scenario)
+
+
+def check_format(data: Mapping[str, Any], form: str, version: int) -> None:
+    """Raises CircuitError where a file is of another format or version."""
+    if data.get("format") != form or data.get("version") != version or data["version"] is True:
+        raise CircuitError(
+            f"Expected {form} version {version}, got {data.get('format')} version {data.get('version')}, "
+            f"written by difflogic {data.get('difflogic', 'of unknown version')}."
+        )
+
+
+def read_gates(data: Mapping[str, Any], inputs: Sequence[str]) -> tuple[list[int], list[Wire], list[int]]:
+    """Gate ids, wires and outputs in topological order, between inputs of these names. Raises CircuitError."""
+    rows = typed(data, "gates", list)
+    bits = _bits(rows, inputs)
     gate_ids, wires = _gates(rows, bits)
-    ends = [_bit(bits, name, "an output") for name in outputs]
+    ends = [_bit(bits, name, "an output") for name in typed(data, "outputs", list)]
     # People and other programs write gates in any order. Ours come sorted, and are left exactly as they are.
-    ids = [row["id"] for row in rows]
-    order, wires, ends = topological_sort(wiring.PATCH * channels, wires, ends, ids)
-    scenario = _scenario(_typed(data, "habitat", dict)) if "habitat" in data else None
-    return CellNetlist.build(
-        channels, periodic, [gate_ids[index] for index in order], wires, ends, visible, origin, scenario
-    )
+    order, wires, ends = topological_sort(len(inputs), wires, ends, [row["id"] for row in rows])
+    return [gate_ids[index] for index in order], wires, ends
 
 
 def _scenario(data: Mapping[str, Any]) -> Scenario:
     if unknown := sorted(data.keys() - {field.name for field in fields(Scenario)}):
-        raise CircuitError(f"A habitat has no {_shown(unknown[0])}.")
+        raise CircuitError(f"A habitat has no {shown(unknown[0])}.")
     rate = data.get("fire_rate", 1.0)
     if type(rate) not in (int, float):
-        raise CircuitError(f"fire_rate must be a number, got {_shown(rate)}.")
-    rows = _typed(data, "picture", list) if "picture" in data else []
+        raise CircuitError(f"fire_rate must be a number, got {shown(rate)}.")
+    rows = typed(data, "picture", list) if "picture" in data else []
     if not all(isinstance(row, str) for row in rows):
-        raise CircuitError(f"The picture of a habitat is rows of text, got {_shown(rows)}.")
+        raise CircuitError(f"The picture of a habitat is rows of text, got {shown(rows)}.")
     sizes = {name: _whole(data, name, least=1) for name in ("height", "width", "steps")}
-    return Scenario(start=_typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
+    return Scenario(start=typed(data, "start", str), fire_rate=float(rate), picture=tuple(rows), **sizes)
 
 
-def _bits(rows: Sequence[Any], channels: int, origin: Sequence[int]) -> dict[str, int]:
+def _bits(rows: Sequence[Any], inputs: Sequence[str]) -> dict[str, int]:
     """Every name with its bit, gates numbered as they come."""
     # Names lead to numbers: inputs first, then gates as they come. A gate may be named before it is described.
-    bits = {
-        f"in[{name}][{patch}]": wiring.PATCH * channel + patch
-        for channel, name in enumerate(origin)
-        for patch in range(wiring.PATCH)
-    }
+    bits = {name: bit for bit, name in enumerate(inputs)}
     for index, row in enumerate(rows):
         if not isinstance(row, dict) or not isinstance(row.get("id"), str):
-            raise CircuitError(f"A gate is an object with a text as its id, but gate {index} is {_shown(row)}.")
+            raise CircuitError(f"A gate is an object with a text as its id, but gate {index} is {shown(row)}.")
         if row["id"] in bits or _INPUT.fullmatch(row["id"]):
             raise CircuitError(f"The name {row['id']!r} is given twice: each gate needs one of its own.")
-        bits[row["id"]] = wiring.PATCH * channels + index
+        bits[row["id"]] = len(inputs) + index
     return bits
 
 
-def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[list[int], list[tuple[int, int]]]:
+def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[list[int], list[Wire]]:
     gate_ids, wires = [], []
     for row in rows:
         gate = row.get("gate")
         if type(gate) is not int or not 0 <= gate < gates.GATE_COUNT:
             last = gates.GATE_COUNT - 1
-            raise CircuitError(f"The gate {row['id']!r} is of unknown type {_shown(gate)}: expected 0 to {last}.")
+            raise CircuitError(f"The gate {row['id']!r} is of unknown type {shown(gate)}: expected 0 to {last}.")
         gate_ids.append(gate)
         where = f"gate {row['id']!r}"
         wires.append((_bit(bits, row.get("a"), where), _bit(bits, row.get("b"), where)))
@@ -177,25 +189,26 @@ def _gates(rows: Sequence[Mapping[str, Any]], bits: Mapping[str, int]) -> tuple[
 
 def _bit(bits: Mapping[str, int], name: Any, where: str) -> int:
     if not isinstance(name, str) or name not in bits:
-        raise CircuitError(f"A wire of {where} leads nowhere: {_shown(name)} is neither an input nor a gate.")
+        raise CircuitError(f"A wire of {where} leads nowhere: {shown(name)} is neither an input nor a gate.")
     return bits[name]
 
 
 def _whole(data: Mapping[str, Any], key: str, least: int) -> int:
     value = data.get(key)
     if type(value) is not int or value < least:
-        raise CircuitError(f"{key} must be a whole number of at least {least}, got {_shown(value)}.")
+        raise CircuitError(f"{key} must be a whole number of at least {least}, got {shown(value)}.")
     return value
 
 
-def _typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
+def typed(data: Mapping[str, Any], key: str, kind: type) -> Any:
+    """The value of a key, which must be there and of that kind. Raises CircuitError."""
     value = data.get(key)
     if not isinstance(value, kind):
-        raise CircuitError(f"{key} must be a {kind.__name__}, got {_shown(value)}.")
+        raise CircuitError(f"{key} must be a {kind.__name__}, got {shown(value)}.")
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as text, short enough for a sentence."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
