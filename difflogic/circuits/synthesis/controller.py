@@ -1,0 +1,207 @@
+"""Controllers made smaller, and proved: right on every code that an observation can have, or on those that were met.
+
+Of the 2^28 values of 28 bits a thermometer of four times seven has only 8^4 = 4096. On all others a circuit may do what
+it likes. Few codes are all listed: samples that hold every case prove whatever agrees on them. Of many codes some are
+listed, and the solver is told what holds of all: where a threshold is reached, those below it are.
+
+Two controllers are compared on the thresholds of both. Judges that know nothing of codes are given circuits in front of
+which every bit is 1 where it or one above it is: that makes a code of any bits, and leaves codes what they are. So the
+two agree on all bits exactly where they agreed on all codes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from difflogic.circuits.synthesis.convert import gate_count, to_netlist, to_xag
+from difflogic.circuits.synthesis.dont_care import DontCares
+from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
+from difflogic.circuits.synthesis.prove import prove as prove_netlists
+from difflogic.circuits.synthesis.resubstitution import improved
+from difflogic.circuits.synthesis.resynthesis import WHOLE_GATES, resynthesised_where, window_by_window
+from difflogic.circuits.synthesis.sat import Clause
+from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
+from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
+from difflogic.circuits.synthesis.truth_tables import samples_of
+from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
+from difflogic.core.bits import Bits, pack_bits
+from difflogic.errors import CircuitError, DataError
+from difflogic.model.controller import Controller
+from difflogic.model.thermometer import Integers, Thermometer
+
+LISTED = 1 << 18
+"""Up to so many codes all are simulated in simplification; of more the solver is asked."""
+WHOLE = 1 << 16
+"""On up to so many codes a circuit of few gates is improved as a whole, else window by window."""
+SAMPLES, SEED = 1 << 14, 9
+"""Of so many codes that they cannot be listed."""
+EXHAUSTIVE = 1 << 24
+"""Up to so many codes a proof tries them all: seconds."""
+WALKS, MOVES = 2, 2000
+"""Random walks on a whole circuit; the moves of each are divided by its gates, each of which is looked at in a move."""
+_PART = 1 << 18
+"""Codes that a proof evaluates at once."""
+_OR = 7
+
+
+@dataclass(frozen=True, eq=False)
+class SmallerController:
+    """A controller made smaller, how it came about, and what is known of it."""
+
+    controller: Controller
+    steps: tuple[PassReport, ...]
+    """Gates and thresholds before and after each pass."""
+    verdict: Equivalence
+    """It `proves` that both do the same at every observation; after pruning, that they do so at the codes met."""
+
+
+def simplified(controller: Controller, on_pass: OnPass = silent) -> SmallerController:
+    """Fewer gates and thresholds, the same action at every observation."""
+    thermometer = controller.thermometer
+    if thermometer.codes <= LISTED:
+        found, steps = _smaller(controller, thermometer.code_number(np.arange(thermometer.codes)), on_pass)
+    else:
+        random = np.random.default_rng(SEED)
+        levels = [random.integers(0, len(values) + 1, SAMPLES) for values in thermometer.thresholds]
+        found, steps = _smaller(controller, thermometer.code_levels(levels), on_pass, _clauses(thermometer))
+    return SmallerController(found, steps, prove(controller, found, ["difflogic"])[0])
+
+
+def pruned(controller: Controller, codes: Bits, on_pass: OnPass = silent) -> SmallerController:
+    """Fewer gates and thresholds, the same action at these codes, uint8 `[bits, N]`; at others anything.
+
+    Raises DataError for what is no code of the controller's thermometer.
+    """
+    given = np.asarray(codes)
+    bits = controller.inputs
+    if given.ndim != 2 or len(given) != bits or not given.shape[1] or not np.isin(given, (0, 1)).all():
+        raise DataError(f"Codes are 0 and 1, [{bits}, N] with N at least 1, got {given.dtype}{list(given.shape)}.")
+    if not controller.thermometer.is_code(given).all():
+        raise DataError("A column of codes is 1 above a threshold that is 0: that is no code of an observation.")
+    met = np.unique(given.astype(np.uint8), axis=1)
+    found, steps = _smaller(controller, met, on_pass)
+    kept = [controller.input_names.index(name) for name in found.input_names]
+    equal = bool(np.array_equal(controller.decide(met), found.decide(met[kept])))
+    how = f"on the {met.shape[1]} codes met of {controller.thermometer.codes}, by exhaustion"
+    return SmallerController(found, steps, Equivalence("difflogic", equal, how, proves=False))
+
+
+def _smaller(
+    controller: Controller, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] = ()
+) -> tuple[Controller, tuple[PassReport, ...]]:
+    """The passes in turn; without clauses all that counts is the codes, with them these are samples of what does."""
+    words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
+
+    def merged(graph: XAG) -> XAG:
+        return swept_by_proof(graph, words, clauses) if clauses else swept_on(graph, words)
+
+    def resynthesised(graph: XAG) -> XAG:
+        if clauses:
+            return resynthesised_where(graph, words, clauses)
+        if len(graph.gates) > WHOLE_GATES or codes.shape[1] > WHOLE:
+            with closing(DontCares(words, proved=False)) as dont_cares:
+                return window_by_window(graph, dont_cares)
+        samples = samples_of(codes)
+        graph = improved(graph, 0, 0, samples)
+        return improved(graph, WALKS, MOVES // max(1, len(graph.gates)), samples)
+
+    passes: dict[str, Callable[[XAG], XAG]] = {
+        "equal gates shared": rebuilt,
+        "nodes that agree on these codes merged": merged,
+        "resynthesis on these codes": resynthesised,
+    }
+    graph, steps = to_xag(controller), list[PassReport]()
+    before = gate_count(controller), controller.inputs
+    for name, change in passes.items():
+        start = time.perf_counter()
+        graph = change(graph)
+        after = len(graph.gates), len(graph.support(graph.outputs))
+        gates, thresholds = zip(before, after, strict=True)
+        steps.append(PassReport(name, gates, thresholds, time.perf_counter() - start))
+        on_pass(steps[-1])
+        before = after
+    return _on_read_thresholds(graph, controller), tuple(steps)
+
+
+def _on_read_thresholds(graph: XAG, controller: Controller) -> Controller:
+    """The graph as a controller that has no thresholds but those it reads."""
+    read = graph.support(graph.outputs) or [0]  # a constant is a gate too, and a gate reads something
+    inputs = [FALSE] * graph.inputs
+    for new, old in enumerate(read):
+        inputs[old] = input_literal(new)
+    builder = Builder(len(read))
+    outputs = builder.embed(graph, inputs)
+    return to_netlist(builder.finish(outputs), controller.on(controller.thermometer.keep(read)))
+
+
+def _clauses(thermometer: Thermometer) -> list[Clause]:
+    """What holds of every code: a threshold is reached, or those above it are not."""
+    return [(input_literal(lower), input_literal(upper) ^ 1) for lower, upper in thermometer.implied]
+
+
+def prove(one: Controller, other: Controller, judges: Sequence[str] | None = None) -> list[Equivalence]:
+    """Whether two controllers do the same at every observation: the verdicts of `judges`, all where it is None.
+
+    difflogic tries all codes of the thresholds of both, up to EXHAUSTIVE, else it asks the SAT solver. Raises
+    CircuitError where observations or actions differ.
+    """
+    if (one.observations, one.actions) != (other.observations, other.actions):
+        raise CircuitError(
+            "Two controllers are compared between the same observations and actions, not between "
+            f"{', '.join(one.observations)} -> {', '.join(one.actions)} and {', '.join(other.observations)} -> "
+            f"{', '.join(other.actions)}."
+        )
+    pairs = zip(one.thermometer.thresholds, other.thermometer.thresholds, strict=True)
+    both = Thermometer(tuple(tuple(sorted({*a, *b})) for a, b in pairs))
+    pair = on_any_bits(one, both), on_any_bits(other, both)
+    if both.codes > EXHAUSTIVE:
+        return prove_netlists(*pair, judges)
+    found = [_by_exhaustion(*pair)] if judges is None or "difflogic" in judges else []
+    others = ["berkeley-abc", "yosys"] if judges is None else [judge for judge in judges if judge != "difflogic"]
+    return found + prove_netlists(*pair, others)
+
+
+def _by_exhaustion(one: Controller, other: Controller) -> Equivalence:
+    codes = one.thermometer.codes
+    for numbers in _parts(codes):
+        bits = one.thermometer.code_number(numbers)
+        actions, others = one.decide(bits), other.decide(bits)
+        if (wrong := np.flatnonzero(actions != others)).size:
+            ones = tuple(name for name, bit in zip(one.input_names, bits[:, wrong[0]], strict=True) if bit)
+            values = [
+                [int(found[wrong[0]]) >> bit & 1 for found in (actions, others)] for bit in range(len(one.outputs))
+            ]
+            outputs = tuple((name, a, b) for name, (a, b) in zip(one.output_names, values, strict=True) if a != b)
+            return Equivalence("difflogic", False, f"{codes} codes, by exhaustion", Counterexample(ones, outputs))
+    return Equivalence("difflogic", True, f"all {codes} codes, by exhaustion")
+
+
+def _parts(codes: int) -> Iterator[Integers]:
+    for start in range(0, codes, _PART):
+        yield np.arange(start, min(start + _PART, codes))
+
+
+def on_any_bits(controller: Controller, thermometer: Thermometer) -> Controller:
+    """The controller on more thresholds, and on any bits: each counts as 1 where it or one above it is."""
+    # With the bits 0, 1, 0 of a dimension it does what it does at the code 1, 1, 0. Nothing is folded: this is the
+    # judges' copy, which must be what is given, gate by gate.
+    gates, wires = list[int](), list[tuple[int, int]]()
+    place = dict[tuple[int, float], int]()
+    for bit, (dimension, index) in reversed(list(enumerate(thermometer.places))):
+        values = thermometer.thresholds[dimension]
+        above = place[dimension, values[index + 1]] if index + 1 < len(values) else bit
+        gates.append(_OR)
+        wires.append((bit, above))
+        place[dimension, values[index]] = thermometer.bits + len(gates) - 1
+    own = controller.thermometer
+    moved = [place[d, own.thresholds[d][i]] for d, i in own.places]
+    moved += range(thermometer.bits + len(gates), thermometer.bits + len(gates) + len(controller.gates))
+    outputs = [moved[output] for output in controller.outputs.tolist()]
+    wires += [(moved[a], moved[b]) for a, b in controller.wires.tolist()]
+    frame = controller.on(thermometer)
+    return frame.with_gates([*gates, *controller.gates.tolist()], wires, outputs)

@@ -1,0 +1,121 @@
+"""Controllers made smaller do the same on every code, and judges that know nothing of codes agree."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis.controller import prove, pruned, simplified
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.core.bits import Bits
+from difflogic.errors import CircuitError, DataError
+from difflogic.model.controller import Controller
+from tests.controllers import controllers, linear_rule, observations, random_controller
+from tests.export_cases import needs
+
+
+def differs_by_one_threshold() -> tuple[Controller, Controller]:
+    """Two controllers that differ at one code of 64: at the highest."""
+    one = random_controller(4, (6, 6), (3, 3, 3))
+    last = one.inputs + len(one.gates)
+    every = [one.inputs - 1, one.inputs - 4, one.inputs - 7]
+    gates, wires = [1, 1, 6], [(every[0], every[1]), (last, every[2]), (last + 1, int(one.outputs[0]))]
+    return one, one.with_gates([*one.gates, *gates], [*one.wires.tolist(), *wires], [last + 2])
+
+
+@given(controllers())
+@settings(max_examples=12)
+def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -> None:
+    found = simplified(controller)
+    assert (found.verdict.equal, found.verdict.proves) == (True, True)
+    small = found.controller
+    assert gate_count(small) <= gate_count(controller)
+    assert small.inputs <= controller.inputs
+    assert found.steps[-1].gates[1] == gate_count(small)
+    x = observations(controller, np.random.default_rng(1), 300)
+    assert np.array_equal(small.act(x), controller.act(x))
+
+
+def test_a_policy_for_the_pole_becomes_a_hundred_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthesis, "WALKS", 0)
+    controller = random_controller(0)
+    assert gate_count(controller) > 150
+    assert gate_count(simplified(controller).controller) <= 100
+
+
+def met(controller: Controller, count: int) -> Bits:
+    return controller.thermometer.code(np.random.default_rng(3).normal(size=(count, len(controller.observations))))
+
+
+def test_pruned_it_does_the_same_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthesis, "WALKS", 0)
+    controller = random_controller(2)
+    codes = met(controller, 30)
+    found = pruned(controller, codes)
+    kept = [controller.input_names.index(name) for name in found.controller.input_names]
+    assert np.array_equal(found.controller.decide(codes[kept]), controller.decide(codes))
+    assert (found.verdict.equal, found.verdict.proves) == (True, False)
+    assert gate_count(found.controller) <= 12
+    assert found.controller.inputs <= 12
+    (verdict,) = prove(controller, found.controller, ["difflogic"])
+    assert verdict.equal is False
+    assert verdict.counterexample.outputs
+
+
+def test_codes_too_many_to_be_listed_are_known_by_what_they_imply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same circuit, where the solver is asked."""
+    controller = random_controller(3, (20, 20), (5, 5, 5))
+    monkeypatch.setattr(synthesis, "LISTED", 100)
+    monkeypatch.setattr(synthesis, "EXHAUSTIVE", 100)
+    found = simplified(controller)
+    assert (found.verdict.equal, found.verdict.how) == (True, "outputs: 1 by exhaustion (up to 32768 inputs)")
+    assert gate_count(found.controller) < 0.8 * gate_count(controller)
+
+
+@pytest.mark.parametrize("judge", ["difflogic", "SAT", "berkeley-abc", "yosys"])
+def test_every_judge_knows_equal_from_different(judge: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs(*({judge} & {"berkeley-abc", "yosys"}))
+    if judge == "SAT":
+        monkeypatch.setattr(synthesis, "EXHAUSTIVE", 1)
+        monkeypatch.setattr("difflogic.circuits.synthesis.truth_tables.MOST_EXHAUSTIVE", 1)
+        judge = "difflogic"
+    one, other = differs_by_one_threshold()
+    assert prove(one, other, [judge])[0].equal is False
+    small = simplified(one).controller
+    assert small.inputs < one.inputs or gate_count(small) < gate_count(one)
+    assert prove(one, small, [judge])[0].equal is True
+
+
+@given(controllers(), st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_any_bits_are_taken_for_a_code(controller: Controller, seed: int) -> None:
+    bits = np.random.default_rng(seed).integers(0, 2, (controller.inputs, 50), dtype=np.uint8)
+    whole = synthesis.on_any_bits(controller, controller.thermometer)
+    codes = bits.copy()
+    for lower, upper in reversed(controller.thermometer.implied):
+        codes[lower] |= codes[upper]
+    assert controller.thermometer.is_code(codes).all()
+    assert np.array_equal(whole.decide(bits), controller.decide(codes))
+
+
+def test_a_constant_action_is_a_controller_too() -> None:
+    rule = linear_rule()
+    always = rule.with_gates([15], [(0, 0)], [rule.inputs])
+    found = simplified(always)
+    assert (gate_count(found.controller), found.controller.inputs, found.verdict.equal) == (0, 1, True)
+    assert set(found.controller.act(np.zeros((3, 4)))) == {1}
+
+
+def test_what_cannot_be_compared_or_met_is_one_sentence() -> None:
+    rule = linear_rule()
+    with pytest.raises(CircuitError, match="between the same observations and actions"):
+        prove(rule, replace(rule, actions=("left", "stay")))
+    with pytest.raises(DataError, match="no code of an observation"):
+        pruned(rule, np.eye(28, dtype=np.uint8))
+    with pytest.raises(DataError, match=r"\[28, N\] with N at least 1, got uint8\[28, 0\]"):
+        pruned(rule, np.zeros((28, 0), dtype=np.uint8))
