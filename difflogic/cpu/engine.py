@@ -17,6 +17,7 @@ from difflogic.core import bits
 from difflogic.cpu import phases, runner
 from difflogic.cpu.codegen import compiled
 from difflogic.cpu.codegen.threads import default_threads
+from difflogic.cpu.function import CpuFunction
 from difflogic.cpu.hard.hard_workspace import HardWorkspace, groups_of
 from difflogic.cpu.model import CpuModel
 from difflogic.cpu.workspace import SoftWorkspace
@@ -115,6 +116,11 @@ class CpuEngine:
             after,
             {"soft_loss": float(loss), "skipped": bool(skipped)},
         )
+
+    def open_function(
+        self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
+    ) -> CpuFunction:
+        return CpuFunction(self.threads, circuit, grid, steps, hard, every_state)
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0

@@ -10,13 +10,14 @@ import numpy as np
 from difflogic.engine.job import Job
 from difflogic.engine.shape import Array, Shape
 
-COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, GRADIENTS, COMMIT, ADAMW = range(9)
+COEFFICIENTS, DRAW, TARGET, DAMAGE, FORWARD, BACKWARD, D_START, GRADIENTS, COMMIT, ADAMW = range(10)
 NAMES = (
     "prepare",
     "prepare",
     "prepare",
     "prepare",
     "gate_forward",
+    "gate_backward",
     "gate_backward",
     "gradients",
     "commit",
@@ -46,6 +47,21 @@ def epoch(shape: Shape, job: Job) -> Array:
     # automaton is to reach what the whole start asks for.
     first = [DRAW, *([TARGET] if job.rule is not None else []), *_damage(shape)]
     return np.concatenate([_list(first, shape), _backward(shape), [[ADAMW, 0]]])
+
+
+COEFFICIENTS_ALONE = np.array([[COEFFICIENTS, 0]])
+"""For new logits; `forward` and `backward` take what it leaves."""
+
+
+def forward(shape: Shape) -> Array:
+    """The steps alone."""
+    return _list([], shape)
+
+
+def backward(shape: Shape) -> Array:
+    """From given adjoints to those of the start, and to the gradients."""
+    steps = [[BACKWARD, at] for at in reversed(range(shape.steps))]
+    return np.array([*steps, [D_START, 0], [GRADIENTS, 0]])
 
 
 def _damage(shape: Shape) -> list[int]:

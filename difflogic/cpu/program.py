@@ -44,6 +44,8 @@ class Program(NamedTuple):
     # and 13; nodes 12 and 13 take them from there and add theirs to accumulators 4 and 9, and so on to the patch.
 
     channels: int
+    outputs: int
+    """As many as channels but in a feed-forward circuit."""
     patch_nodes: int
     nodes: int
     segments: Array
@@ -55,7 +57,7 @@ class Program(NamedTuple):
     """uint32 `[G + 1]`: the instances of gate `g` are `[g]` to `[g + 1]`."""
     accumulators: int
     """Their number; they are the first slots, the patch nodes' the first of all."""
-    outputs: int
+    output_slots: int
     """The slot of the first output node; an output has one slot, and the loss or the next step fills it."""
     slots: int
     """How many there are."""
@@ -83,13 +85,14 @@ def make_program(circuit: Circuit) -> Program:
     records = np.concatenate([layout.wires.astype(np.int64), sent, own], axis=1) * TILE
     return Program(
         channels=layout.channels,
+        outputs=layout.outputs,
         patch_nodes=layout.patch_nodes,
         nodes=layout.nodes,
         segments=segments.reshape(-1),
         records=records.astype(np.uint32).reshape(-1),
         gate_starts=np.searchsorted(layout.instance_gates, np.arange(layout.gates + 1)).astype(np.uint32),
         accumulators=int(accumulated.sum()),
-        outputs=int(own[-layout.channels, 0]),
+        output_slots=int(own[-layout.outputs, 0]),
         slots=slots,
     )
 
@@ -111,11 +114,12 @@ def _segments(layout: Layout, depth: int, kernels: int) -> Array:
 
 def _accumulated(layout: Layout, depth: int) -> Array:
     """bool `[N]`: the patch and the perception outputs, which the first gates of both networks read."""
-    outputs = layout.levels[depth - 1]
-    first = layout.patch_nodes + outputs.first_instance
     nodes = np.zeros(layout.nodes, dtype=np.bool_)
     nodes[: layout.patch_nodes] = True
-    nodes[first : first + outputs.count] = True
+    if depth:
+        outputs = layout.levels[depth - 1]
+        first = layout.patch_nodes + outputs.first_instance
+        nodes[first : first + outputs.count] = True
     return nodes
 
 
@@ -125,13 +129,13 @@ def _slots(layout: Layout, segments: Array, accumulated: Array) -> tuple[Array, 
     After the accumulators come one slot that stays 0, for nodes that no gate reads, the outputs', and all others.
     """
     kept = int(accumulated.sum())
-    nothing, outputs, free = kept, kept + 1, kept + 1 + layout.channels
+    nothing, outputs, free = kept, kept + 1, kept + 1 + layout.outputs
     read = layout.wires.reshape(-1).astype(np.int64)  # edge 2*i + side reads this node
     degree = np.bincount(read, minlength=layout.nodes)
     degree[accumulated] = 1  # however many readers there are
     first = np.full(layout.nodes, nothing)
     first[accumulated] = np.arange(kept)
-    first[layout.nodes - layout.channels :] = outputs + np.arange(layout.channels)
+    first[layout.nodes - layout.outputs :] = outputs + np.arange(layout.outputs)
     starts, slots = _blocks(layout, segments, np.where(accumulated, 0, degree), free)
     # Outputs are read by no gate, but by the loss or the next step: they stay where they were put above.
     elsewhere = (degree > 0) & ~accumulated

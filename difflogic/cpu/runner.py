@@ -27,6 +27,7 @@ from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.denormals import flush_denormals, restore
 from difflogic.cpu.codegen.threefry import split
+from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.kernels.adamw import Optimizer, adamw
 from difflogic.cpu.kernels.clip_norm import shorten, squares
 from difflogic.cpu.kernels.coefficients import coefficients
@@ -36,11 +37,12 @@ from difflogic.cpu.kernels.fire_mask import fire_mask
 from difflogic.cpu.kernels.gate_backward import gate_backward
 from difflogic.cpu.kernels.gate_forward import finish_state, gate_forward
 from difflogic.cpu.kernels.gradients import gradients
+from difflogic.cpu.kernels.grid import gather_patches
 from difflogic.cpu.kernels.harden import growing_share, harden
 from difflogic.cpu.kernels.pool import draw_pool, rank, write_back
 from difflogic.cpu.kernels.rule_target import rule_target
 from difflogic.cpu.kernels.seed_grid import seed_grid
-from difflogic.cpu.phases import BACKWARD, COMMIT, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
+from difflogic.cpu.phases import BACKWARD, COMMIT, D_START, DAMAGE, DRAW, FORWARD, GRADIENTS, TARGET
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import Grid
 from difflogic.engine import control as c
@@ -65,13 +67,14 @@ class Buffers(NamedTuple):
     table: Array
     """float32 `[4*16]`: see `coefficients`."""
     states: Array
-    """float32 `[T + 1, C * stride]`."""
+    """float32 `[T + 1, C * stride]`; of a feed-forward circuit, as many rows as the wider of inputs and outputs."""
     targets: Array
-    """float32 `[loss_channels, tiles * TILE]`."""
+    """float32 `[loss_channels, tiles * TILE]`; where `given`, the adjoint of the last state."""
     masks: Array
     """float32 `[T, tiles * TILE]`, or `[0, 0]` where every cell fires."""
     judged: Array
-    """float32 `[J, loss_channels * tiles * TILE]`: what the losses before the last judge."""
+    """float32 `[J, loss_channels * tiles * TILE]`: what the losses before the last judge; where `given`,
+    adjoints of these states."""
     corners: Array
     """int64 `[D, B, 2]`: row and column of the squares that are zeroed before step `damage_steps[D]`..."""
     kept: Array
@@ -96,6 +99,8 @@ class Buffers(NamedTuple):
     """float32 `[threads, (slots + C) * TILE]`: scratch."""
     d_patches: Array
     """float32 `[2, 9*C * stride]`: two steps in turn."""
+    d_start: Array
+    """float32 `[C * tiles * TILE]`: the first state's adjoint, or `[0]` where nobody asks for it."""
     partials: Array
     """float32 `[blocks, 4*G]`: moments."""
     losses: Array
@@ -106,6 +111,8 @@ class Buffers(NamedTuple):
     """bool `[blocks]`: of a share of the gates, whether every gradient is finite."""
     control: Array
     """uint32 `[8]`: see `difflogic.engine.control`."""
+    given: bool
+    """Whether adjoints are given, and no loss is computed."""
     fire_rate: np.float32
     start: int
     """One of the kinds of `seed_grid`."""
@@ -174,7 +181,12 @@ def _item(
                 buffers.d_patches,
                 buffers.partials[item],
                 buffers.losses,
+                buffers.given,
             )
+    elif kind == D_START:
+        width = grid.tiles * TILE
+        for tile in range(first, last):
+            gather_patches(grid, tile, program.channels, buffers.d_patches[0], buffers.d_start, tile * TILE, width)
     elif kind < FORWARD:
         _prepare(thread, kind, item, program, grid, buffers)
     else:

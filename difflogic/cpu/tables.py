@@ -45,8 +45,10 @@ class Grid(NamedTuple):
     steps: int
     loss_channels: int
     guard: int
+    stride: int
+    """Elements of a row of cells, an odd number of cache lines: rows must not compete for the same ones."""
     shifts: Array
-    """int64 `[9]`: a cell's neighbour at patch position `f` is `shifts[f]` cells on..."""
+    """int64 `[9]`, `[1]` where a cell sees itself alone: its neighbour at position `f` is `shifts[f]` cells on..."""
     lanes: Array
     """uint64 `[9, tiles]`: ...where the lane's bit is 1. Elsewhere it is outside the grid, or one of these:"""
     wrapped_starts: Array
@@ -56,26 +58,25 @@ class Grid(NamedTuple):
     marks: Array
     """int64 `[T + 1, 2]`: of a state that is judged or damaged, the place in its list, else -1."""
 
-    @property
-    def stride(self) -> int:
-        """Elements of a row of cells, an odd number of cache lines: rows must not compete for the same ones."""
-        lines = -(-(2 * self.guard + self.tiles * TILE) * 4 // LINE)
-        return (lines | 1) * LINE // 4
 
-
-def make_grid(shape: Shape) -> Grid:
-    """The tables of a batch of grids."""
+def make_grid(shape: Shape, patch: int = PATCH) -> Grid:
+    """The tables of a batch of grids whose cells see so many cells, themselves included."""
     # Tiles are cut out of all cells of the batch, and may hold the end of one grid and the beginning of the next.
     tiles = -(-shape.cells // TILE)
-    near = neighbours(shape)
-    shifts = np.array([(f // 3 - 1) * shape.width + f % 3 - 1 for f in range(PATCH)])
+    near, shifts, guard = np.arange(shape.cells)[None], np.zeros(1), 0
+    if patch > 1:
+        near = neighbours(shape)
+        shifts = np.array([(f // 3 - 1) * shape.width + f % 3 - 1 for f in range(PATCH)])
+        # The farthest shift is a row and a cell; a guard of whole cache lines keeps tiles at their beginnings.
+        guard = -(-(shape.width + 1) * 4 // LINE) * LINE // 4
+    lines = -(-(2 * guard + tiles * TILE) * 4 // LINE)
     # A neighbour in the next grid of the batch is `shifts[f]` on as well, but not the one that `near` names.
     straight = (near >= 0) & (near == np.arange(shape.cells) + shifts[:, None])
-    lanes = np.zeros((PATCH, tiles * TILE), dtype=np.uint64)
+    lanes = np.zeros((patch, tiles * TILE), dtype=np.uint64)
     lanes[:, : shape.cells] = straight
-    bits = (lanes.reshape(PATCH, tiles, TILE) << np.arange(TILE, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
+    bits = (lanes.reshape(patch, tiles, TILE) << np.arange(TILE, dtype=np.uint64)).sum(axis=2, dtype=np.uint64)
     position, cell = np.nonzero((near >= 0) & ~straight)
-    counts = np.bincount(position * tiles + cell // TILE, minlength=PATCH * tiles)
+    counts = np.bincount(position * tiles + cell // TILE, minlength=patch * tiles)
     return Grid(
         batch=shape.batch,
         height=shape.height,
@@ -86,8 +87,8 @@ def make_grid(shape: Shape) -> Grid:
         blocks=min(tiles, MAX_BLOCKS),
         steps=shape.steps,
         loss_channels=shape.loss_channels,
-        # The farthest shift is a row and a cell; a guard of whole cache lines keeps tiles at their beginnings.
-        guard=-(-(shape.width + 1) * 4 // LINE) * LINE // 4,
+        guard=guard,
+        stride=(lines | 1) * LINE // 4,
         shifts=shifts.astype(np.int64),
         lanes=bits,
         wrapped_starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),

@@ -40,16 +40,20 @@ class SoftWorkspace:
         hyper: Hyper | None = None,
         asynchronous: bool = False,
         job: Job | None = None,
+        given: bool = False,
     ) -> None:
-        """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules."""
+        """`asynchronous`: cells fire by masks. `job`: epochs draw their own starts, masks and damage, by its rules.
+
+        `given`: adjoints are, and no loss is computed.
+        """
         self.shape = shape
-        self.program, self.grid = make_program(circuit), make_grid(shape)
+        self.program, self.grid = make_program(circuit), make_grid(shape, circuit.patch)
         self.threads = min(threads, self.grid.blocks)  # more would find nothing to take in any phase
-        self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job)
+        self.buffers = self._buffers(circuit.gates, hyper or Hyper(), asynchronous, job, given)
         self.buffers.table[:] = transposed_table()
         self._counters = aligned(16, dtype=np.int64)
 
-    def _buffers(self, gates: int, hyper: Hyper, asynchronous: bool, job: Job | None) -> Buffers:
+    def _buffers(self, gates: int, hyper: Hyper, asynchronous: bool, job: Job | None, given: bool) -> Buffers:
         program, grid, shape = self.program, self.grid, self.shape
         channels, width = program.channels, grid.tiles * TILE
         config = None if job is None else job.config
@@ -64,7 +68,7 @@ class SoftWorkspace:
             coefficients=aligned(4 * gates),
             moments=aligned(4 * gates),
             table=aligned(4 * 16),
-            states=aligned(shape.steps + 1, channels * grid.stride),
+            states=aligned(shape.steps + 1, max(channels, program.outputs) * grid.stride),
             targets=aligned(shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
             judged=aligned(judged, shape.loss_channels * width),
@@ -82,11 +86,13 @@ class SoftWorkspace:
             slots=aligned(self.threads, (program.slots + channels) * TILE),
             # a step reads its neighbours' adjoints while it writes its own: two take turns
             d_patches=aligned(2, program.patch_nodes * grid.stride),
+            d_start=aligned(channels * width if given else 0),
             partials=aligned(grid.blocks, 4 * gates),
             losses=aligned(grid.tiles, dtype=np.float64),
             squares=aligned(grid.blocks if hyper.clip_by == "norm" else 0, dtype=np.float64),
             finite=aligned(grid.blocks, dtype=np.bool_),
             control=aligned(c.WORDS, dtype=np.uint32),
+            given=given,
             fire_rate=np.float32(1 if config is None else config.train.fire_rate),
             start=_start_kind(job),
             damage_side=shape.damage_side,
@@ -115,7 +121,7 @@ class SoftWorkspace:
 
     def set_start(self, grids: Array) -> None:
         """`[B, H, W, C]` as the first state."""
-        self._cells(self.buffers.states[0])[:] = grids.reshape(-1, self.program.channels).T
+        self.cells(self.buffers.states[0])[:] = grids.reshape(-1, self.program.channels).T
 
     def start(self) -> Array:
         """The first state, `[B, H, W, C]`."""
@@ -127,11 +133,11 @@ class SoftWorkspace:
 
     def _grids(self, state: Array) -> Array:
         shape = self.shape
-        return self._cells(state).T.reshape(shape.batch, shape.height, shape.width, shape.channels)
+        return self.cells(state).T.reshape(shape.batch, shape.height, shape.width, shape.channels)
 
-    def _cells(self, state: Array) -> Array:
+    def cells(self, state: Array) -> Array:
         """`[C, cells]`, a view."""
-        rows: Array = state.reshape(self.program.channels, self.grid.stride)
+        rows: Array = state.reshape(-1, self.grid.stride)
         return rows[:, self.grid.guard : self.grid.guard + self.grid.cells]
 
     def set_targets(self, targets: Array) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from difflogic.engine.batch import Batch, Mode
 from difflogic.engine.events import Damage
+from difflogic.engine.function import CircuitFunction
 from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 
@@ -136,6 +137,14 @@ class Engine(Protocol):
         self, circuit: Circuit, state: OptimizerState | None, batch: Batch, lr: float = 0.05
     ) -> tuple[Circuit, OptimizerState, dict[str, Any]]:
         """One clipped AdamW step; `state=None` starts fresh. Metrics: `soft_loss`, `skipped`."""
+
+    def open_function(
+        self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
+    ) -> CircuitFunction:
+        """The circuit as a differentiable function on samples of that grid, for any loss: see CircuitFunction.
+
+        Raises DataError for a grid or steps that the circuit cannot take.
+        """
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0

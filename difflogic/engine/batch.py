@@ -69,11 +69,12 @@ def check_grids(
     dtype: npt.DTypeLike = np.float32,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
     """`x` and `masks` as arrays of `dtype`, or DataError with what was expected and what came."""
+    circuit.require_automaton()
     if mode not in ("soft", "hard"):
         raise DataError(f'mode must be "soft" or "hard", got {mode!r}.')
     if steps < 1:
         raise DataError(f"steps must be at least 1, got {steps}.")
-    grid = _finite("x", x, dtype)
+    grid = as_finite("x", x, dtype)
     if grid.ndim != 4 or grid.shape[-1] != circuit.channels or grid.shape[0] < 1:
         raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
     if min(grid.shape[1:3]) < MIN_SIDE:
@@ -83,7 +84,7 @@ def check_grids(
         raise DataError("Hard mode works on bits: every value of x must be 0 or 1; round it, or use mode='soft'.")
     if masks is None:
         return grid, None
-    fire = _finite("masks", masks, dtype)
+    fire = as_finite("masks", masks, dtype)
     expected = (steps, *grid.shape[1:3], 1)
     if fire.shape != expected:
         raise DataError(f"masks must have shape {list(expected)}, got {list(fire.shape)}.")
@@ -96,7 +97,7 @@ def check_target(
     x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, dtype: npt.DTypeLike = np.float32
 ) -> npt.NDArray[Any]:
     """`y` as an array of `x`'s shape, or DataError."""
-    target = _finite("y", y, dtype)
+    target = as_finite("y", y, dtype)
     if target.shape != x.shape:
         raise DataError(f"y must have the shape of x, {list(x.shape)}, got {list(target.shape)}.")
     if not 1 <= loss_channels <= x.shape[-1]:
@@ -125,7 +126,8 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
     return judged
 
 
-def _finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+def as_finite(name: str, values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """`values` as an array of `dtype`, or DataError."""
     try:
         with np.errstate(over="ignore"):  # too large for float32 becomes infinity, and is refused as such
             array = np.asarray(values, dtype=dtype)

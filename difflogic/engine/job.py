@@ -110,6 +110,7 @@ class Job:
     __repr__ = brief
 
     def __post_init__(self) -> None:
+        self.circuit.require_automaton()
         # A job is data from outside for an engine, so what does not fit is found here and not in a kernel.
         for name, wanted in (
             ("probe_masks", self.config.train.asynchronous),

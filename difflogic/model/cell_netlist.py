@@ -96,6 +96,7 @@ class CellNetlist(Netlist):
         cls, circuit: Circuit, visible: int | None = None, scenario: Scenario | None = None
     ) -> CellNetlist:
         """The hard gates of a circuit: the argmax of each gate's logits, ties to the lowest id."""
+        circuit.require_automaton()
         layout = flat_layout(circuit)
         # `argmax` takes the first of equals, which is what every engine's hard evaluation does too.
         hard = circuit.flat_logits().argmax(axis=1).astype(np.uint8)

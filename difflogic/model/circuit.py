@@ -4,10 +4,14 @@ One CA step, for every cell: each perception kernel maps the 3x3 patch of each c
 all kernels and channels with the same wiring scheme but each kernel with its own logits; the update
 network reads `[centre: C values] ++ [out[k,c,s] at C + (c*S + s)*K + k]` and its output is the cell's
 new state. Source: the authors' notebook, `run_perceive` and `run_update`.
+
+A circuit without perception is *feed-forward*: its update network reads the cell's own C values alone, and gives as
+many outputs as its last layer has gates. It is a layer of a network, or a policy, and no automaton.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +38,7 @@ ArraysByNetwork = dict[str, list[Array]]
 
 @dataclass(frozen=True, eq=False)
 class Circuit:
-    """Soft gates and their wiring. Build it with `from_arrays` or `initial`, which validate.
+    """Soft gates and their wiring. Build it with `from_arrays`, `initial` or `feed_forward`, which validate.
 
     `perceive[l]`: float logits `[K, out, 16]`; `update[l]`: `[out, 16]`;
     `perceive_wires[l]`: int `[K, 2, out]`; `update_wires[l]`: int `[2, out]`.
@@ -58,7 +62,8 @@ class Circuit:
         """A circuit from plain arrays.
 
         `logits={"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64;
-        `wires` likewise, int `[2, out]` (shared by all perception kernels) or `[K, 2, out]`.
+        `wires` likewise, int `[2, out]` (shared by all perception kernels) or `[K, 2, out]`. Two empty lists for
+        "perceive" make a feed-forward circuit.
         Raises CircuitError for wrong shapes, non-finite logits or wires out of range.
         """
         for name, tables in (("logits", logits), ("wires", wires)):
@@ -66,6 +71,9 @@ class Circuit:
                 raise CircuitError(f'{name} needs the keys "perceive" and "update", got {sorted(tables)}.')
         if channels < 1:
             raise CircuitError(f"A cell needs at least 1 channel, got {channels}.")
+        if len(logits["perceive"]) == len(wires["perceive"]) == 0:
+            update, update_wires = _network("update", logits["update"], wires["update"], channels, None)
+            return cls((), update, (), update_wires, channels, periodic)
         perceive, perceive_wires = _network("perceive", logits["perceive"], wires["perceive"], wiring.PATCH, None)
         kernels, outputs = perceive[-1].shape[:2]
         update_inputs = channels + channels * outputs * kernels
@@ -94,38 +102,75 @@ class Circuit:
             perceive_wires = [np.stack(layer) for layer in zip(*per_kernel, strict=True)]
         else:
             perceive_wires = _draw(model.perceive, perceive_key)
-        # A logit of 10 beside fifteen zeros is a probability of 0.9993: the circuit begins as wires, through which
-        # gradients pass nearly whole, however deep it is, and departs from them gate by gate.
-        start, narrow = np.zeros((2, gates.GATE_COUNT), dtype=np.float32)
-        start[gates.PASS_THROUGH] = initial.logit
-        narrow[gates.PASS_THROUGH] = initial.logit - initial.narrow_drop
+        start = _start(initial.logit)
         perceive = [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]]
         if model.all_round:
             wiring.moore_start(perceive, perceive_wires, prng.fold_in(perceive_key, wiring.MOORE_START_STREAM))
-        update = model.update.widths[1:]
         circuit = cls.from_arrays(
-            logits={
-                "perceive": perceive,
-                "update": [np.tile(narrow if n < update[0] else start, (n, 1)) for n in update],
-            },
+            logits={"perceive": perceive, "update": _update_start(model.update.widths[1:], initial)},
             wires={"perceive": perceive_wires, "update": update_wires},
             channels=model.channels,
             periodic=model.periodic,
         )
+        return circuit._with_noise(initial, seed)
+
+    @classmethod
+    def feed_forward(cls, widths: Sequence[int], seed: int, initial: InitialConfig = PAPER_START) -> Circuit:
+        """Layers of gates from `widths[0]` inputs to `widths[-1]` outputs, without perception.
+
+        Every gate begins as `initial` says; a layer's inputs are read about equally often, by wires drawn from `seed`.
+        Raises CircuitError for fewer than two widths, or one below 1.
+
+            >>> Circuit.feed_forward([28, 32, 32], seed=0).outputs
+            32
+        """
+        if len(widths) < 2 or min(widths) < 1:
+            raise CircuitError(
+                f"A feed-forward circuit needs the number of its inputs and of each layer's gates, got {list(widths)}."
+            )
+        key, wires = prng.key_from_seed(seed), []
+        for n_in, n_out in itertools.pairwise(widths):
+            key, sub = prng.split(key)
+            wires.append(wiring.random(sub, n_in, n_out))
+        logits = _update_start(widths[1:], initial)
+        circuit = cls.from_arrays({"perceive": [], "update": logits}, {"perceive": [], "update": wires}, widths[0])
+        return circuit._with_noise(initial, seed)
+
+    def _with_noise(self, initial: InitialConfig, seed: int) -> Circuit:
         if not initial.noise:
-            return circuit
+            return self
         # From a stream of its own, so that noise changes no wire.
         key = prng.fold_in(prng.key_from_seed(seed), NOISE_STREAM)
-        noise = prng.normal(key, (circuit.gates, gates.GATE_COUNT))
-        return circuit.with_logits(circuit.flat_logits() + np.float32(initial.noise) * noise)
+        noise = prng.normal(key, (self.gates, gates.GATE_COUNT))
+        return self.with_logits(self.flat_logits() + np.float32(initial.noise) * noise)
 
     def __repr__(self) -> str:
+        if not self.perceive:
+            return f"<Circuit of {self.gates} gates, {self.channels} inputs, {self.outputs} outputs>"
         outside = "periodic" if self.periodic else "zero"
         return f"<Circuit of {self.gates} gates, {self.kernels} kernels, {self.channels} channels, {outside} boundary>"
 
     @property
     def kernels(self) -> int:
-        return int(self.perceive[0].shape[0])
+        return int(self.perceive[0].shape[0]) if self.perceive else 0
+
+    @property
+    def outputs(self) -> int:
+        """Gates of the last layer: the channels of an automaton."""
+        return int(self.update[-1].shape[0])
+
+    @property
+    def patch(self) -> int:
+        """Values of each channel that a cell reads: 9, or 1 without perception."""
+        return wiring.PATCH if self.perceive else 1
+
+    def require_automaton(self) -> None:
+        """Raises CircuitError where cells see only themselves: what follows needs an automaton."""
+        if not self.perceive:
+            raise CircuitError(
+                "An automaton needs perception and one output per channel, but this circuit has no perception, "
+                f"{self.channels} inputs and {self.outputs} outputs: compute it by Engine.open_function."
+            )
 
     @property
     def gates(self) -> int:
@@ -161,6 +206,21 @@ class Circuit:
         """A circuit of the same wiring with other logits `[G, 16]`."""
         arrays = self.unflatten(flat)
         return replace(self, perceive=tuple(arrays["perceive"]), update=tuple(arrays["update"]))
+
+
+def _start(logit: float) -> Array:
+    """The logits `[16]` of a gate at the start."""
+    # A logit of 10 beside fifteen zeros is a probability of 0.9993: the circuit begins as wires, through which
+    # gradients pass nearly whole, however deep it is, and departs from them gate by gate.
+    start = np.zeros(gates.GATE_COUNT, dtype=np.float32)
+    start[gates.PASS_THROUGH] = logit
+    return start
+
+
+def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
+    """The logits of an update network's layers; those that are narrower than the first begin lower."""
+    wide, narrow = _start(initial.logit), _start(initial.logit - initial.narrow_drop)
+    return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
 
 
 def _draw(network: NetworkConfig, key: prng.Key) -> list[Array]:

@@ -10,6 +10,8 @@ one node lie side by side: a node's adjoint is the sum over `[start, end)`, a ga
 Slots of a level are read while the level is processed and are then free, so levels alternate between
 two regions; the slots of the patch nodes have a region of their own.
 
+A circuit without perception has a patch of one value per channel, and its last nodes are the outputs.
+
 Everything here is NumPy, made once per circuit, and the same for every engine.
 """
 
@@ -41,7 +43,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Flat wiring of one circuit; `patch_nodes = 9*C`, node of instance `i` is `patch_nodes + i`."""
+    """Flat wiring of one circuit; `patch_nodes = patch*C`, node of instance `i` is `patch_nodes + i`."""
 
     channels: int
     gates: int
@@ -51,10 +53,17 @@ class Layout:
     kernels: int = 1
     perception_levels: int = 0
     """How many of the levels are perception; theirs come first."""
+    patch: int = wiring.PATCH
+    """Values of each channel that a cell reads: 9, or 1 without perception."""
 
     @property
     def patch_nodes(self) -> int:
-        return wiring.PATCH * self.channels
+        return self.patch * self.channels
+
+    @property
+    def outputs(self) -> int:
+        """Instances of the last level: the last nodes are the next state, or what a feed-forward circuit gives."""
+        return self.levels[-1].count
 
     @property
     def instances(self) -> int:
@@ -133,7 +142,7 @@ def slot_places(read: npt.NDArray[np.integer], patch_nodes: int, firsts: Sequenc
 def flat_layout(circuit: Circuit) -> Layout:
     """The flat layout of a circuit: perception instanced per channel, then the update network."""
     channels, kernels = circuit.channels, circuit.kernels
-    patch_nodes = wiring.PATCH * channels
+    patch_nodes = circuit.patch * channels
     levels: list[Level] = []
     wires: list[npt.NDArray[np.int64]] = []
     instance, gate = 0, 0
@@ -144,8 +153,8 @@ def flat_layout(circuit: Circuit) -> Layout:
     # and the update network reads, centres first, then channel by channel: 4 13, 18 20, 19 21.
 
     # nodes[k, c, j]: node that input j of perception kernel k reads for channel c
-    patch = np.arange(channels)[:, None] * wiring.PATCH + np.arange(wiring.PATCH)
-    nodes = np.broadcast_to(patch, (kernels, channels, wiring.PATCH))
+    patch = np.arange(channels)[:, None] * circuit.patch + np.arange(circuit.patch)
+    nodes = np.broadcast_to(patch, (kernels, channels, circuit.patch))
     for pairs in circuit.perceive_wires:  # [K, 2, out]
         n_out = pairs.shape[-1]
         sources = [np.take_along_axis(nodes, pairs[:, side, None, :], axis=2) for side in (0, 1)]  # [K, C, out]
@@ -158,7 +167,7 @@ def flat_layout(circuit: Circuit) -> Layout:
         instance, gate = instance + count, gate + kernels * n_out
 
     # The notebook concatenates in this order, and a seed's wires are drawn for it: no other one gives its circuits.
-    centre = patch[:, wiring.CENTRE]
+    centre = patch[:, circuit.patch // 2]
     inputs = np.concatenate([centre, nodes.transpose(1, 2, 0).reshape(-1)])  # [centre] ++ [(c*S + s)*K + k]
     for pairs in circuit.update_wires:  # [2, out]
         wires.append(inputs[pairs].T)
@@ -167,4 +176,4 @@ def flat_layout(circuit: Circuit) -> Layout:
         inputs = patch_nodes + instance + np.arange(count)
         instance, gate = instance + count, gate + count
     flat = np.concatenate(wires).astype(np.uint32)
-    return Layout(channels, gate, tuple(levels), flat, kernels, perception_levels=len(circuit.perceive_wires))
+    return Layout(channels, gate, tuple(levels), flat, kernels, len(circuit.perceive_wires), circuit.patch)

@@ -20,6 +20,7 @@ from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Array, Hyper, Shape
 from difflogic.model.circuit import ArraysByNetwork, Circuit
 from difflogic.model.layout import flat_layout
+from difflogic.reference.function import ReferenceFunction
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.model import INFO, ReferenceModel
@@ -58,6 +59,11 @@ class ReferenceEngine:
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
         loss, gradients = self._gradients(circuit, batch, np.zeros(c.WORDS, dtype=np.uint32))
         return loss, circuit.unflatten(gradients)
+
+    def open_function(
+        self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
+    ) -> ReferenceFunction:
+        return ReferenceFunction(self.dtype, circuit, grid, steps, hard, every_state)
 
     def loss(self, circuit: Circuit, batch: Batch) -> float:
         """The soft loss alone, in a fraction of the time and memory."""

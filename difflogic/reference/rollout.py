@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,8 @@ class Course:
         return self.corners
 
 
-def _coefficients(logits: Array) -> tuple[Array, Array]:
+def coefficients_of(logits: Array) -> tuple[Array, Array]:
+    """Soft coefficients `[G, 4]` and hard gates `[G]`."""
     coefficients = np.empty((len(logits), 4), dtype=logits.dtype)
     gate_ids = np.empty(len(logits), dtype=np.uint32)
     soft_coefficients(logits, coefficients, gate_ids)
@@ -53,24 +55,26 @@ def _coefficients(logits: Array) -> tuple[Array, Array]:
 
 def soft_rollout(course: Course, logits: Array, start: Array) -> Array:
     """States `[T+1, C, cells]` from `start [C, cells]`, damaged ones as the next step sees them."""
-    return _soft_rollout(course, _coefficients(logits)[0], start, None, None, None)[0]
+    return run_course(course, coefficients_of(logits)[0], start)[0]
 
 
-def _soft_rollout(
+def run_course(
     course: Course,
     coefficients: Array,
     start: Array,
-    nodes: Array | None,
-    targets: Array | None,
-    loss_partials: Array | None,
+    nodes: Array | None = None,
+    targets: Array | None = None,
+    loss_partials: Array | None = None,
 ) -> tuple[Array, Array]:
-    """The states, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
+    """The states `[T+1, C, cells]`, and the adjoints `[J-1, loss_channels, cells]` of those judged before the last.
 
     `nodes [T, N, cells]` gets every step's values as the backward pass sees them.
     """
     shape, layout = course.shape, course.layout
-    states = np.empty((shape.steps + 1, *start.shape), dtype=start.dtype)
-    states[0] = start
+    # A feed-forward circuit may give more values than it takes, or fewer: its two states share the wider's rows.
+    rows = max(shape.channels, layout.outputs)
+    states = np.empty((shape.steps + 1, rows, shape.cells), dtype=start.dtype)
+    states[0, : shape.channels] = start
     d_judged = np.empty((len(shape.judged_steps) - 1, shape.loss_channels, shape.cells), dtype=start.dtype)
     as_is = nodes is not None and not shape.half
     scratch = np.empty((0 if as_is else layout.nodes, shape.cells), dtype=start.dtype)
@@ -84,7 +88,8 @@ def _soft_rollout(
         # Kept in float32 nodes are written where they stay; in 16 bits they are rounded from scratch, for the step
         # itself goes on with exact ones.
         into = (kept, None) if kept is not None and as_is else (scratch, kept)
-        gate_forward(shape, step, layout, coefficients, course.masks, states[step], states[step + 1], *into)
+        state, next_state = states[step, : shape.channels], states[step + 1, : layout.outputs]
+        gate_forward(shape, step, layout, coefficients, course.masks, state, next_state, *into)
     return states, d_judged
 
 
@@ -92,7 +97,7 @@ def soft_losses(course: Course, logits: Array, start: Array, targets: Array) -> 
     """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets [loss_channels, cells]`."""
     shape = course.shape
     partials = np.empty((len(shape.judged_steps), shape.cells), dtype=start.dtype)
-    states, _ = _soft_rollout(course, _coefficients(logits)[0], start, None, targets, partials)
+    states, _ = run_course(course, coefficients_of(logits)[0], start, None, targets, partials)
     partials[-1] = np.sum((states[-1][: shape.loss_channels] - targets) ** 2, axis=0)
     return partials
 
@@ -120,14 +125,32 @@ def soft_gradients(course: Course, logits: Array, start: Array, targets: Array, 
 
 def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array, control: Array) -> SoftPass:
     shape, layout, dtype = course.shape, course.layout, start.dtype
-    coefficients = _coefficients(logits)[0] if course.hardened is None else course.hardened
+    coefficients = coefficients_of(logits)[0] if course.hardened is None else course.hardened
     nodes = np.empty((shape.steps, layout.nodes, shape.cells), dtype=dtype)
     loss_partials = np.empty((len(shape.judged_steps), shape.cells), dtype=dtype)
-    states, d_judged = _soft_rollout(course, coefficients, start, nodes, targets, loss_partials)
+    states, d_judged = run_course(course, coefficients, start, nodes, targets, loss_partials)
     d_rows = np.empty((2, 3 * shape.channels, shape.cells), dtype=dtype)  # two steps take turns
     squared_error(shape, states[-1], targets, d_rows[shape.steps % 2], loss_partials[-1], control)
-    scratch = np.zeros((layout.slot_count, shape.cells), dtype=dtype)
-    partials = np.zeros((layout.instances, 4), dtype=dtype)
+    gradients = pull_back(course, coefficients, logits, nodes, d_judged, d_rows, control)
+    return SoftPass(states, loss_partials, gradients)
+
+
+def pull_back(
+    course: Course,
+    coefficients: Array,
+    logits: Array,
+    nodes: Array,
+    d_judged: Array,
+    d_rows: Sequence[Array] | Array,
+    control: Array,
+) -> Array:
+    """The gradients `[G, 16]` of what the last state's adjoint, in `d_rows[T % 2]`, and `d_judged` come from.
+
+    Two rows of patches take turns in `d_rows`; the start's adjoint is left in `d_rows[0]`. `nodes [T, N, cells]`.
+    """
+    shape, layout = course.shape, course.layout
+    scratch = np.zeros((layout.slot_count, shape.cells), dtype=nodes.dtype)
+    partials = np.zeros((layout.instances, 4), dtype=nodes.dtype)
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
         gate_backward(shape, step, layout, coefficients, course.masks, nodes[step], d_next, scratch, d_here, partials)
@@ -138,7 +161,7 @@ def _soft_gradients(course: Course, logits: Array, start: Array, targets: Array,
             step_loss_backward(shape, shape.judged_steps.index(step), d_judged, d_here)
     gradients = np.empty_like(logits)
     logit_gradients(layout, partials, logits, gradients, control)
-    return SoftPass(states, loss_partials, gradients)
+    return gradients
 
 
 def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Array]:
@@ -149,7 +172,7 @@ def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Ar
     """
     shape = course.shape
     packed = dataclasses.replace(shape, batch=start.shape[1] // shape.cells_per_grid)
-    _, gate_ids = _coefficients(logits)
+    _, gate_ids = coefficients_of(logits)
     words = np.empty((shape.steps + 1, *start.shape), dtype=np.uint32)
     judged = np.empty((len(shape.judged_steps), shape.loss_channels, start.shape[1]), dtype=np.uint32)
     words[0] = start

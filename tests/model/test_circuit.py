@@ -58,8 +58,8 @@ REFUSED: dict[str, tuple[Callable[[Parts], Any], str]] = {
         "update needs one wires array per logits array and at least one layer, got 2 and 1.",
     ),
     "no layer": (
-        lambda arguments: (arguments["logits"]["perceive"].clear(), arguments["wires"]["perceive"].clear()),
-        "perceive needs one wires array per logits array and at least one layer, got 0 and 0.",
+        lambda arguments: (arguments["logits"]["update"].clear(), arguments["wires"]["update"].clear()),
+        "update needs one wires array per logits array and at least one layer, got 0 and 0.",
     ),
     "whole-number logits": (
         put("logits", "update", 1, lambda a: a.astype(int)),

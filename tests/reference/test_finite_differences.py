@@ -197,3 +197,28 @@ def test_a_node_sums_its_slots_and_an_unread_one_gets_nothing() -> None:
     slots = np.array([[1.0], [20.0], [300.0], [4000.0]])
     fanout = np.array([[1, 4], [0, 1], [4, 4]], dtype=np.uint32)
     assert sum_slots(slots, fanout).tolist() == [[4320.0], [1.0], [0.0]]
+
+
+@pytest.mark.parametrize("every_state", [False, True])
+@pytest.mark.parametrize("feed_forward", [False, True])
+def test_a_function_of_ones_own(feed_forward: bool, every_state: bool) -> None:
+    """By its logits and by its input, for any adjoint of what it gives."""
+    rng = np.random.default_rng(5)
+    if feed_forward:
+        circuit, grid, steps = Circuit.feed_forward([5, 8, 3], seed=0), (6,), 1
+        circuit = circuit.with_logits(2 * rng.standard_normal((11, 16)))
+    else:
+        circuit, grid, steps = random_circuit(rng, periodic=every_state, dtype=np.float64), (2, 3, 5), 3
+    function = ReferenceEngine(np.float64).open_function(circuit, grid, steps, every_state=every_state)
+    x, d_y = rng.random((*grid, circuit.channels)), rng.standard_normal(function.y_shape)
+    logits = circuit.flat_logits()
+    function.forward(x)
+    gradients, d_x = function.backward(d_y)
+
+    def of_logits(values: np.ndarray) -> float:
+        function.update(values)
+        return float(np.sum(function.forward(x) * d_y))
+
+    assert_is_derivative(of_logits, logits, gradients, rng)
+    function.update(logits)
+    assert_is_derivative(lambda values: float(np.sum(function.forward(values) * d_y)), x, d_x, rng)

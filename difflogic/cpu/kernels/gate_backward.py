@@ -10,7 +10,7 @@ from difflogic.cpu.codegen.vectors import TILE, add, add_sums, fma, load, mul, p
 from difflogic.cpu.kernels.damage import zero_squares
 from difflogic.cpu.kernels.gate_forward import compute_nodes
 from difflogic.cpu.kernels.grid import gather_patches
-from difflogic.cpu.kernels.loss import loss
+from difflogic.cpu.kernels.loss import join, loss
 from difflogic.cpu.program import (
     ACCUMULATES,
     FIRST_GATE,
@@ -51,37 +51,42 @@ def gate_backward(
     d_patches: Array,
     moments: Array,
     losses: Array,
+    given: bool,
 ) -> None:
     """`d_patches[(at+1) % 2]` of all tiles becomes this tile's part of `d_patches[at % 2]`, both `[9*C * stride]`.
 
     `moments [4*G]` gets `(sum d, sum d*a, sum d*b, sum d*a*b)` of the tile's cells added; the last step, with which
     the pass begins, takes its adjoint from the loss. On the way a damaged cell's adjoint ends, and that of an earlier
-    loss joins; see `Buffers` for `judged` and `kept`.
+    loss joins; see `Buffers` for `judged`, `kept` and `given`.
     """
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for slot in range(program.accumulators):
         store(slots, slot * TILE, zeros())
     if at == grid.steps - 1:
         # The pass begins here, so that there is nothing yet to gather: the loss adds to zeros.
-        slots[program.outputs * TILE : (program.outputs + program.channels) * TILE] = 0
-        stride = states.shape[1] // program.channels
-        losses[tile] = loss(program, grid, tile, states[grid.steps], stride, grid.guard, targets, slots)
+        slots[program.output_slots * TILE : (program.output_slots + program.outputs) * TILE] = 0
+        if given:
+            join(program, tile, targets.reshape(-1), targets.shape[1], slots)
+        else:
+            losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, targets, slots)
     else:
-        gather_patches(grid, tile, program.channels, d_patches[(at + 1) % 2], slots, program.outputs)
+        d_state = program.output_slots * TILE
+        gather_patches(grid, tile, program.channels, d_patches[(at + 1) % 2], slots, d_state, TILE)
         damaged, place = grid.marks[at + 1, DAMAGED], grid.marks[at + 1, JUDGED]
         # Backward, the order of a state's events is turned around. Forward a state is made, judged, and then damaged;
         # so what the next step sends back first loses the squares, and only then joins the adjoint of the state's own
         # loss.
         if damaged >= 0:
-            zero_squares(slots, program.outputs * TILE, program.channels, TILE, kept[damaged], tile * TILE)
-        if place >= 0:
+            zero_squares(slots, d_state, program.channels, TILE, kept[damaged], tile * TILE)
+        if place >= 0 and given:
+            join(program, tile, judged[place], targets.shape[1], slots)
+        elif place >= 0:
             losses[tile] += loss(program, grid, tile, judged[place], targets.shape[1], 0, targets, slots)
     if masks.size:
         _mask_adjoint(program, tile, masks[at], slots)
     _gates_backward(program, coefficients, nodes, slots, moments)
-    stride = d_patches.shape[1] // program.patch_nodes
     for node in range(program.patch_nodes):
-        store(d_patches[at % 2], node * stride + grid.guard + tile * TILE, load(slots, node * TILE))
+        store(d_patches[at % 2], node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
     if masks.size:
         _pass_kept(program, grid, tile, slots, d_patches[at % 2])
 
@@ -148,7 +153,7 @@ def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> Non
     """Where a cell kept its state, its gates get no adjoint: it is put aside in the rows past the last slot."""
     fires = load(mask, tile * TILE)
     for c in range(program.channels):
-        row = (program.outputs + c) * TILE
+        row = (program.output_slots + c) * TILE
         d = load(slots, row)
         store(slots, (program.slots + c) * TILE, where(fires, zeros(), d))
         store(slots, row, where(fires, d, zeros()))
@@ -157,7 +162,6 @@ def _mask_adjoint(program: Program, tile: int, mask: Array, slots: Array) -> Non
 @inlined
 def _pass_kept(program: Program, grid: Grid, tile: int, slots: Array, d_patches: Array) -> None:
     """What was put aside goes to the cell itself, the centre of its patch."""
-    stride = d_patches.size // program.patch_nodes
     for c in range(program.channels):
-        place = (c * PATCH + CENTRE) * stride + grid.guard + tile * TILE
+        place = (c * PATCH + CENTRE) * grid.stride + grid.guard + tile * TILE
         store(d_patches, place, add(load(d_patches, place), load(slots, (program.slots + c) * TILE)))

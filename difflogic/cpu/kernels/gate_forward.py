@@ -20,10 +20,9 @@ def gate_forward(
     `masks [T, tiles * TILE]`, or empty: where 0, a cell keeps its old state.
     """
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
-    stride = states.shape[1] // program.channels
-    for c in range(program.channels):
-        place = c * stride + grid.guard + tile * TILE
-        new = load(nodes, (program.nodes - program.channels + c) * TILE)
+    for c in range(program.outputs):
+        place = c * grid.stride + grid.guard + tile * TILE
+        new = load(nodes, (program.nodes - program.outputs + c) * TILE)
         if masks.size:
             new = where(load(masks[at], tile * TILE), new, load(states[at], place))
         store(states[at + 1], place, new)
@@ -33,14 +32,13 @@ def gate_forward(
 def finish_state(program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array) -> None:
     """The tile of `states[at]` is complete: keep what an earlier loss than the last will judge, and damage it."""
     place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
-    stride = states.shape[1] // program.channels
     begin = grid.guard + tile * TILE
     if place >= 0 and at < grid.steps:
         for c in range(grid.loss_channels):
             row = c * grid.tiles * TILE + tile * TILE
-            store(judged[place], row, load(states[at], c * stride + begin))
+            store(judged[place], row, load(states[at], c * grid.stride + begin))
     if damaged >= 0:
-        zero_squares(states[at], begin, program.channels, stride, kept[damaged], tile * TILE)
+        zero_squares(states[at], begin, program.channels, grid.stride, kept[damaged], tile * TILE)
 
 
 @inlined

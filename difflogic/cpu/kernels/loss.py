@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflogic.cpu.codegen.compiled import inlined
-from difflogic.cpu.codegen.vectors import TILE
+from difflogic.cpu.codegen.vectors import TILE, add, load, store
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import Grid
 from difflogic.engine.shape import Array
@@ -27,6 +27,14 @@ def loss(
         for lane in range(lanes):
             cell = tile * TILE + lane
             difference = values[c * stride + guard + cell] - targets[c, cell]
-            slots[(program.outputs + c) * TILE + lane] += np.float32(2) * difference
+            slots[(program.output_slots + c) * TILE + lane] += np.float32(2) * difference
             total += difference * difference
     return total
+
+
+@inlined
+def join(program: Program, tile: int, adjoint: Array, width: int, slots: Array) -> None:
+    """A given adjoint `[outputs * width]` of a state in place of a loss's; it is 0 in lanes past the last cell."""
+    for c in range(program.outputs):
+        row = (program.output_slots + c) * TILE
+        store(slots, row, add(load(slots, row), load(adjoint, c * width + tile * TILE)))

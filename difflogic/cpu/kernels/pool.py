@@ -33,11 +33,10 @@ def draw_pool(
 
 @inlined
 def _copy(grid: Grid, channels: int, sample: int, kept: Array, state: Array) -> None:
-    stride = state.size // channels
     begin = grid.guard + sample * grid.cells_per_grid
     for cell in range(grid.cells_per_grid):
         for channel in range(channels):
-            state[channel * stride + begin + cell] = np.float32(kept[cell * channels + channel])
+            state[channel * grid.stride + begin + cell] = np.float32(kept[cell * channels + channel])
 
 
 @inlined
@@ -46,12 +45,11 @@ def rank(grid: Grid, channels: int, resets: int, state: Array, targets: Array, l
 
     `losses [B]` is scratch.
     """
-    stride = state.size // channels
     for sample in range(grid.batch):
         losses[sample] = 0
         for cell in range(sample * grid.cells_per_grid, (sample + 1) * grid.cells_per_grid):
             for channel in range(grid.loss_channels):
-                difference = state[channel * stride + grid.guard + cell] - targets[channel, cell]
+                difference = state[channel * grid.stride + grid.guard + cell] - targets[channel, cell]
                 losses[sample] += difference * difference
     # The rank of a sample is how many come before it: no sorting, and equals in the order of the batch.
     for sample in range(grid.batch):
@@ -75,11 +73,10 @@ def write_back(
     pool: Array,
 ) -> None:
     """The last states of samples `first` to `last`, rounded, to their places; for the worst their fresh start."""
-    stride = state.size // channels
     for sample in range(first, last):
         values = fresh if worst[sample] else state
         begin = grid.guard + sample * grid.cells_per_grid
         for cell in range(grid.cells_per_grid):
             for channel in range(channels):
-                value = values[channel * stride + begin + cell] > np.float32(0.5)
+                value = values[channel * grid.stride + begin + cell] > np.float32(0.5)
                 pool[places[sample], cell * channels + channel] = value

@@ -43,8 +43,7 @@ def seed_grid(
 def _put(grid: Grid, kind: int, channels: int, index: int, word: int, state: Array) -> None:
     """Value `index` of the batch, in the order of `[B, H, W, C]`, or its board `index`."""
     if kind == RANDOM:
-        stride = state.size // channels
-        state[index % channels * stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
+        state[index % channels * grid.stride + grid.guard + index // channels] = np.float32(word & np.uint32(1))
         return
     last = grid.cells_per_grid - 1
     for cell in range(grid.cells_per_grid):

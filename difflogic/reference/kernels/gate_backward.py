@@ -27,9 +27,10 @@ def gate_backward(
 
     For upstream `d`: `d_a = d*(ca + cab*b)`, `d_b = d*(cb + cab*a)`; the moments of an instance are
     `(sum d, sum d*a, sum d*b, sum d*a*b)` over the cells. `kept [N, cells]` are the step's nodes,
-    `values [slot_count, cells]` holds what instances send to the nodes they read.
+    `values [slot_count, cells]` holds what instances send to the nodes they read. Without perception `d_next` is
+    `[outputs, cells]` and `d_rows` `[C, cells]`.
     """
-    d_state = gather_rows(shape, d_next)
+    d_state = gather_rows(shape, d_next, layout.patch)
     idle = None if masks is None else ~fires(shape, masks, at)
     d_level = d_state if idle is None else np.where(idle, 0, d_state)
     # From the last level to the first: when a level's turn comes, all its readers have written to its nodes' slots. The
@@ -48,7 +49,7 @@ def gate_backward(
     # A cell that did not fire is its own next state: its adjoint goes around the gates, to the centre of its own patch.
     if idle is not None:
         d_patches[CENTRE::PATCH] += np.where(idle, d_state, 0)
-    d_rows[:] = sum_rows(shape, d_patches)
+    d_rows[:] = sum_rows(shape, d_patches, layout.patch)
 
 
 def sum_slots(slots: Array, fanout: Array) -> Array:

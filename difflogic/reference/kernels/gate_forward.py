@@ -21,19 +21,19 @@ def gate_forward(
     values: Array,
     kept: Array | None = None,
 ) -> None:
-    """`state -> next_state [C, cells]`, leaving every node's value in `values [N, cells]`.
+    """`state -> next_state`, `[C, cells]` and `[outputs, cells]`, leaving every node's value in `values [N, cells]`.
 
     `kept [N, cells]` gets the same as 16 bits have it, for the backward pass.
     A gate is `c0 + ca*a + cb*b + cab*a*b`. `masks [T, H*W]`: where 0, a cell keeps its old state.
     """
-    write_patches(shape, state, values)
+    write_patches(shape, state, values, layout.patch)
     # A level at a time, over all cells: `a` and `b` are copies `[count, cells]` of the rows that its instances read.
     for level in layout.levels:
         span = slice(level.first_instance, level.first_instance + level.count)
         a, b = values[layout.wires[span, 0]], values[layout.wires[span, 1]]
         c0, ca, cb, cab = coefficients[layout.instance_gates[span]].T[:, :, None]
         values[layout.patch_nodes + span.start : layout.patch_nodes + span.stop] = c0 + ca * a + (cb + cab * a) * b
-    new = values[-shape.channels :]
+    new = values[-layout.outputs :]
     next_state[:] = new if masks is None else np.where(fires(shape, masks, at), new, state)
     if kept is not None:
         kept[:] = decode(*encode(values))

@@ -22,17 +22,22 @@ def shifted(shape: Shape, values: Array, f: int, sign: int = 1) -> Array:
     return padded[..., 1 + dy : 1 + dy + shape.height, 1 + dx : 1 + dx + shape.width].reshape(values.shape)
 
 
-def write_patches(shape: Shape, state: Array, nodes: Array) -> None:
-    """The first `9*C` nodes: `nodes[c*9 + f, cell]` from `state [C, cells]`."""
+def write_patches(shape: Shape, state: Array, nodes: Array, patch: int = PATCH) -> None:
+    """The first `9*C` nodes: `nodes[c*9 + f, cell]` from `state [C, cells]`; with a patch of 1 the state itself."""
+    if patch == 1:
+        nodes[: shape.channels] = state
+        return
     for f in range(PATCH):
         nodes[f : PATCH * shape.channels : PATCH] = shifted(shape, state, f)
 
 
-def sum_rows(shape: Shape, d_patches: Array) -> Array:
+def sum_rows(shape: Shape, d_patches: Array, patch: int = PATCH) -> Array:
     """`d_rows [3*C, cells]` from `[9*C, cells]`: what a cell's patch and those left and right of it send to one column.
 
-    Row `3*c + dy` of a cell is meant for the cell `dy - 1` rows on.
+    Row `3*c + dy` of a cell is meant for the cell `dy - 1` rows on. With a patch of 1 nothing goes to others.
     """
+    if patch == 1:
+        return d_patches
     by_row = d_patches.reshape(shape.channels, 3, 3, shape.cells)
     d_rows = np.zeros_like(by_row[:, :, 0])
     # Two passes, along rows here and across them in `gather_rows`, are six shifted additions in place of nine; and a
@@ -42,8 +47,10 @@ def sum_rows(shape: Shape, d_patches: Array) -> Array:
     return d_rows.reshape(-1, shape.cells)
 
 
-def gather_rows(shape: Shape, d_rows: Array) -> Array:
+def gather_rows(shape: Shape, d_rows: Array, patch: int = PATCH) -> Array:
     """`d_state [C, cells]`: a cell is in row `dy` of the patches of the neighbours opposite."""
+    if patch == 1:
+        return d_rows
     by_row = d_rows.reshape(shape.channels, 3, shape.cells)
     d_state = np.zeros_like(by_row[:, 0])
     for dy in range(3):

@@ -1,0 +1,70 @@
+"""A circuit as a differentiable function, in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from difflogic.core import gates
+from difflogic.engine import control as c
+from difflogic.engine.function import CircuitFunction
+from difflogic.engine.shape import Array
+from difflogic.model.circuit import Circuit
+from difflogic.model.layout import flat_layout
+from difflogic.reference.kernels.grid import gather_rows
+from difflogic.reference.rollout import Course, coefficients_of, pull_back, run_course
+
+
+class ReferenceFunction(CircuitFunction):
+    """Implements `difflogic.engine.function.CircuitFunction`, in the engine's type of numbers."""
+
+    selector = "reference"
+
+    def __init__(
+        self,
+        dtype: np.dtype[Any],
+        circuit: Circuit,
+        grid: Sequence[int],
+        steps: int,
+        hard: bool,
+        every_state: bool,
+    ) -> None:
+        self._dtype = dtype
+        super().__init__(circuit, grid, steps, hard, every_state)
+        shape = self._shape
+        self._course = Course(shape, flat_layout(circuit))
+        self._nodes = np.empty((steps, self._course.layout.nodes, shape.cells), dtype=self._dtype)
+        self._start = np.empty((shape.channels, shape.cells), dtype=self._dtype)
+        self._update()
+
+    def _update(self) -> None:
+        self._soft, gate_ids = coefficients_of(self._logits)
+        self._hard = gates.TABLE[gate_ids].astype(self._dtype)
+
+    def _forward(self, x: Array) -> Array:
+        self._start[:] = x.T
+        coefficients = self._hard if self.hard else self._soft
+        states, _ = run_course(self._course, coefficients, self._start, self._nodes)
+        after = states[1:] if self.every_state else states[-1:]
+        return np.ascontiguousarray(after[:, : self._course.layout.outputs].swapaxes(1, 2))
+
+    def _backward(self, d_y: Array) -> tuple[Array, Array]:
+        course, shape = self._course, self._shape
+        if self.hard:  # what `forward` has left are the nodes of the hard circuit
+            run_course(course, self._soft, self._start, self._nodes)
+        d_states = d_y.swapaxes(1, 2)
+        d_rows = self._rows(d_states[-1])
+        control = np.zeros(c.WORDS, dtype=np.uint32)  # its flag, that something is not finite, is for training
+        gradients = pull_back(course, self._soft, self._logits, self._nodes, d_states[:-1], d_rows, control)
+        return gradients, gather_rows(shape, d_rows[0], course.layout.patch).T
+
+    def _rows(self, d_state: Array) -> list[Array]:
+        """The last state's adjoint where the first backward step looks for it, and room for the other steps'."""
+        shape = self._shape
+        if self._course.layout.patch == 1:
+            return [np.empty_like(self._start), d_state]
+        rows = [np.zeros((3 * shape.channels, shape.cells), dtype=self._dtype) for _ in range(2)]
+        rows[shape.steps % 2][1::3] = d_state
+        return rows
