@@ -131,7 +131,14 @@ class CpuModel:
     @property
     def nbytes(self) -> int:
         """Of all arrays."""
-        held = (self.work.buffers, self.work.program, self.work.grid, self._hard.buffers, self._hard.program)
+        held = (
+            self.work.buffers,
+            self.work.program,
+            self.work.grid,
+            self._hard.buffers,
+            self._hard.plan,
+            self._hard.program,
+        )
         return sum(each.nbytes for arrays in held for each in arrays if isinstance(each, np.ndarray))
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ class ReferenceLocalSearch:
 
 def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Array, Array]:
     """Of each candidate the gate and its new function, int64 `[CANDIDATES]`."""
-    read = live(layout, gates)
+    read = live(job, layout, gates)
     walk = _Walk(layout, len(job.circuit.update), job.config.task.loss_channels)
     changed = np.array(
         [
@@ -62,15 +62,19 @@ def candidates(job: Job, layout: Layout, gates: Array, drawn: Words) -> tuple[Ar
     return changed, (gates[changed] + steps) % GATE_COUNT
 
 
-def live(layout: Layout, gates: Array) -> Array:
-    """The gates that an output depends on, if no input is known, ascending."""
+def live(job: Job, layout: Layout, gates: Array) -> Array:
+    """The gates that a judged value depends on, if no input is known, ascending."""
     depends = TABLE[gates] % 2
     reads = np.stack([depends[:, 1] | depends[:, 3], depends[:, 2] | depends[:, 3]], axis=1).astype(np.bool_)
     nodes = np.zeros(layout.nodes, dtype=np.bool_)
-    nodes[-layout.channels :] = True
-    for instance in range(layout.instances - 1, -1, -1):
-        if nodes[layout.patch_nodes + instance]:
-            nodes[layout.wires[instance, reads[layout.instance_gates[instance]]]] = True
+    outputs = np.arange(layout.channels) < job.config.task.loss_channels
+    # What the last step reads of the state before it, the steps before that must compute, and so on.
+    for _ in range(job.config.task.steps):
+        nodes[-layout.channels :] |= outputs
+        for instance in range(layout.instances - 1, -1, -1):
+            if nodes[layout.patch_nodes + instance]:
+                nodes[layout.wires[instance, reads[layout.instance_gates[instance]]]] = True
+        outputs = nodes[: layout.patch_nodes].reshape(layout.channels, -1).max(axis=1)
     return np.unique(layout.instance_gates[nodes[layout.patch_nodes :]]).astype(np.int64)
 
 

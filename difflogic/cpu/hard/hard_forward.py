@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from difflogic.core.wiring import PATCH
 from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
 from difflogic.cpu.codegen.vectors import WORDS, bit_and, bit_fma, bit_where, load, splat, store
-from difflogic.cpu.hard.hard_program import TRUE, hard_program, hard_words
+from difflogic.cpu.hard.hard_program import GATES, OUTPUTS, PATCH_ROWS, TRUE, HardPlan, hard_program, hard_words
 from difflogic.cpu.program import Program
 from difflogic.cpu.tables import DAMAGED, JUDGED
 from difflogic.engine.shape import Array
@@ -26,7 +27,10 @@ class HardBuffers(NamedTuple):
     words: Array
     """uint64 `[n, C, columns + 1]`: state `t` is `words[t % n]`; the last column stays 0, the outside of the grid."""
     near: Array
-    """int64 `[9, columns]`: the column at each patch position."""
+    """int64 `[1 or T, 9, columns]`: the column of the state before at each patch position, the same in all steps or of
+    each step its own."""
+    tiles: Array
+    """int64 `[1 or T]`: how many tiles of columns a step computes."""
     masks: Array
     """uint64 `[T, columns]`, or `[0, 0]` where every cell fires."""
     marks: Array
@@ -39,24 +43,14 @@ class HardBuffers(NamedTuple):
     """uint64 `[threads, N * WORDS]`: scratch."""
     gate_words: Array
     """int64 `[G, 4]`: each gate's coefficients, as `hard_program` takes them."""
-    aliases: Array
-    """int64 `[N]`: scratch, as are the next two."""
-    rows: Array
-    """int64 `[N]`."""
-    forms: Array
-    """int64 `[I, 4]`."""
-    patch_rows: Array
-    """int64 `[9*C + 1]`: see `hard_program`, as for the next."""
-    code: Array
-    """int64 `[I, 6]`."""
-    gates: Array
-    """int64 `[1]`: how many gates there are to compute."""
 
 
 @entry_point
-def run_hard(thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, counters: Array) -> None:
+def run_hard(
+    thread: int, steps: int, program: Program, logits: Array, buffers: HardBuffers, plan: HardPlan, counters: Array
+) -> None:
     """One thread's part of `steps` steps from `words[0]`. The circuit is simplified first, by one thread."""
-    items = buffers.near.shape[1] // WORDS
+    items = buffers.tiles[0]
     total = (steps + 1) * items
     while True:
         ticket = take(counters, items, total)
@@ -64,41 +58,36 @@ def run_hard(thread: int, steps: int, program: Program, logits: Array, buffers: 
             return
         round_, item = ticket // items, ticket % items
         if round_ > 0:
-            hard_forward(program, round_ - 1, item, buffers, buffers.nodes[thread])
+            hard_forward(program, round_ - 1, item, buffers, plan, buffers.nodes[thread])
         elif item == 0:
             hard_words(logits, buffers.gate_words)
-            simplify(program, buffers)
+            # All states are kept, so all channels are asked for.
+            hard_program(program, buffers.gate_words, program.channels, steps, plan)
         fetch_add(counters, DONE, 1)
 
 
 @inlined
-def simplify(program: Program, buffers: HardBuffers) -> None:
-    """The gates to compute, of those in `gate_words`."""
-    buffers.gates[0] = hard_program(
-        program, buffers.gate_words, buffers.aliases, buffers.rows, buffers.forms, buffers.patch_rows, buffers.code
-    )
-
-
-@inlined
-def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nodes: Array) -> None:
-    """`words[at] -> words[at+1]` in the tile's columns."""
+def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, plan: HardPlan, nodes: Array) -> None:
+    """`words[at] -> words[at+1]` in the tile's columns, as far as the plan says that somebody asks for it."""
     old, new = buffers.words[at % len(buffers.words)], buffers.words[(at + 1) % len(buffers.words)]
-    patches = buffers.patch_rows[program.patch_nodes]
-    for row in range(patches):
-        channel, f = divmod(buffers.patch_rows[row], 9)
+    near, steps = buffers.near[at % len(buffers.near)], len(buffers.marks) - 1
+    level = min(steps - 1 - at, plan.levels[0] - 1)
+    first_gate = plan.counts[plan.levels[0] - 1, PATCH_ROWS]
+    for row in range(plan.counts[level, PATCH_ROWS]):
+        channel, f = divmod(plan.patch_rows[row], PATCH)
         # Neighbours by a table, word for word: a word is one cell of 64 samples, so that no bit has to be shifted.
         for lane in range(WORDS):
-            nodes[row * WORDS + lane] = old[channel, buffers.near[f, tile * WORDS + lane]]
-    for gate in range(buffers.gates[0]):
-        code = buffers.code[gate]
+            nodes[row * WORDS + lane] = old[channel, near[f, tile * WORDS + lane]]
+    for gate in range(plan.counts[level, GATES]):
+        code = plan.code[gate]
         a, b = load(nodes, code[0]), load(nodes, code[1])
         c0, ca = splat(np.uint64(code[2])), splat(np.uint64(code[3]))
         cb, cab = splat(np.uint64(code[4])), splat(np.uint64(code[5]))
         # A gate as the soft one, with AND for the product and XOR for the sum: modulo 2 its coefficients are 0 or 1,
         # and the compiler makes of it three instructions of AVX-512, each any function of three inputs.
-        store(nodes, (patches + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
-    for channel in range(program.channels):
-        values = _output(program, channel, buffers, nodes)
+        store(nodes, (first_gate + gate) * WORDS, bit_fma(bit_fma(cab, a, cb), b, bit_fma(ca, a, c0)))
+    for channel in plan.outputs[: plan.counts[level, OUTPUTS]]:
+        values = _output(program, channel, plan, nodes)
         if buffers.masks.size:
             fires = load(buffers.masks[at], tile * WORDS)
             values = bit_where(fires, values, load(old[channel], tile * WORDS))
@@ -111,8 +100,8 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, nod
 
 
 @inlined
-def _output(program: Program, channel: int, buffers: HardBuffers, nodes: Array) -> Any:
-    source = buffers.aliases[program.nodes - program.channels + channel]
+def _output(program: Program, channel: int, plan: HardPlan, nodes: Array) -> Any:
+    source = plan.aliases[program.nodes - program.channels + channel]
     if source < 0:
         return splat(ONES if source == TRUE else np.uint64(0))
-    return load(nodes, buffers.rows[source])
+    return load(nodes, plan.rows[source])

@@ -12,6 +12,7 @@ from difflogic.cpu.codegen.threads import together
 from difflogic.cpu.codegen.vectors import LINE, WORDS
 from difflogic.cpu.hard import hard_forward
 from difflogic.cpu.hard.hard_forward import HardBuffers
+from difflogic.cpu.hard.hard_program import make_plan
 from difflogic.cpu.program import make_program
 from difflogic.cpu.tables import aligned, make_marks, neighbours
 from difflogic.engine.events import Damage
@@ -36,23 +37,19 @@ class HardWorkspace:
         near = np.full((9, columns), columns, dtype=np.int64)
         found = neighbours(self.shape)
         near[:, : self.shape.cells] = np.where(found < 0, columns, found)
-        program, instances = self.program, self.program.nodes - self.program.patch_nodes
+        program = self.program
         self.buffers = HardBuffers(
             words=aligned(kept, program.channels, columns + OUTSIDE_FIRST, dtype=np.uint64),
-            near=near,
+            near=near[None],
+            tiles=np.array([columns // WORDS]),
             masks=aligned(*((shape.steps, columns) if asynchronous else (0, 0)), dtype=np.uint64),
             marks=make_marks(shape),
             kept=aligned(len(shape.damage_steps), columns, dtype=np.uint64),
             judged=aligned(len(shape.judged_steps), shape.loss_channels, columns, dtype=np.uint64),
             nodes=aligned(self.threads, program.nodes * WORDS, dtype=np.uint64),
             gate_words=np.zeros((circuit.gates, len(gates.TABLE[0])), dtype=np.int64),
-            aliases=np.zeros(program.nodes, dtype=np.int64),
-            rows=np.zeros(program.nodes, dtype=np.int64),
-            forms=np.zeros((instances, 4), dtype=np.int64),
-            patch_rows=np.zeros(program.patch_nodes + 1, dtype=np.int64),
-            code=np.zeros((instances, 6), dtype=np.int64),
-            gates=np.zeros(1, dtype=np.int64),
         )
+        self.plan = make_plan(program)
         self._counters = aligned(16, dtype=np.int64)
 
     def serves(self, shape: Shape, asynchronous: bool) -> bool:
@@ -90,7 +87,7 @@ class HardWorkspace:
     def run(self, logits: Array) -> None:
         """All steps, by the argmax gates of `logits [16*G]`."""
         self._counters[:] = 0
-        arguments = (self.shape.steps, self.program, logits, self.buffers, self._counters)
+        arguments = (self.shape.steps, self.program, logits, self.buffers, self.plan, self._counters)
         together(self.threads, lambda thread: hard_forward.run_hard(thread, *arguments))
 
     def state(self, step: int) -> Array:

@@ -1,51 +1,95 @@
 """Search over the hard circuit, 64 circuits at a time: in the bits of a word every sample meets another circuit.
 
 Of a gate that candidates change, the coefficients differ from bit to bit; all other gates are simplified as in any hard
-rollout. Twin: `reference/local_search.py`.
+rollout. Nothing is computed twice: cells that are alike whatever the circuit is, since the start is alike all around
+them, share a column. Twin: `reference/local_search.py`.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from difflogic.core.gates import GATE_COUNT
 from difflogic.cpu.codegen import compiled
+from difflogic.cpu.codegen.atomics import DONE, fetch_add, take
 from difflogic.cpu.codegen.compiled import entry_point, inlined
+from difflogic.cpu.codegen.threads import default_threads, together
 from difflogic.cpu.codegen.vectors import TILE, WORDS
-from difflogic.cpu.hard.hard_forward import ONES, HardBuffers, hard_forward, simplify
-from difflogic.cpu.hard.hard_program import GATE_BITS
+from difflogic.cpu.hard.hard_forward import ONES, HardBuffers, hard_forward
+from difflogic.cpu.hard.hard_program import GATE_BITS, HardPlan, hard_program, make_plan, mark
 from difflogic.cpu.hard.hard_workspace import HardWorkspace
 from difflogic.cpu.program import RECORD, Program
+from difflogic.cpu.tables import aligned
 from difflogic.engine.job import Job
 from difflogic.engine.search import FUNCTION, HOW_FAR, LANES, SIDES, WHERE
 from difflogic.engine.shape import Array, Shape
 
 
-class CpuLocalSearch:
-    """Implements `difflogic.engine.search.LocalSearch`, by one thread."""
+class Searched(NamedTuple):
+    """What is searched, and what the threads of a search share between rounds."""
 
-    def __init__(self, job: Job) -> None:
-        self._hard = HardWorkspace(
-            job.circuit, Shape.training(job.circuit, job.config), len(job.probes), 2, 1, job.probe_masks is not None
-        )
-        if job.probe_masks is not None:
-            self._hard.set_masks(job.probe_masks)
-        self._start, self._targets = _spread(job.probes), _spread(job.targets(job.probes))
+    start: Array
+    """uint64 `[C, columns]`: the columns of the start."""
+    targets: Array
+    """uint64 `[loss_channels, P*H*W]`."""
+    gate_of: Array
+    """int64 `[I]`: each instance's gate."""
+    depth: int
+    """Layers of the update network."""
+    changed: Array
+    """int64 `[LANES]`: the gate that each candidate changes..."""
+    new: Array
+    """int64 `[LANES]`: ...and its function there."""
+    scores: Array
+    """int64 `[LANES]`: what the wrong values of each cost."""
+    live: Array
+    """int64 `[G]`: the gates that a judged value depends on."""
+    numbers: Array
+    """int64 `[3]`: LIVE, LANE and OVER."""
+
+
+LIVE, LANE, OVER = range(3)
+"""How many gates are live, the lane of the present circuit, 1 where nothing is wrong any more."""
+
+
+class CpuLocalSearch:
+    """Implements `difflogic.engine.search.LocalSearch`; what it finds does not depend on the number of threads."""
+
+    def __init__(self, job: Job, threads: int | None = None) -> None:
+        shape, circuit = Shape.training(job.circuit, job.config), job.circuit
+        threads, masks = threads or default_threads(), job.probe_masks
+        self._hard = HardWorkspace(circuit, shape, len(job.probes), 2, threads, masks is not None)
+        start = _spread(job.probes)
+        if masks is None:
+            start = _share_columns(self._hard, start)
+        else:
+            self._hard.set_masks(masks)
+        gates, (lanes, scores, new) = circuit.gates, np.zeros((3, LANES), dtype=np.int64)
         starts = self._hard.program.gate_starts.astype(np.int64)
-        self._gate_of = np.repeat(np.arange(job.circuit.gates), np.diff(starts))
-        self._depth = len(job.circuit.update)
-        gates = np.zeros(job.circuit.gates, dtype=np.int64)
-        compiled.compile_now(run_search, "the search", 20, lambda: self._judge(gates))
+        gate_of = np.repeat(np.arange(gates), np.diff(starts))
+        self._searched = Searched(
+            start, _spread(job.targets(job.probes)), gate_of, len(circuit.update), lanes, new, scores,
+            np.zeros(gates, dtype=np.int64), np.zeros(3, dtype=np.int64)
+        )  # fmt: skip
+        self._present = make_plan(self._hard.program)
+        self._present.aliases[:] = np.arange(self._hard.program.nodes)
+        self._counters = aligned(16, dtype=np.int64)
+        nothing = np.zeros(gates, dtype=np.int64)
+        compiled.compile_now(run_search, "the search", 20, lambda: self._judge(nothing))
 
     def search(self, gates: Array, costs: Array, words: Array, rises: bool) -> None:
         work = self._hard
-        run_search(work.program, work.buffers, self._start, self._targets, self._gate_of, self._depth, gates, costs,
-                   words, rises)  # fmt: skip
+        self._counters[:] = 0
+        arguments = (work.program, work.buffers, work.plan, self._present, self._searched, gates, costs, words, rises,
+                     self._counters)  # fmt: skip
+        together(work.threads, lambda thread: run_search(thread, *arguments))
 
     def wrong(self, gates: Array) -> Array:
         self._judge(gates)
-        judged = self._hard.buffers.judged[..., : self._targets.shape[1]]
-        wrong: Array = (judged ^ self._targets) & np.uint64(1) != 0
+        judged = self._hard.buffers.judged[..., : self._searched.targets.shape[1]]
+        wrong: Array = (judged ^ self._searched.targets) & np.uint64(1) != 0
         return wrong
 
     def _judge(self, gates: Array) -> None:
@@ -58,76 +102,137 @@ def _spread(grids: Array) -> Array:
     return np.where(np.ascontiguousarray(grids.reshape(-1, grids.shape[-1]).T) != 0, ONES, np.uint64(0))
 
 
+def _share_columns(hard: HardWorkspace, start: Array) -> Array:
+    """Gives cells that are alike in a step one column there; returns the columns of the start.
+
+    On a grid that is 0 but for one cell, all cells that this one has not reached yet have the same state, whatever the
+    circuit is. In a judged state every cell has the column of its own.
+    """
+    cells, columns = start.shape[1], hard.buffers.near.shape[2]
+    around = hard.buffers.near[0, :, :cells]
+    near = np.full((hard.shape.steps, len(around), columns), columns, dtype=np.int64)
+    tiles = np.empty(hard.shape.steps, dtype=np.int64)
+    _, firsts, kinds = np.unique(start, axis=1, return_index=True, return_inverse=True)
+    start = start[:, firsts]
+    for at in range(hard.shape.steps):
+        # A cell's next state is a function of its kind and its neighbours'; the outside is a kind of its own.
+        patches = np.append(kinds.ravel(), columns)[np.minimum(around, cells)]
+        firsts, kinds = np.arange(cells), np.arange(cells)
+        if at + 1 not in hard.shape.judged_steps:
+            _, firsts, kinds = np.unique(patches, axis=1, return_index=True, return_inverse=True)
+        near[at, :, : len(firsts)] = patches[:, firsts]
+        tiles[at] = -(-len(firsts) // WORDS)
+    hard.buffers = hard.buffers._replace(near=near, tiles=tiles)
+    return start
+
+
 @entry_point
 def run_search(
-    program: Program, buffers: HardBuffers, start: Array, targets: Array, gate_of: Array, depth: int, gates: Array,
-    costs: Array, words: Array, rises: bool,
+    thread: int, program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched,
+    gates: Array, costs: Array, words: Array, rises: bool, counters: Array,
 ) -> None:  # fmt: skip
-    """An epoch; without rounds the circuit is only judged."""
-    changed = np.zeros(LANES, dtype=np.int64)
-    new, scores = np.zeros_like(changed), np.zeros_like(changed)
-    live, nodes = np.zeros(len(gates), dtype=np.int64), np.zeros(program.nodes, dtype=np.bool_)
-    for gate in range(len(gates)):
-        buffers.gate_words[gate] = -GATE_BITS[gates[gate]]
-    count = _live(program, gate_of, gates, nodes, live)
-    lane = 0
-    if len(words) == 0:
-        _judge(program, buffers, start)
-    for round_ in range(len(words)):
+    """One thread's part of an epoch; without rounds the circuit is only judged."""
+    steps, items = len(buffers.marks) - 1, buffers.near.shape[2] // WORDS
+    # A round is a phase of one item, which whoever takes it does alone, and a phase for each step of the rollout. One
+    # more phase ends the last round.
+    rollouts = max(1, len(words))
+    total = (rollouts * (steps + 1) + 1) * items
+    while True:
+        ticket = take(counters, items, total)
+        if ticket >= total:
+            return
+        phase, item = ticket // items, ticket % items
+        round_, at = phase // (steps + 1), phase % (steps + 1) - 1
+        if at >= 0:
+            if item < buffers.tiles[at % len(buffers.tiles)] and not searched.numbers[OVER]:
+                hard_forward(program, at, item, buffers, plan, buffers.nodes[thread])
+        elif item == 0:
+            _between(program, buffers, plan, present, searched, gates, costs, words, rises, round_)
+        fetch_add(counters, DONE, 1)
+
+
+@inlined
+def _between(
+    program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
+    costs: Array, words: Array, rises: bool, round_: int,
+) -> None:  # fmt: skip
+    """What ends the round before this one and begins this one, if there are any."""
+    numbers = searched.numbers
+    if round_ == 0:
+        numbers[:] = 0
+        for gate in range(len(gates)):
+            _set(program, gate, gates[gate], buffers.gate_words, present)
+    elif len(words) > 0 and not numbers[OVER]:
+        _take_best(program, buffers, present, searched, gates, costs, words[round_ - 1, 0, WHERE])
+    if not numbers[OVER]:
+        if round_ == 0 or round_ < len(words):
+            _begin(program, buffers, plan, present, searched, gates, words[round_ : round_ + 1])
+        elif rises:
+            _raise(buffers.judged, searched.targets, costs, numbers[LANE])
+
+
+@inlined
+def _begin(
+    program: Program, buffers: HardBuffers, plan: HardPlan, present: HardPlan, searched: Searched, gates: Array,
+    drawn: Array,
+) -> None:  # fmt: skip
+    """Candidates by the draws `drawn [1 or 0, LANES, DRAWN]`, and all that their rollout needs."""
+    steps, seen = len(buffers.marks) - 1, len(searched.targets)
+    for words in drawn:
         # A round tries 63 circuits at the price of one rollout. In bit 0 of every word is the present circuit; in bit
         # 5, say, the same but for gate 17, which there is an OR: its words of coefficients differ from all zeros
         # or ones in that bit alone. Afterwards the words are put back, and the best candidate, if it is taken, changes
         # all bits.
-        _choose(program, gate_of, depth, len(targets), gates, live[:count], words[round_], changed, new)
+        searched.numbers[LIVE] = _live(program, seen, steps, present, searched.live)
+        _choose(program, searched, gates, words)
         for each in range(1, LANES):
-            _put(buffers.gate_words[changed[each]], new[each], each)
-        _judge(program, buffers, start)
-        _score(buffers.judged, targets, costs, scores)
-        for each in range(1, LANES):
-            buffers.gate_words[changed[each]] = -GATE_BITS[gates[changed[each]]]
-        if scores[0] == 0:
-            return
-        lane = _best(scores, words[round_, 0, WHERE])
-        if lane > 0:
-            gates[changed[lane]] = new[lane]
-            buffers.gate_words[changed[lane]] = -GATE_BITS[new[lane]]
-            count = _live(program, gate_of, gates, nodes, live)
-            if scores[lane] == 0:
-                return
-    if rises:
-        _raise(buffers.judged, targets, costs, lane)
+            _put(buffers.gate_words[searched.changed[each]], searched.new[each], each)
+    hard_program(program, buffers.gate_words, seen, steps, plan)
+    for channel in range(len(searched.start)):
+        buffers.words[0, channel, : searched.start.shape[1]] = searched.start[channel]
 
 
 @inlined
-def _judge(program: Program, buffers: HardBuffers, start: Array) -> None:
-    """All steps of the circuits in `gate_words`."""
-    simplify(program, buffers)
-    for channel in range(len(start)):
-        buffers.words[0, channel, : start.shape[1]] = start[channel]
-    for at in range(len(buffers.marks) - 1):
-        for tile in range(buffers.near.shape[1] // WORDS):
-            hard_forward(program, at, tile, buffers, buffers.nodes[0])
+def _take_best(
+    program: Program, buffers: HardBuffers, present: HardPlan, searched: Searched, gates: Array, costs: Array, word: int
+) -> None:
+    """The best candidate that was judged becomes the present circuit."""
+    changed, scores = searched.changed, searched.scores
+    _score(buffers.judged, searched.targets, costs, scores)
+    for each in range(1, LANES):
+        buffers.gate_words[changed[each]] = -GATE_BITS[gates[changed[each]]]
+    lane = 0 if scores[0] == 0 else _best(scores, word)
+    if lane > 0:
+        gates[changed[lane]] = searched.new[lane]
+        _set(program, changed[lane], searched.new[lane], buffers.gate_words, present)
+    searched.numbers[LANE], searched.numbers[OVER] = lane, int(scores[lane] == 0)
 
 
 @inlined
-def _choose(
-    program: Program, gate_of: Array, depth: int, outputs: int, gates: Array, live: Array, drawn: Array, changed: Array,
-    new: Array,
-) -> None:  # fmt: skip
+def _set(program: Program, gate: int, function: int, words: Array, present: HardPlan) -> None:
+    """The gate has this function, in all lanes."""
+    words[gate] = -GATE_BITS[function]
+    for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
+        present.forms[instance] = words[gate]
+
+
+@inlined
+def _choose(program: Program, searched: Searched, gates: Array, drawn: Array) -> None:
     """Of each candidate the gate and its new function."""
     for lane in range(1, LANES):
         words = drawn[lane]
         if lane % 2:
-            gate = live[np.int64(words[WHERE]) % len(live)]
+            gate = searched.live[np.int64(words[WHERE]) % searched.numbers[LIVE]]
         else:
-            instance = program.nodes - program.patch_nodes - program.channels + np.int64(words[WHERE]) % outputs
+            output = np.int64(words[WHERE]) % len(searched.targets)
+            instance = program.nodes - program.patch_nodes - program.channels + output
             # Up from an output that is judged: what is near to one is tried more often than chance alone would.
-            for step in range(np.int64(words[HOW_FAR]) % depth):
+            for step in range(np.int64(words[HOW_FAR]) % searched.depth):
                 side = np.int64(words[SIDES]) >> (step % 32) & 1
                 instance = np.int64(program.records[RECORD * instance + side] // TILE) - program.patch_nodes
-            gate = gate_of[instance]
-        changed[lane] = gate
-        new[lane] = (gates[gate] + 1 + np.int64(words[FUNCTION]) % (GATE_COUNT - 1)) % GATE_COUNT
+            gate = searched.gate_of[instance]
+        searched.changed[lane] = gate
+        searched.new[lane] = (gates[gate] + 1 + np.int64(words[FUNCTION]) % (GATE_COUNT - 1)) % GATE_COUNT
 
 
 @inlined
@@ -139,21 +244,16 @@ def _put(words: Array, function: int, lane: int) -> None:
 
 
 @inlined
-def _live(program: Program, gate_of: Array, gates: Array, nodes: Array, live: Array) -> int:
-    """`live` becomes the gates that an output depends on, if no input is known, ascending: their number."""
-    nodes[:] = False
-    nodes[program.nodes - program.channels :] = True
-    for instance in range(program.nodes - program.patch_nodes - 1, -1, -1):
-        if nodes[program.patch_nodes + instance]:
-            bits = GATE_BITS[gates[gate_of[instance]]]
-            for side in range(2):
-                if bits[1 + side] or bits[3]:
-                    nodes[program.records[RECORD * instance + side] // TILE] = True
+def _live(program: Program, seen: int, steps: int, present: HardPlan, live: Array) -> int:
+    """`live` becomes the gates that a judged value depends on, if no input is known, ascending: their number."""
+    mark(program, present.aliases, present.forms, seen, steps, present)
     count = 0
-    for instance in range(len(gate_of)):
-        if nodes[program.patch_nodes + instance] and (count == 0 or live[count - 1] != gate_of[instance]):
-            live[count] = gate_of[instance]
-            count += 1
+    for gate in range(len(program.gate_starts) - 1):
+        for instance in range(program.gate_starts[gate], program.gate_starts[gate + 1]):
+            if present.marks[program.patch_nodes + instance]:
+                live[count] = gate
+                count += 1
+                break
     return count
 
 
