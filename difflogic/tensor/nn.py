@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.devices.device import Device
+from difflogic.devices.device import Device, same_device
+from difflogic.engine.function import CircuitFunction
+from difflogic.engine.shape import Array
+from difflogic.errors import ShapeError
+from difflogic.model.circuit import Circuit
+from difflogic.tensor.arrays import DeviceArray
 from difflogic.tensor.tensor import Tensor
+
+MOST_BATCH_SIZES = 8
+"""For which a circuit's buffers are kept."""
 
 Activation = Literal["tanh", "relu", "sigmoid", "linear"]
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -80,6 +89,76 @@ class MLP:
 
     def parameters(self) -> list[Tensor]:
         return [each for layer in self.layers for each in layer.parameters()]
+
+
+class Logic:
+    """A feed-forward logic circuit as a layer, `[B, inputs]` to `[B, outputs]`; its parameter is `logits [G, 16]`.
+
+    It is computed by the engine of its device, fused, whose numbers cross through the host.
+
+    Args:
+        circuit: where it begins.
+        hard: whether to compute by the hard gates, 0 or 1 from 0 or 1, and take gradients of the soft ones: the
+            straight-through estimator.
+        device: what `--engine` takes, or a Device.
+    """
+
+    def __init__(self, circuit: Circuit, *, hard: bool = False, device: Device | str = "cpu") -> None:
+        self.logits = Tensor(circuit.flat_logits(), device, requires_grad=True)
+        self.hard = hard
+        self._start = circuit
+        self._engine = self.logits.device.open()
+        self._passes: OrderedDict[int, _Pass] = OrderedDict()
+
+    @property
+    def circuit(self) -> Circuit:
+        """The circuit with its present logits."""
+        return self._start.with_logits(self.logits.numpy())
+
+    def __call__(self, x: Tensor) -> Tensor:
+        same_device("Logic", logits=self.logits.device, x=x.device)
+        if x.ndim != 2 or x.shape[1] != self._start.channels:
+            raise ShapeError(f"This circuit needs x of the shape (B, {self._start.channels}), not {x.shape}.")
+        arrays, values, logits = x._arrays, x.numpy(), self.logits.numpy()
+        y = self._pass(len(values)).forward(values, logits)
+
+        def pull(d_y: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+            gradients, d_x = self._pass(len(values)).backward(values, logits, arrays.get(d_y))
+            return arrays.put(gradients), arrays.put(d_x)
+
+        return x._result(arrays.put(y), (self.logits, x), pull)
+
+    def parameters(self) -> list[Tensor]:
+        return [self.logits]
+
+    def _pass(self, rows: int) -> _Pass:
+        if rows not in self._passes:
+            self._passes[rows] = _Pass(self._engine.open_function(self._start, [rows], hard=self.hard))
+        self._passes.move_to_end(rows)
+        if len(self._passes) > MOST_BATCH_SIZES:
+            self._passes.popitem(last=False)[1].function.close()
+        return self._passes[rows]
+
+
+class _Pass:
+    """A function of one batch size, and what it was last called with: the way back is over its last way forward."""
+
+    def __init__(self, function: CircuitFunction) -> None:
+        self.function = function
+        self._values: Array | None = None
+        self._logits: Array | None = None
+
+    def forward(self, values: Array, logits: Array) -> Array:
+        if self._logits is None or not np.array_equal(self._logits, logits):
+            self.function.update(logits)
+        self._values, self._logits = values, logits
+        return self.function.forward(values)
+
+    def backward(self, values: Array, logits: Array, d_y: Array) -> tuple[Array, Array]:
+        # Another batch may have gone through in between: a network is called twice in one loss.
+        if self._values is not values or self._logits is not logits:
+            self.forward(values, logits)
+        return self.function.backward(d_y)
 
 
 class GroupSum:

@@ -1,0 +1,76 @@
+"""A logic circuit as a layer, beside the same written in operations of tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic.autodiff import TABLE
+from difflogic.errors import DeviceMismatchError, ShapeError
+from difflogic.model.circuit import Circuit
+from difflogic.tensor import Tensor, nn, optim
+
+ENGINES = ("cpu", "reference")
+
+
+def noisy(seed: int = 0) -> Circuit:
+    circuit = Circuit.feed_forward([5, 8, 6, 4], seed)
+    return circuit.with_logits(np.random.default_rng(seed).standard_normal((circuit.gates, 16)).astype(np.float32))
+
+
+def by_operations(circuit: Circuit, layers: list[Tensor], x: Tensor) -> Tensor:
+    values = x.T
+    for logits, wires in zip(layers, circuit.update_wires, strict=True):
+        chosen = np.eye(values.shape[0])[wires.reshape(2, -1).astype(int)]
+        a, b = (Tensor(each, dtype="float64") @ values for each in chosen)
+        coefficients = logits.softmax() @ Tensor(TABLE, dtype="float64")
+        c0, ca, cb, cab = (coefficients @ Tensor(np.eye(4)[:, [k]], dtype="float64") for k in range(4))
+        values = c0 + ca * a + (cb + cab * a) * b
+    return values.T
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_two_batches_in_one_loss(engine: str) -> None:
+    """Of one size and then of another, so that no pass goes back over what another left."""
+    circuit, rng = noisy(), np.random.default_rng(1)
+    batches = [rng.random((rows, 5)) for rows in (3, 3, 2)]
+    layer = nn.Logic(circuit, device=engine)
+    inputs = [Tensor(each, engine, requires_grad=True) for each in batches]
+    loss = sum(((k + 1) * layer(each) ** 2).sum() for k, each in enumerate(inputs))
+    loss.backward()
+    layers = [Tensor(each, requires_grad=True, dtype="float64") for each in circuit.update]
+    wide = [Tensor(each, requires_grad=True, dtype="float64") for each in batches]
+    expected = sum(((k + 1) * by_operations(circuit, layers, each) ** 2).sum() for k, each in enumerate(wide))
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    flat = np.concatenate([each.grad.numpy() for each in layers])
+    found = [layer.logits, *inputs]
+    rights = [flat, *(each.grad.numpy() for each in wide)]
+    for tensor, gradient in zip(found, rights, strict=True):
+        share = 1e-4 * np.abs(gradient).max()
+        np.testing.assert_allclose(tensor.grad.numpy(), gradient, rtol=0, atol=share)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hard_gates_learn_by_soft_gradients(engine: str) -> None:
+    """Which of two bits is set where, through votes, from bits alone."""
+    x = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, -1).T
+    right = np.stack([x[:, 0] ^ x[:, 1], 1 - (x[:, 0] ^ x[:, 1])], axis=1)
+    layer, votes = nn.Logic(Circuit.feed_forward([3, 24, 12], seed=3), hard=True, device=engine), nn.GroupSum(2, tau=2)
+    adam = optim.Adam(layer.parameters(), lr=0.1)
+    for _ in range(60):
+        scores = votes(layer(Tensor(x, engine)))
+        (-((scores.softmax() + 1e-6).log() * right).sum(1)).mean().backward()
+        adam.step()
+    bits = layer(Tensor(x, engine)).numpy()
+    assert set(bits.flat) <= {0, 1}
+    assert (bits.reshape(8, 2, 6).sum(2).argmax(1) == right.argmax(1)).all()
+    assert layer.circuit.flat_logits().tobytes() == layer.logits.numpy().tobytes()
+
+
+def test_other_shapes_and_devices_are_told() -> None:
+    layer = nn.Logic(noisy())
+    with pytest.raises(ShapeError, match=r"This circuit needs x of the shape \(B, 5\), not \(5,\)"):
+        layer(Tensor(np.zeros(5)))
+    with pytest.raises(DeviceMismatchError, match="Logic needs both on one device"):
+        layer(Tensor(np.zeros((1, 5)), "reference"))
