@@ -5,12 +5,12 @@ Source: Kingma & Ba 2015, as PyTorch computes it: epsilon outside the root.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from difflogic.engine.shape import Array
-from difflogic.reference.kernels.adamw import power
 
 
 class Hyper(NamedTuple):
@@ -34,20 +34,20 @@ def adam(
     nu: Array,
 ) -> None:
     """The step number `count` on parameter, mu and nu, in place; `square`: the sum of all gradients' squares."""
-    real = parameter.dtype.type
-    beta1, beta2, step = real(hyper.beta1), real(hyper.beta2), int(count)
-    if square > hyper.max_norm**2:
-        gradient = gradient * (real(hyper.max_norm) / np.sqrt(square))
+    beta1, beta2, epsilon, max_norm = hyper
+    norm, step = math.sqrt(square), int(count)
+    if norm > max_norm:
+        gradient = gradient * (max_norm / norm)
     mu *= beta1
     mu += (1 - beta1) * gradient
     nu *= beta2
     change = gradient * gradient
     change *= 1 - beta2
     nu += change
-    # lr * (mu/(1-b1^t)) / (sqrt(nu/(1-b2^t)) + eps), with the corrections drawn out of both sides.
-    root = np.sqrt(1 - power(beta2, step))
+    # rate * (mu/(1-b1^t)) / (sqrt(nu/(1-b2^t)) + eps), with the corrections drawn to the numbers before the arrays.
+    root = math.sqrt(1 - beta2**step)
     np.sqrt(nu, out=change)
-    change += real(hyper.epsilon) * root
+    change += epsilon * root
     np.divide(mu, change, out=change)
-    change *= rate * (root / (1 - power(beta1, step)))
+    change *= float(rate) * root / (1 - beta1**step)
     parameter -= change

@@ -22,9 +22,13 @@ OPS: dict[str, Callable[[Array, Array], Array]] = {
     "power": power,
 }
 """In the order of `OP` in the shader."""
+_QUIET = ("divide", "power")
+"""What is rightly infinite or no number for some operands."""
 
 
 def binary(op: str, a: Array, b: Array) -> Array:
     """One of OPS. Raises ValueError where the shapes do not broadcast."""
+    if op not in _QUIET:
+        return OPS[op](a, b)
     with np.errstate(all="ignore"):
         return OPS[op](a, b)

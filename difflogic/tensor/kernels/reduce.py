@@ -12,5 +12,4 @@ OPS = ("sum", "squares")
 
 def reduce(op: str, axes: tuple[int, ...], x: Array) -> Array:
     """One of OPS over `axes`, which the result has no more."""
-    with np.errstate(all="ignore"):
-        return np.asarray(np.add.reduce(x if op == "sum" else np.square(x), axis=axes))
+    return np.asarray(np.add.reduce(x if op == "sum" else np.square(x), axis=axes))
