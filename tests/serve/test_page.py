@@ -424,6 +424,43 @@ def test_several_jobs_are_found_sorted_and_steered_at_once(opened, live):
     live.store.delete(ids["lot c"])
 
 
+NOTIFICATIONS = """
+    window.told = [];
+    window.Notification = class {
+        static permission = "default";
+        static async requestPermission() { window.asked = true; return (Notification.permission = "granted"); }
+        constructor(title, { body, tag }) { window.told.push([title, body, tag]); }
+    };
+"""
+
+
+def test_the_end_of_a_job_is_notified_once_it_was_asked_for(opened, live):
+    job = submitted(live, name="asked for", engine="gpu:9")
+    page = opened()
+    page.see("asked for", ".jobs")
+    assert page.text("#alerts") == "Notify me"
+    page.js(NOTIFICATIONS)
+    page.click("#alerts")
+    page.see("Notifying", "#alerts")
+    page.js("location.hash = '#/new'")  # wherever one is
+    live.store.ask(submitted(live, engine="gpu:9"), "cancel")
+    with closing(Presence(live.store.folder, "by-hand")):
+        live.store.register_worker("by-hand", "gpu:9", "", 1, ["gpu:9"])
+        lease = live.store.claim("by-hand", "gpu:9", {"gpu:9"}, 1000)[1]
+        live.store.finish(job, lease, "done", hard_loss=0, solved=1, epoch=7)
+    page.wait("window.told.length")
+    live.store.edit(job, note="a change, and no other end")
+    page.js("location.hash = '#/'")
+    page.see("a change, and no other end", ".jobs")
+    ((title, body, _),) = page.js("window.told")
+    assert (title, body) == ("asked for", "Solved, 7 of 1,500 epochs")
+    assert page.js("window.asked")
+    page.click("#alerts")
+    assert page.text("#alerts") == "Notify me"
+    live.store.unregister_worker("by-hand")
+    live.store.delete(job)
+
+
 def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):
     first, _ = live.store.submit("ann", spec_of(short_config(epochs=200_000)))
     reached(live.store, first.id, 50)

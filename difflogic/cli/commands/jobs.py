@@ -36,6 +36,7 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
     "--priority", type=click.IntRange(PRIORITIES[0], PRIORITIES[-1]), default=0, help="Higher ones are taken first [0]."
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="By which you find it again; may be repeated.")
+@click.option("--webhook", metavar="URL", help="An address that hears of its end, on a host that the server allows.")
 @click.option("--watch", is_flag=True, help="Follow it at once, as `difflogic watch` does.")
 @json_option
 def submit(**options: Any) -> int:
@@ -73,6 +74,7 @@ def submit(**options: Any) -> int:
                 "init_from": asked.init_from,
                 "priority": options["priority"],
                 "tags": list(options["tags"]),
+                "webhook": options["webhook"],
             }
         )
         if not options["watch"]:

@@ -23,11 +23,38 @@ from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
-    from difflogic.serve.api.settings import ServeSettings
+    from difflogic.serve.api.settings import ServeSettings, WebhookSettings
     from difflogic.serve.api.tokens import Tokens
     from difflogic.serve.cluster import Cluster
 
 
+def webhook(text: str) -> str:
+    """An http or https address: a type for click."""
+    from difflogic.serve.api.settings import parsed_url
+
+    url = parsed_url(text)
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise click.BadParameter("Expected an address like https://lab.example.org/hook, without a name or password.")
+    return text
+
+
+def webhook_host(text: str) -> str:
+    """A host, and a port where it is not the usual one: a type for click."""
+    if not re.fullmatch(r"([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?", text):
+        raise click.BadParameter(f"{text!r} is not a host such as hooks.example.org or 127.0.0.1:9000.")
+    return text.lower()
+
+
+webhook_options = together(
+    click.option("--webhook", type=webhook, metavar="URL", help="An address that hears of the end of every job."),
+    click.option(
+        "--webhook-allow",
+        multiple=True,
+        type=webhook_host,
+        metavar="HOST",
+        help="A host that jobs may name for a webhook of their own; HOST:PORT where the port is not the usual one.",
+    ),
+)
 retention_options = together(
     click.option(
         "--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago."
@@ -136,6 +163,7 @@ cap_options = together(
 @door_options
 @cap_options
 @retention_options
+@webhook_options
 @any_mount_option
 @click.option("--rebuild", is_flag=True, help="Make the database again from the folders of the jobs, and keep the old.")
 def serve(
@@ -165,6 +193,7 @@ def serve(
         from difflogic.serve.worker.supervisor import Supervisor
 
     # A misspelled device, or a certificate that is none, is found before the folder is made.
+    hooks = asked.pop("webhook"), asked.pop("webhook_allow")
     settings = _settings(**asked)
     cluster = _cluster(workers, settings)
     devices = known.parse(workers) if cluster is None else [known.FOLLOW_UPS]
@@ -172,6 +201,7 @@ def serve(
     log.set_up()
     store = Store.open(folder, rebuild=rebuild)
     tokens = _tokens(folder, settings, token_file)
+    settings = replace(settings, webhooks=_webhooks(folder, *hooks))
     # Before any worker is started: an address that is taken ends the command at once, with nothing to clean up.
     socket = listen(settings.host, settings.port)
     address = settings.address(socket.getsockname()[1])
@@ -255,6 +285,20 @@ def _tokens(folder: Path, settings: ServeSettings, file: Path | None) -> Tokens:
         click.echo(f"Token: {token}")
     click.echo(f"The token to sign in with is in {folder / tokens.GENERATED}")
     return tokens.Tokens.of_file(folder / tokens.GENERATED)
+
+
+def _webhooks(folder: Path, url: str | None, hosts: tuple[str, ...]) -> WebhookSettings:
+    """Where ends of jobs are told, and the secret that signs them, which is kept in the store."""
+    from difflogic.serve.api.settings import WebhookSettings, parsed_url
+    from difflogic.serve.api.tokens import generated_token
+    from difflogic.serve.api.webhooks import SECRET
+
+    if url is None and not hosts:
+        return WebhookSettings()
+    secret, _ = generated_token(folder, SECRET)
+    if url is not None:
+        click.echo(f"The secret that signs what {parsed_url(url).host} is told is in {folder / SECRET}")
+    return WebhookSettings(url, frozenset(hosts), secret)
 
 
 @click.command("worker")

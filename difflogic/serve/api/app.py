@@ -31,6 +31,7 @@ from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
+from difflogic.serve.api.webhooks import Webhooks
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.claims import ALIVE_S
 from difflogic.serve.store.jobs import ConflictError, QueueFullError, UnknownJobError
@@ -55,6 +56,8 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
     context = Context(store, settings, authenticator, feed, telemetry, remote, Forecast(store))
 
+    webhooks = Webhooks(store, settings.webhooks, telemetry)
+
     @contextlib.asynccontextmanager
     async def alive(_app: FastAPI) -> AsyncIterator[None]:
         # More threads would not read a disk or one database faster; fewer make short requests wait for long ones.
@@ -62,7 +65,8 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
         await context.feed.start()
         # One poll of the store for all listeners, whatever their number.
         tasks = [asyncio.create_task(context.feed.run()), asyncio.create_task(_listen_for(remote))]
-        yield
+        with webhooks.telling():
+            yield
         for task in tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):

@@ -30,6 +30,16 @@ class TagList(BaseModel):
     tags: list[TagCount]
 
 
+class WebhookReply(BaseModel):
+    """What a webhook of your jobs may be, and how you know that an alert is the server's."""
+
+    hosts: Annotated[list[str], Field(description="`HOST` or `HOST:PORT` that it may be on; empty: there is none.")]
+    secret: Annotated[
+        str | None,
+        Field(description="X-Difflogic-Signature is `sha256=` and the HMAC-SHA256 of the body by this text."),
+    ]
+
+
 class MetricRow(BaseModel):
     """The metrics of one epoch, as in metrics.jsonl; a row of a population has a `seed` too."""
 

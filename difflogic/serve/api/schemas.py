@@ -19,6 +19,7 @@ JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
 Tag = Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
+Webhook = Annotated[str, StringConstraints(pattern="^(https?://[!-~]{1,500})?$")]
 Within = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 
@@ -133,6 +134,9 @@ class JobRequest(Strict):
         ),
     ] = None
     priority: Annotated[Priority, Field(description="Higher ones are taken first.")] = 0
+    webhook: Annotated[
+        Webhook | None, Field(description="An address that hears of its end, on a host that GET /webhooks names.")
+    ] = None
     tags: Annotated[Tags, Field(description="Words by which you find it again.")] = []
 
 
@@ -207,6 +211,7 @@ class Edit(Strict):
         ),
     ] = None
     tags: Tags | None = None
+    webhook: Annotated[Webhook | None, Field(description="Empty: none.")] = None
 
 
 class HardenRequest(Strict):

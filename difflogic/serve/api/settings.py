@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
+
+from difflogic.serve.errors import ApiError
 from difflogic.system.memory import physical_memory
 
 MEGABYTE = 1 << 20
@@ -36,6 +41,51 @@ class Caps:
     """The pixels of a picture, before it is made smaller."""
     jobs: int = 10_000
     """The jobs that one owner may have in the queue."""
+
+
+@dataclass(frozen=True)
+class WebhookSettings:
+    """Where ends of jobs are told, as the operator wishes."""
+
+    url: str | None = None
+    """Hears of every job."""
+    hosts: frozenset[str] = frozenset()
+    """`HOST` or `HOST:PORT` that owners may name for their own jobs."""
+    secret: str = field(default="", repr=False)
+
+    @property
+    def is_on(self) -> bool:
+        return self.url is not None or bool(self.hosts)
+
+    def secret_of(self, owner: str) -> str:
+        """What signs the alerts of an owner's own webhooks: from it nobody finds the operator's, or another owner's."""
+        return hmac.new(self.secret.encode(), f"owner:{owner}".encode(), hashlib.sha256).hexdigest()
+
+    def allows(self, url: httpx.URL) -> bool:
+        """Whether a job may name this address. A host without a port is meant with that of http and https alone."""
+        if url.scheme not in ("http", "https") or url.userinfo or not url.host:
+            return False
+        # What httpx has parsed is what it connects to: nobody else's opinion of the address counts.
+        host = f"[{url.host}]" if ":" in url.host else url.host
+        return (host if url.port is None else f"{host}:{url.port}") in self.hosts
+
+    def check(self, text: str) -> None:
+        """Raises ApiError where a job may not name this address."""
+        if not self.hosts:
+            raise ApiError(
+                403, "webhook", "This server takes no webhooks of jobs: ask whoever runs it to allow a host."
+            )
+        if not self.allows(parsed_url(text)):
+            hosts = ", ".join(sorted(self.hosts))
+            raise ApiError(422, "webhook", f"webhook must be an http or https address on {hosts}; got another.")
+
+
+def parsed_url(text: str) -> httpx.URL:
+    """An address, or an empty one where this is none."""
+    try:
+        return httpx.URL(text)
+    except httpx.InvalidURL:
+        return httpx.URL("")
 
 
 def _connections() -> int:
@@ -83,6 +133,7 @@ class ServeSettings:
     """Addresses and networks of proxies whose X-Forwarded-For is believed."""
     root_path: str = ""
     """What a proxy puts before every path, such as `/difflogic`."""
+    webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     tls: tuple[Path, Path] | None = None
     """The files of the certificate and of its key."""
 

@@ -70,6 +70,7 @@ class Submission:
             priority=request.priority,
             source=request.init_from,
             tags=request.tags,
+            webhook=request.webhook or None,
             predicted_s=self.cost.seconds,
         )
 

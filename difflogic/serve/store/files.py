@@ -18,7 +18,7 @@ JOBS = "jobs"
 WORKERS = "workers"
 LOST = "lost+found"
 """Where goes what no record explains. Nothing in it is ever deleted by a command."""
-OURS = {JOBS, WORKERS, LOST, "token", "machine.json"}
+OURS = {JOBS, WORKERS, LOST, "token", "webhook-secret", "machine.json"}
 """What is in the folder of a store, beside the database, whose names begin with `store.`."""
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
@@ -50,6 +49,7 @@ from difflogic.serve.store.records import FULL, change, find, insert, job_of, li
 from difflogic.system.files import quoted
 
 KEPT_DELETIONS = 1000
+EDITABLE = frozenset(("name", "priority", "note", "tags", "webhook"))
 REMEMBER_S = 7 * 24 * 3600.0
 """An idempotency key is remembered so long."""
 AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
@@ -303,21 +303,15 @@ class Store(Leases):
                 raise ConflictError(f"The job {job} is {status}: only failed and cancelled jobs are retried.{advice}")
             return change(connection, job, **_REQUEUED)
 
-    def edit(
-        self,
-        job: str,
-        owner: str | None = None,
-        name: str | None = None,
-        priority: int | None = None,
-        note: str | None = None,
-        tags: Sequence[str] | None = None,
-    ) -> JobRecord:
-        """Change what is not None. Raises StoreError for a priority out of range."""
-        if priority is not None:
-            _check_priority(priority)
-        written = None if tags is None else json.dumps(list(tags))
-        edits = (("name", name), ("priority", priority), ("note", note), ("tags", written))
-        given = {key: value for key, value in edits if value is not None}
+    def edit(self, job: str, owner: str | None = None, **changes: Any) -> JobRecord:
+        """Change what is not None of EDITABLE. Raises StoreError for a priority out of range, and for other columns."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        if others := sorted(given.keys() - EDITABLE):
+            raise StoreError(f"Of a job {', '.join(sorted(EDITABLE))} are edited, not {', '.join(others)}.")
+        if "priority" in given:
+            _check_priority(given["priority"])
+        if "tags" in given:
+            given["tags"] = json.dumps(given["tags"])
         with self._recorded() as connection:
             row = find(connection, job, owner)
             return change(connection, job, **given) if given else job_of(row)

@@ -10,11 +10,13 @@ const SILENCE = 40_000; // the server sends a comment every 15 s
 
 // Calls handlers[event](data) for each event, and onState("live" | "waiting" | "asleep" | "over", message) on the way.
 // Ends after the event `end`, where the server refuses (the message is its sentence), or with the signal.
-export async function listen(path, handlers, onState, signal) {
+// `always`: also while nobody looks at the page.
+export async function listen(path, handlers, onState, signal, always = false) {
+    const unseen = () => document.hidden && !always;
     const place = { last: "", over: false };
     let wait = FIRST_WAIT;
     while (!signal.aborted && !place.over) {
-        if (document.hidden) await untilSeen(onState, signal);
+        if (unseen()) await untilSeen(onState, signal);
         if (signal.aborted) return;
         try {
             await once(
@@ -26,13 +28,14 @@ export async function listen(path, handlers, onState, signal) {
                     onState("live", "");
                 },
                 signal,
+                unseen,
             );
         } catch (error) {
             if (signal.aborted) return;
             if (error.status >= 400 && error.status < 500 && error.status !== 429)
                 return onState("over", error.message);
         }
-        if (signal.aborted || place.over || document.hidden) continue;
+        if (signal.aborted || place.over || unseen()) continue;
         onState("waiting", "The connection to the server was lost: trying again.");
         await pause(wait * (0.75 + Math.random() / 2), signal).catch(() => {}); // the loop sees the signal
         wait = Math.min(2 * wait, LONGEST_WAIT);
@@ -50,10 +53,10 @@ function untilSeen(onState, signal) {
 }
 
 // One connection, until it ends, falls silent, or nobody looks.
-async function once(path, place, handlers, opened, signal) {
+async function once(path, place, handlers, opened, signal, unseen) {
     const stop = new AbortController();
     const abort = () => stop.abort();
-    const hidden = () => document.hidden && abort();
+    const hidden = () => unseen() && abort();
     let silence = setTimeout(abort, SILENCE);
     signal.addEventListener("abort", abort);
     document.addEventListener("visibilitychange", hidden);

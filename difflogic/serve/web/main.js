@@ -1,5 +1,6 @@
 // The page begins here: sign in, then one view for each address behind the #.
 
+import { alertsFor } from "./alerts.js";
 import { currentSession, signOut, UNREACHABLE, whenSignedOut } from "./api.js";
 import { compareView } from "./compare-view.js";
 import { devicesView } from "./devices.js";
@@ -59,6 +60,7 @@ function nowhere(root) {
 function enter(session) {
     signedIn = Boolean(session);
     for (const id of ["navigation", "leave"]) document.getElementById(id).hidden = !signedIn;
+    alertsFor(session);
     if (signedIn) route(false);
     else show(signInView, enter);
 }

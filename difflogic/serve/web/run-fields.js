@@ -6,12 +6,13 @@ import { checkField, hinted, numberField, numberOf, selectField, textField, text
 
 export const ENGINES = ["auto", "cpu", "gpu", "reference"];
 const RECIPES = { paper: "the paper's", robust: "robust: more seeds succeed" };
-const TEXTS = ["name", "engine", "recipe", "init_from", "within"];
+const TEXTS = ["name", "engine", "recipe", "init_from", "within", "webhook"];
 const NUMBERS = ["population", "stop_when_solved", "restarts", "priority"];
 
 // `trained`: jobs whose circuit another one can begin with; `values`: of the job that this is a copy of.
+// `hosts`: those that a webhook may be on.
 // {element, wishes(): fields of a request, suggest({name, recipes})}
-export function runFields(trained, values) {
+export function runFields(trained, hosts, values) {
     const engines = ENGINES.map((value) => h("option", { value }));
     const title = textField("name", "Name", { maxlength: 100 }),
         recipe = selectField("recipe", "Recipe", []);
@@ -47,6 +48,12 @@ export function runFields(trained, values) {
             "Its wiring is kept, so that it must have the same shape, and there is one attempt.",
         ),
         numberField("priority", "Priority (−10 to 10)", "0"),
+        hinted(
+            textField("webhook", "Webhook", { placeholder: "none", disabled: !hosts.length }),
+            hosts.length
+                ? `An address on ${hosts.join(", ")} that hears of its end.`
+                : "An address that hears of its end. This server allows none.",
+        ),
         hinted(textField("tags", "Tags", { placeholder: "none" }), "By which you find it again, with commas between."),
     );
     const element = h("fieldset", { oninput: exclude, onchange: exclude }, h("legend", {}, "Run"), fields);

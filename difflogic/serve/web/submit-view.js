@@ -23,12 +23,13 @@ export async function submitView(root, signal, _, query) {
                 get("/presets", { signal }),
                 get("/fields", { signal }),
                 get("/jobs?kind=train&limit=100", { signal }),
+                get("/webhooks", { signal }),
                 from && get(`/jobs/${from}`, { signal }),
             ]);
-        const [{ presets }, { fields }, { jobs }, source] = await patiently(ask, place.show, signal);
+        const [{ presets }, { fields }, { jobs }, { hosts }, source] = await patiently(ask, place.show, signal);
         place.clear();
         const trained = jobs.filter(({ saved_epoch: saved }) => saved > 0);
-        loading.replaceWith(form(presets, source && copyOf(source, presets), fields, trained, signal));
+        loading.replaceWith(form(presets, source && copyOf(source, presets), fields, trained, hosts, signal));
     } catch (error) {
         place.show(error);
         loading.remove();
@@ -43,14 +44,14 @@ function copyOf(source, presets) {
 }
 
 // `copy`: the offer that is not a preset, if there is one; `about`: what the server says of the fields.
-function form(presets, copy, about, trained, signal) {
+function form(presets, copy, about, trained, hosts, signal) {
     const offers = copy ? [copy, ...presets] : presets;
     const id = freshId("form"),
         place = errorPlace();
     const button = h("button", { class: "primary large", form: id }, "Submit");
     const preview = previewPanel(place.element, button);
     const target = targetFields(changed),
-        run = runFields(trained, copy?.values),
+        run = runFields(trained, hosts, copy?.values),
         editor = fieldEditor(about, changed);
     let base = offers[0],
         key = freshKey(),

@@ -65,9 +65,19 @@ STEERING = errors(*ALWAYS, *WRITES, 404, 409)
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
     job, created = await _with_submission(
-        request, context, lambda submission: _submit(context, caller, submission.spec, key, submission.spec.priority)
+        request, context, lambda submission: _submitted(context, caller, submission.spec, key)
     )
     return _made(context, job, created)
+
+
+def _submitted(context: Context, caller: Caller, spec: JobSpec, key: str | None) -> tuple[JobRecord, bool]:
+    _check_webhook(context, spec.webhook)
+    return _submit(context, caller, spec, key, spec.priority)
+
+
+def _check_webhook(context: Context, url: str | None) -> None:
+    if url:
+        context.settings.webhooks.check(url)
 
 
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
@@ -169,10 +179,11 @@ async def read(job: OwnJob) -> Any:
 
 @router.patch("/{job}", response_model=JobRecord, responses=STEERING | errors(415))
 def edit(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Edit) -> Any:
-    """Give a job another name, priority or note, or other tags."""
+    """Give a job another name, priority, note or webhook, or other tags."""
     if body.priority != job.priority:  # who changes the name alone may send the rest as it is
         _check_priority(caller, body.priority or 0)
-    return reply(context.store.edit(job.id, caller.sees, body.name, body.priority, body.note, body.tags).to_dict())
+    _check_webhook(context, body.webhook)
+    return reply(context.store.edit(job.id, caller.sees, **body.model_dump()).to_dict())
 
 
 @router.delete("/{job}", status_code=204, responses=STEERING)
