@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -18,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from difflogic.cli.options import force_option, json_option, megabytes, output, service, together
+from difflogic.cli.commands.serve_options import (
+    any_mount_option,
+    cap_options,
+    door_options,
+    retention_options,
+    webhook_options,
+)
+from difflogic.cli.options import force_option, json_option, megabytes, output, service
 from difflogic.errors import UsageError
 from difflogic.system.files import Output
 
@@ -26,121 +31,6 @@ if TYPE_CHECKING:
     from difflogic.serve.api.settings import ServeSettings, WebhookSettings
     from difflogic.serve.api.tokens import Tokens
     from difflogic.serve.cluster import Cluster
-
-
-def webhook(text: str) -> str:
-    """An http or https address: a type for click."""
-    from difflogic.serve.api.settings import parsed_url
-
-    url = parsed_url(text)
-    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
-        raise click.BadParameter("Expected an address like https://lab.example.org/hook, without a name or password.")
-    return text
-
-
-def webhook_host(text: str) -> str:
-    """A host, and a port where it is not the usual one: a type for click."""
-    if not re.fullmatch(r"([A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?", text):
-        raise click.BadParameter(f"{text!r} is not a host such as hooks.example.org or 127.0.0.1:9000.")
-    return text.lower()
-
-
-webhook_options = together(
-    click.option("--webhook", type=webhook, metavar="URL", help="An address that hears of the end of every job."),
-    click.option(
-        "--webhook-allow",
-        multiple=True,
-        type=webhook_host,
-        metavar="HOST",
-        help="A host that jobs may name for a webhook of their own; HOST:PORT where the port is not the usual one.",
-    ),
-)
-retention_options = together(
-    click.option(
-        "--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago."
-    ),
-    click.option(
-        "--quota", type=megabytes, metavar="MB", help="Delete the oldest that ended until all jobs take so much."
-    ),
-)
-
-
-def _allow(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
-    from difflogic.serve.store.mount import ALLOW
-
-    if is_wanted:
-        os.environ[ALLOW] = "1"  # where the processes that are started find it too
-
-
-any_mount_option = click.option(
-    "--any-mount",
-    is_flag=True,
-    callback=_allow,
-    expose_value=False,
-    help="Take a network or overlay mount: a second machine destroys the database, a container's end deletes all.",
-)
-
-
-def network(text: str) -> str:
-    """An IP address or network: a type for click."""
-    try:
-        return str(ipaddress.ip_network(text, strict=False))
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not an IP address or a network, say 127.0.0.1 or 10.0.0.0/8.") from None
-
-
-def root_path(text: str) -> str:
-    """A path before all others, without a slash at its end: a type for click."""
-    path = text.rstrip("/")
-    # One that begins as the server's own paths do could not be told from them.
-    own = ("api", "static", "docs", "docs.css", "openapi.json", "metrics")
-    if text and (not re.fullmatch(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+", path) or path.split("/")[1] in own):
-        raise click.BadParameter(
-            f"{text!r} is not a path of letters, digits, dots, - and _ that is free, say /difflogic."
-        )
-    return path
-
-
-door_options = together(
-    click.option(
-        "--host", default="127.0.0.1", show_default=True, help="Where to listen; beyond this machine with a token."
-    ),
-    click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free."),
-    click.option(
-        "--allow-host", multiple=True, metavar="NAME", help="A name that a proxy's clients ask for, as lab.org."
-    ),
-    click.option(
-        "--trusted-proxy",
-        multiple=True,
-        type=network,
-        metavar="ADDRESS",
-        help="A proxy whose X-Forwarded-For is believed, as 127.0.0.1; a network too, as 10.0.0.0/8.",
-    ),
-    click.option("--root-path", type=root_path, default="", metavar="/PATH", help="What a proxy puts before paths."),
-    click.option("--tls-cert", type=click.Path(path_type=Path), metavar="FILE", help="A certificate, to serve HTTPS."),
-    click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="The certificate's private key."),
-    click.option("--max-connections", type=click.IntRange(1), help="That one address may hold at a time [256]."),
-)
-"""Who reaches the server, and how."""
-cap_options = together(
-    click.option("--max-epochs", "epochs", type=click.IntRange(1), help="That one job may ask for [1000000]."),
-    click.option("--max-population", "population", type=click.IntRange(1), help="Models that a job may train [1024]."),
-    click.option(
-        "--max-hours",
-        "hours",
-        type=click.FloatRange(0, min_open=True),
-        help="That a job may take, as predicted [48].",
-    ),
-    click.option(
-        "--max-memory",
-        "memory",
-        type=megabytes,
-        metavar="MB",
-        help="That one job may take [three quarters of the machine's].",
-    ),
-    click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8]."),
-    click.option("--max-jobs", "jobs", type=click.IntRange(1), help="That one owner may have in the queue [10000]."),
-)
 
 
 @click.command("serve")
