@@ -13,6 +13,8 @@ from difflogic.serve.api import auth, pictures
 from difflogic.serve.api.settings import Caps, ConnectionLimits, ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import ROLES, Tokens
+from difflogic.serve.store import alerts
+from difflogic.serve.store.jobs import MOST_TAGS
 from difflogic.serve.store.store import Store
 
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
@@ -40,6 +42,10 @@ def test_its_limits_are_the_servers():
         f"at most {log.MOST_LINES} lines are written in {log.WINDOW_S:g} seconds",
     ):
         assert words in SENTENCES
+    minutes = [seconds / 60 for seconds in alerts.WAITS_S]
+    assert minutes == [1 / 6, 1, 5, 30, 120]
+    assert f"At most {alerts.MOST:,} ends wait" in SENTENCES
+    assert f"up to {MOST_TAGS} of one job, of up to 40 characters" in SENTENCES
     assert (auth.MOST_FAILURES, auth.WINDOW_S, ServeSettings().guess_s) == (10, 60.0, 2.0)
 
 
