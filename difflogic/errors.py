@@ -16,6 +16,7 @@
     +-- ExportError             an export does not compute what its circuit does
     +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
+    +-- FaultyEnvironmentError  an environment that raises, or gives what nothing can be learned from
     +-- ServiceError            a server of the training service refused, or cannot be reached
     +-- StoreError                  the training service's store, its jobs and leases
 
@@ -100,6 +101,10 @@ class CheckpointError(DifflogicError):
 
 class RunFolderError(DifflogicError):
     """A run folder is not empty, in use, or cannot be written."""
+
+
+class FaultyEnvironmentError(DifflogicError):
+    """An environment raised, or gave numbers or episodes that no agent can learn from."""
 
 
 class ServiceError(DifflogicError):

@@ -19,6 +19,7 @@ COMMANDS = {
     "presets": ("presets:command", "List the presets."),
     "init": ("init:command", "Write a preset as a file to change."),
     "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
+    "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
     "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
     "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     "harden": ("harden:command", "Settle the undecided gates of a run."),

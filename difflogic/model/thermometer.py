@@ -52,13 +52,20 @@ class Thermometer:
         value, by the spread 1.
         """
         values = np.asarray(observations, dtype=np.float64)
-        mean, spread = values.mean(axis=0), values.std(axis=0)
-        counts = [bits] * values.shape[1] if isinstance(bits, int) else bits
+        return cls.around(values.mean(axis=0), values.std(axis=0), bits, stretch)
+
+    @classmethod
+    def around(
+        cls, mean: npt.ArrayLike, spread: npt.ArrayLike, bits: int | Sequence[int], stretch: float = STRETCH
+    ) -> Thermometer:
+        """The same for observations of this mean and spread, `[D]` each."""
+        pairs = np.stack([np.asarray(mean), np.asarray(spread)], axis=1).tolist()
+        counts = [bits] * len(pairs) if isinstance(bits, int) else bits
         normal = NormalDist()
         return cls(
             tuple(
-                tuple(float(m + stretch * (s or 1.0) * normal.inv_cdf((i + 1) / (k + 1))) for i in range(k))
-                for m, s, k in zip(mean, spread, counts, strict=True)
+                tuple(m + stretch * (s or 1.0) * normal.inv_cdf((i + 1) / (k + 1)) for i in range(k))
+                for (m, s), k in zip(pairs, counts, strict=True)
             )
         )
 

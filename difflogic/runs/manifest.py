@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
-from difflogic.config.schema import Config
+from difflogic.config.document import Document
 from difflogic.engine.api import EngineInfo
 
 NAME = "manifest.json"
@@ -25,16 +25,17 @@ Manifest = dict[str, Any]
 
 
 def begin(
-    config: Config, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
+    config: Document, engine: EngineInfo, reason: str, init_from: Path | None, seeds: Sequence[int] = ()
 ) -> Manifest:
     """The manifest of a run that starts now; a population lists its seeds."""
+    data = config.to_dict()
     return {
         "format": FORMAT,
-        "name": config.name,
+        "name": data["name"],
         "status": "running",
-        "seed": config.seed,
+        "seed": data["seed"],
         **({"seeds": list(seeds)} if len(seeds) > 1 else {}),
-        "config": config.to_dict(),
+        "config": data,
         "init_from": None if init_from is None else str(init_from),
         "started": now(),
         "ended": None,
@@ -44,7 +45,7 @@ def begin(
     }
 
 
-def resume(earlier: Manifest, config: Config, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
+def resume(earlier: Manifest, config: Document, engine: EngineInfo, reason: str, epoch: int) -> Manifest:
     """The manifest of a run that goes on now after `epoch`; each resume is listed with what ran it."""
     # Another machine may go on: a result was computed by all that are listed, not by the last one alone.
     here = _here(engine, reason)

@@ -69,6 +69,32 @@ def population_png(members: Sequence[Sequence[Row]], leader: int, config: Config
     return _png(figure)
 
 
+Curve = tuple[Sequence[int], Sequence[float | None], Sequence[float | None]]
+"""Steps, mean returns while training, and scores where an evaluation was due."""
+
+
+def returns_png(curves: Sequence[tuple[int, Curve]], leader: int, threshold: float, title: str) -> bytes:
+    """Mean returns of agents over environment steps, the leader's in colour; points are evaluations."""
+    figure = _figure(8, 4.5, 110)
+    axes = figure.subplots()
+    axes.set_title(title, parse_math=False)
+    for place, (seed, (steps, returns, scores)) in enumerate(curves):
+        first = place == leader
+        style: dict[str, Any] = {"color": "C0" if first else "0.75", "zorder": 3 if first else 1}
+        label = f"while training, seed {seed}" if first else None
+        axes.plot(steps, [math.nan if each is None else each for each in returns], linewidth=1, label=label, **style)
+        points = [(step, score) for step, score in zip(steps, scores, strict=True) if score is not None]
+        if first and points:
+            axes.plot(*zip(*points, strict=True), "o-", color="C1", markersize=4, label="evaluated", zorder=4)
+    if math.isfinite(threshold):
+        axes.axhline(threshold, color="0.5", linestyle=":", linewidth=1, label="solved from here on")
+    axes.set_xlabel("environment steps")
+    axes.set_ylabel("mean return of an episode")
+    axes.grid(True, alpha=0.3)
+    axes.legend()
+    return _png(figure)
+
+
 def _figure(width: float, height: float, dpi: int) -> Figure:
     """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -18,7 +18,7 @@ GROUND = sorted(
 )
 
 OWN_PACKAGES = {
-    "config/schema.py": {"tomli_w"},
+    "config/document.py": {"tomli_w"},
     "config/text.py": {"tomli_w"},
     "config/picture_file.py": {"PIL"},
     "system/cache.py": {"platformdirs"},

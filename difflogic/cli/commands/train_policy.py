@@ -1,0 +1,101 @@
+"""`difflogic train-policy`: an agent whose policy is a logic circuit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from difflogic.cli import options as shared
+from difflogic.cli.request import parse
+from difflogic.cli.training import SIGNAL_BASE
+from difflogic.config.choices import ACTORS, ALGORITHMS
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.config.policy import PolicyConfig
+
+
+@click.command("train-policy")
+@click.argument("environment", required=False)
+@shared.config_option
+@shared.set_option
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), help="How the agent learns [the preset's, else ppo].")
+@click.option("--policy", type=click.Choice(ACTORS), help="What the agent is made of [logic].")
+@click.option("--steps", type=int, help="Environment steps in all, those before --resume included.")
+@click.option("--seed", type=int, help="Wiring, weights, episodes and actions come from it [23].")
+@shared.engine_options
+@click.option("--population", type=int, metavar="M", help="Train M seeds, from --seed on [1].")
+@click.option(
+    "--stop-when-solved",
+    type=int,
+    is_flag=False,
+    flag_value=1,
+    metavar="[N]",
+    help="Stop at the first evaluation at which an agent, or N agents, reach the environment's threshold.",
+)
+@click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
+@click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
+@shared.json_option
+def command(environment: str | None, resume: Path | None, out: Path | None, as_json: bool, **options: Any) -> int:
+    """Train an agent on ENVIRONMENT: a preset (cartpole, acrobot, pendulum, lunarlander) or a registered name.
+
+    The policy is a circuit of two-input gates by default: observations become thermometer bits, and each action
+    counts the bits of its group. Ends with a run folder: metrics, checkpoint, curve, scores on fresh episodes beside
+    those of random and constant agents, and a summary. Ctrl-C stops after the iteration under way and leaves a
+    checkpoint that --resume continues. Needs the extra `rl`.
+
+    Example: difflogic train-policy cartpole
+    """
+    from difflogic.cli.screen import sinks
+    from difflogic.cli.screen.policies import PolicyReporter
+    from difflogic.devices.device import Device
+    from difflogic.policies.training import PolicyTrainer
+    from difflogic.runs.folder import default_path
+
+    config = _resumed(environment, resume, options) if resume else _configured(environment, options)
+    device = Device(shared.engine_selector(options["engine"], options["gpu"]) or "cpu")
+    if options["require_hardware"] and device.kind != "hardware":
+        raise UsageError(f"--require-hardware refuses {device.described()}: give --engine gpu, or drop it.")
+    stop_when_solved = options["stop_when_solved"] or 0
+    trainer = PolicyTrainer(config, device)
+    with sinks.choose(as_json, "step") as sink:
+        reporter = PolicyReporter(sink)
+        if resume is not None:
+            run = trainer.resume(resume, stop_when_solved, reporter)
+        else:
+            run = trainer.run(out or default_path(config.name), options["population"] or 1, stop_when_solved, reporter)
+    return SIGNAL_BASE + run.interrupted if isinstance(run.interrupted, int) else 0
+
+
+def _configured(environment: str | None, options: dict[str, Any]) -> PolicyConfig:
+    """The configuration that is asked for. Raises ConfigError, UsageError."""
+    from difflogic.config.policy import PRESETS, PolicyConfig, of_environment
+    from difflogic.policies.environments import threshold
+
+    file = options["config_file"]
+    if [environment, file].count(None) != 1:
+        raise UsageError(
+            f"Say what to train on: {', '.join(PRESETS)}, another environment's registered name, or --config FILE."
+        )
+    if environment is None:
+        config = PolicyConfig.load(file)
+    elif environment in PRESETS:
+        config = PRESETS[environment]
+    else:
+        config = of_environment(environment, threshold(environment, PRESETS))
+    given = {name: options[name] for name in ("algorithm", "policy", "steps", "seed") if options[name] is not None}
+    return config.with_(**given, **parse(options["assignments"]))
+
+
+def _resumed(environment: str | None, resume: Path, options: dict[str, Any]) -> PolicyConfig:
+    """That of the run that goes on; only its steps may change. Raises UsageError, CheckpointError."""
+    from difflogic.policies import checkpoint
+
+    names = ("config_file", "assignments", "algorithm", "policy", "seed", "population")
+    given = ["ENVIRONMENT"] * (environment is not None) + [f"--{name}" for name in names if options[name]]
+    if given:
+        raise UsageError(f"--resume continues a run as it was configured: drop {', '.join(given)}.")
+    config = checkpoint.read(resume).config
+    return config if options["steps"] is None else config.with_(steps=options["steps"])

@@ -1,0 +1,290 @@
+"""What an agent is trained on and how: the configuration of `difflogic train-policy`.
+
+    [environment]  which one, and how many side by side   [ppo]         proximal policy optimisation
+    [logic]        an actor of logic gates                [sac]         soft actor-critic
+    [mlp]          a dense actor, the baseline            [evaluation]  when and how the actor is judged
+    [critic]       the dense network that values states
+
+The parameters of the algorithms have the names and meanings of Stable-Baselines3.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from difflogic.config.choices import ACTORS, ALGORITHMS
+from difflogic.config.document import Document
+from difflogic.config.fields import (
+    COUNT,
+    FILE_NAME,
+    NOT_NEGATIVE,
+    SHARE,
+    UP_TO_ONE,
+    WHOLE,
+    WIDTH,
+    Limits,
+    Section,
+    between,
+    build,
+    one_of,
+    plain,
+    require,
+    shown,
+    spec,
+)
+from difflogic.errors import ConfigError
+
+KIND = "policy"
+FORMAT = 1
+FORWARDS = ("hard", "soft")
+
+POSITIVE = Limits("a number above 0, at most 1e+30", lambda value: 0 < value <= 1e30)
+_NAME = Limits("text of 1 to 200 characters", lambda value: 0 < len(value) <= 200 and value.isprintable())
+_COEFFICIENT = Limits('"auto", or a number of at least 0 as text', lambda value: value == "auto" or _is_number(value))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return 0 <= float(text) < math.inf
+    except ValueError:
+        return False
+
+
+def _require_widths(name: str, widths: tuple[int, ...]) -> None:
+    require(
+        0 < len(widths) <= 64 and all(WIDTH.holds(width) for width in widths),
+        f"{name} must be 1 to 64 layers, each {WIDTH.words}, got {list(widths)}.",
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class EnvironmentConfig(Section):
+    """`[environment]`: any that gymnasium has registered, with Box observations."""
+
+    path = "environment."
+
+    id: str = field(metadata=spec("The registered name, as gymnasium.make takes it", _NAME))
+    n_envs: int = field(default=8, metadata=spec("Copies that are stepped side by side", between(1, 4096)))
+
+
+@dataclass(frozen=True, repr=False)
+class LogicConfig(Section):
+    """`[logic]`: observations as thermometer bits, layers of two-input gates, and bits that are counted per action."""
+
+    path = "logic."
+
+    bits: int = field(
+        default=7, metadata=spec("Thresholds of each number of an observation; bit i is obs >= threshold[i]", WIDTH)
+    )
+    spread: float = field(
+        default=1.5,
+        metadata=spec("Thresholds are the Gaussian quantiles of what a random policy sees, times this", POSITIVE),
+    )
+    random_steps: int = field(
+        default=500, metadata=spec("Steps of a random policy from which the thresholds are found", between(2, 10**6))
+    )
+    widths: tuple[int, ...] = field(
+        default=(32, 32), metadata=spec("Gates of each layer; the last is shared out among the actions")
+    )
+    learning_rate: float = field(default=0.02, metadata=spec("Of the gates' logits", POSITIVE))
+    start_logit: float = field(
+        default=3.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
+    )
+    forward: str = field(
+        default="hard",
+        metadata=spec(
+            "hard: actions come from the discrete gates and gradients from the soft ones (straight-through); soft: "
+            "both from the soft ones",
+            one_of(FORWARDS),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_widths("logic.widths", self.widths)
+
+
+@dataclass(frozen=True, repr=False)
+class DenseConfig(Section):
+    """`[mlp]` and `[critic]`: a dense network with tanh between its layers."""
+
+    widths: tuple[int, ...] = field(default=(64, 64), metadata=spec("Units of each hidden layer"))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_widths("widths", self.widths)
+
+
+@dataclass(frozen=True, repr=False)
+class PPOConfig(Section):
+    """`[ppo]`. Source: Schulman et al., *Proximal policy optimization algorithms* (2017)."""
+
+    path = "ppo."
+
+    learning_rate: float = field(default=3e-4, metadata=spec("Of the dense networks", POSITIVE))
+    n_steps: int = field(default=2048, metadata=spec("Steps of each environment in a rollout", between(1, 10**6)))
+    batch_size: int = field(default=64, metadata=spec("Samples of a gradient step", COUNT))
+    n_epochs: int = field(default=10, metadata=spec("How often each rollout is gone through", between(1, 1000)))
+    gamma: float = field(default=0.99, metadata=spec("Discount of a reward per step", UP_TO_ONE))
+    gae_lambda: float = field(
+        default=0.95, metadata=spec("Weight of longer returns in generalised advantage estimation", UP_TO_ONE)
+    )
+    clip_range: float = field(default=0.2, metadata=spec("How far the ratio of probabilities counts from 1", POSITIVE))
+    clip_range_vf: float = field(
+        default=0.0, metadata=spec("How far a value counts from the one before the update, 0: any", NOT_NEGATIVE)
+    )
+    ent_coef: float = field(default=0.0, metadata=spec("Weight of the entropy in the loss", NOT_NEGATIVE))
+    vf_coef: float = field(default=0.5, metadata=spec("Weight of the squared error of values", NOT_NEGATIVE))
+    max_grad_norm: float = field(default=0.5, metadata=spec("Gradients are scaled down to this global norm", POSITIVE))
+    target_kl: float = field(
+        default=0.0,
+        metadata=spec("An update ends early where the approximate KL passes 1.5 times this, 0: never", NOT_NEGATIVE),
+    )
+    normalize_advantage: bool = field(default=True, metadata=spec("Whether advantages of a batch get mean 0, spread 1"))
+    linear_schedule: bool = field(
+        default=False, metadata=spec("Whether rates and clip_range fall linearly to 0 over the training")
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class SACConfig(Section):
+    """`[sac]`. Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018)."""
+
+    path = "sac."
+
+    learning_rate: float = field(default=3e-4, metadata=spec("Of the dense networks and the temperature", POSITIVE))
+    buffer_size: int = field(default=1_000_000, metadata=spec("Transitions that are kept", COUNT))
+    learning_starts: int = field(default=100, metadata=spec("Random steps before the first update", WHOLE))
+    batch_size: int = field(default=256, metadata=spec("Transitions of an update", COUNT))
+    tau: float = field(default=0.005, metadata=spec("How far a target moves towards its critic", SHARE))
+    gamma: float = field(default=0.99, metadata=spec("Discount of a reward per step", UP_TO_ONE))
+    train_freq: int = field(default=1, metadata=spec("Steps of each environment between updates", COUNT))
+    gradient_steps: int = field(default=1, metadata=spec("Updates each time", COUNT))
+    target_update_interval: int = field(default=1, metadata=spec("Updates between two moves of the targets", COUNT))
+    ent_coef: str = field(default="auto", metadata=spec("Weight of the entropy, auto: learned", _COEFFICIENT))
+    target_entropy: float = field(
+        default=0.0, metadata=spec("What auto aims at, 0: minus the number of action dimensions")
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluationConfig(Section):
+    """`[evaluation]`: the discrete circuit, its most probable action, on episodes of seeds that training never sees."""
+
+    path = "evaluation."
+
+    interval: int = field(default=10_000, metadata=spec("Steps between evaluations, each saved", COUNT))
+    episodes: int = field(default=20, metadata=spec("Episodes of an evaluation while training", between(1, 10_000)))
+    final_episodes: int = field(default=100, metadata=spec("Episodes of the evaluation at the end", between(1, 10_000)))
+    threshold: float = field(
+        default=-math.inf, metadata=spec("The mean return from which on the environment counts as solved, -inf: none")
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class PolicyConfig(Document):
+    """One agent's training, whole: environment, actor, algorithm, budget, name and seed."""
+
+    name: str = field(metadata=spec("What the run is called; its folder is runs/NAME-DATE-TIME", FILE_NAME))
+    environment: EnvironmentConfig = field(metadata=spec("What the agent acts in"))
+    algorithm: str = field(default="ppo", metadata=spec("How it learns", one_of(ALGORITHMS)))
+    policy: str = field(default="logic", metadata=spec("What it is made of", one_of(ACTORS)))
+    steps: int = field(default=100_000, metadata=spec("Environment steps in all, over all copies", COUNT))
+    logic: LogicConfig = field(default=LogicConfig(), metadata=spec("An actor of logic gates"))
+    mlp: DenseConfig = field(default=DenseConfig(), metadata=spec("A dense actor, the baseline"))
+    critic: DenseConfig = field(default=DenseConfig(), metadata=spec("The dense network that values states"))
+    ppo: PPOConfig = field(default=PPOConfig(), metadata=spec("Proximal policy optimisation"))
+    sac: SACConfig = field(default=SACConfig(), metadata=spec("Soft actor-critic"))
+    evaluation: EvaluationConfig = field(default=EvaluationConfig(), metadata=spec("When and how it is judged"))
+    seed: int = field(
+        default=23, metadata=spec("Wiring, weights, episodes and actions come from it", between(0, 2**32 - 1))
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `kind` and `format` come first."""
+        return {"kind": KIND, "format": FORMAT, **plain(dataclasses.asdict(self))}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> PolicyConfig:
+        """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
+        if data.get("kind") != KIND:
+            raise ConfigError(
+                f'This configuration is not one of a policy: expected kind = "{KIND}" at its top; '
+                "`difflogic train` takes those of automata."
+            )
+        if data.get("format") != FORMAT:
+            raise ConfigError(
+                f"The configuration is of format {shown(data.get('format'))}, but this difflogic reads format {FORMAT}."
+            )
+        fields = {name: value for name, value in data.items() if name not in ("kind", "format")}
+        sac = fields.get("sac")
+        # "auto" or a number: the one field of two types, and TOML's own number is what people write.
+        if isinstance(sac, dict) and type(sac.get("ent_coef")) in (int, float):
+            fields["sac"] = sac | {"ent_coef": str(sac["ent_coef"])}
+        config: PolicyConfig = build(cls, fields)
+        return config
+
+
+def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:
+    """The defaults for an environment, whose mean return counts as solved from `threshold` on."""
+    # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
+    name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
+    own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
+    return PolicyConfig.from_dict({"kind": KIND, "format": FORMAT, **own, **fields})
+
+
+# The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.
+PRESETS = {
+    "cartpole": of_environment(
+        "CartPole-v1",
+        475.0,
+        steps=100_000,
+        ppo={
+            "n_steps": 32,
+            "batch_size": 256,
+            "n_epochs": 20,
+            "gamma": 0.98,
+            "gae_lambda": 0.8,
+            "learning_rate": 1e-3,
+            "linear_schedule": True,
+        },
+    ),
+    "acrobot": of_environment(
+        "Acrobot-v1",
+        -100.0,
+        steps=300_000,
+        n_envs=16,
+        logic={"bits": 8, "widths": [96, 96, 96]},
+        ppo={"n_steps": 256, "batch_size": 256, "n_epochs": 4, "gae_lambda": 0.94, "learning_rate": 1e-3},
+    ),
+    "pendulum": of_environment(
+        "Pendulum-v1",
+        -200.0,
+        steps=50_000,
+        n_envs=1,
+        algorithm="sac",
+        logic={"bits": 12, "widths": [256, 256]},
+        sac={"learning_rate": 1e-3, "learning_starts": 500},
+    ),
+    "lunarlander": of_environment(
+        "LunarLander-v3",
+        200.0,
+        steps=1_000_000,
+        n_envs=16,
+        logic={"bits": 10, "widths": [160, 160]},
+        ppo={
+            "n_steps": 1024,
+            "batch_size": 256,
+            "n_epochs": 4,
+            "gamma": 0.999,
+            "gae_lambda": 0.98,
+            "ent_coef": 0.01,
+            "learning_rate": 3e-4,
+        },
+    ),
+}
+"""The environments that the documentation tells of, by the name that the command line takes."""

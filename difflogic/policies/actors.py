@@ -1,0 +1,228 @@
+"""What acts: an actor of logic gates or a dense one, from observations to preferences or means, and to actions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.train import InitialConfig
+from difflogic.devices.device import Device
+from difflogic.errors import ConfigError
+from difflogic.model.circuit import Circuit
+from difflogic.model.thermometer import Thermometer
+from difflogic.policies.environments import RANDOM, Environments, Floats, Spaces
+from difflogic.tensor import Tensor, nn
+
+TINY = 1e-20
+"""Added to a probability before its logarithm: one that underflows costs no NaN."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sightings:
+    """Mean and spread of each number of the observations that a random policy saw, float32 `[D]`.
+
+    They are found once, before the first update, and kept with the run: thresholds and the scale of dense networks
+    never move after it.
+    """
+
+    mean: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, config: PolicyConfig) -> Sightings:
+        """In `logic.random_steps` steps. Raises FaultyEnvironmentError where every episode ends at once."""
+        environments = Environments(config.environment.id, 1, config.seed, RANDOM)
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
+        seen, ends = [environments.observations[0].copy()], 0
+        for _ in range(config.logic.random_steps):
+            step = environments.step(random_actions(environments.spaces, 1, generator))
+            over = step.terminated | step.truncated
+            seen.append(step.observations[0].copy())
+            ends += int(over[0])
+            environments.begin_anew(over)
+        environments.close()
+        environments.require_lasting(ends, config.logic.random_steps)
+        every = np.array(seen, dtype=np.float64)
+        spread = every.std(axis=0)
+        # A number that never changed has no scale of its own; 1 is as good as any if it moves later.
+        return cls(every.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
+
+    def scaled(self, observations: Floats) -> Floats:
+        """With mean 0 and spread 1, as a random policy sees them."""
+        scaled: Floats = (observations - self.mean) / self.spread
+        return scaled
+
+
+def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -> npt.NDArray[Any]:
+    """Uniform actions of `count` copies, int64 `[count]` or float32 `[count, A]`."""
+    if not spaces.continuous:
+        return generator.integers(0, spaces.actions, count)
+    low, high = spaces.bounds
+    return generator.uniform(low, high, (count, spaces.actions)).astype(np.float32)
+
+
+def from_unit(spaces: Spaces, actions: Floats) -> Floats:
+    """Continuous actions in the environment's units, from -1 to 1 at its bounds."""
+    low, high = spaces.bounds
+    return np.asarray(low + (actions + 1) / 2 * (high - low), dtype=np.float32)
+
+
+class Actor(Protocol):
+    """A network from observations to one number per action: a preference, or of continuous ones a mean in [-1, 1]."""
+
+    def features(self, observations: Floats) -> Floats:
+        """What the network reads, float32 `[N, F]`, of observations `[N, D]`."""
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """`[N, F]` to `[N, A]`."""
+
+    def parameters(self) -> list[Tensor]: ...
+
+
+class LogicActor:
+    """Thermometer bits, layers of gates, and the bits of each action's group, counted.
+
+    The last layer is shared out among the actions in equal groups; a preference is the number of ones in a group of k,
+    divided by sqrt(k).
+    """
+
+    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, outputs: int) -> None:
+        logic = config.logic
+        self.thermometer = Thermometer.around(seen.mean, seen.spread, logic.bits, logic.spread)
+        size, rest = divmod(logic.widths[-1], outputs)
+        if rest or not size:
+            raise ConfigError(
+                f"The last layer's {logic.widths[-1]} gates are shared out among {outputs} actions: expected a "
+                f"multiple of {outputs} at the end of logic.widths."
+            )
+        circuit = Circuit.feed_forward(
+            [self.thermometer.bits, *logic.widths], config.seed, InitialConfig(logit=logic.start_logit)
+        )
+        self.layer = nn.Logic(circuit, hard=logic.forward == "hard", device=device)
+        # Means lie between -1 and 1: no bit and all bits of a group. Preferences grow with the square root of the
+        # group's size, as the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
+        self._continuous = spaces.continuous
+        self._head = nn.GroupSum(outputs, tau=size / 2 if spaces.continuous else math.sqrt(size))
+
+    @property
+    def circuit(self) -> Circuit:
+        """The gates with their logits as they are now."""
+        return self.layer.circuit
+
+    def features(self, observations: Floats) -> Floats:
+        return self.thermometer.code(observations).T.astype(np.float32)
+
+    def __call__(self, features: Tensor) -> Tensor:
+        counts = self._head(self.layer(features))
+        return counts - 1.0 if self._continuous else counts
+
+    def parameters(self) -> list[Tensor]:
+        return self.layer.parameters()
+
+
+class DenseActor:
+    """Dense layers with tanh between them, on observations of mean 0 and spread 1."""
+
+    def __init__(self, config: PolicyConfig, seen: Sightings, device: Device, outputs: int) -> None:
+        self._seen = seen
+        self._network = nn.MLP(seen.mean.size, [*config.mlp.widths, outputs], seed=config.seed, device=device)
+        # A policy that begins undecided explores: the last weights begin a hundredth as large.
+        last = self._network.layers[-1].weights
+        last.assign(0.01 * last.numpy())
+
+    def features(self, observations: Floats) -> Floats:
+        return self._seen.scaled(observations)
+
+    def __call__(self, features: Tensor) -> Tensor:
+        return self._network(features)
+
+    def parameters(self) -> list[Tensor]:
+        return self._network.parameters()
+
+
+def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, outputs: int = 0) -> Actor:
+    """The actor that a configuration asks for, with a number per action, or so many `outputs`. Raises ConfigError."""
+    outputs = outputs or spaces.actions
+    if config.policy == "logic":
+        return LogicActor(config, spaces, seen, device, outputs)
+    return DenseActor(config, seen, device, outputs)
+
+
+class Categorical:
+    """One of A actions, each with the probability that the softmax of the preferences gives it."""
+
+    def __init__(self, spaces: Spaces, device: Device) -> None:
+        self._choices = np.eye(spaces.actions, dtype=np.float32)
+        self._device = device
+
+    def parameters(self) -> list[Tensor]:
+        return []
+
+    def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
+        """Actions int64 `[N]` and the logarithm of their probabilities float32 `[N]`."""
+        shifted = np.exp(preferences - preferences.max(axis=1, keepdims=True))
+        probabilities = shifted / shifted.sum(axis=1, keepdims=True)
+        # The first action whose cumulative probability passes a uniform number.
+        passed = probabilities.cumsum(axis=1) > generator.random((len(preferences), 1))
+        actions = np.where(passed.any(axis=1), passed.argmax(axis=1), preferences.argmax(axis=1))
+        return actions, np.log(probabilities[np.arange(len(actions)), actions] + np.float32(TINY))
+
+    def best(self, preferences: Floats) -> npt.NDArray[Any]:
+        """The most probable, of equals the first."""
+        return np.asarray(preferences.argmax(axis=1))
+
+    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
+        """Of actions that were taken, `[N]`, and the mean entropy, `[]`."""
+        probabilities = preferences.softmax(1)
+        logarithms = (probabilities + TINY).log()
+        taken = logarithms * Tensor(self._choices[actions], self._device)
+        return taken.sum(1), -(probabilities * logarithms).sum(1).mean()
+
+    def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What the environment takes."""
+        return actions
+
+
+class Gaussian:
+    """Continuous actions in units of half their range: normal around their means, each with a learned spread."""
+
+    def __init__(self, spaces: Spaces, device: Device) -> None:
+        self._spaces, self._device = spaces, device
+        self._log_spread = Tensor(np.full(spaces.actions, -0.5), device, requires_grad=True)
+
+    def parameters(self) -> list[Tensor]:
+        return [self._log_spread]
+
+    def sample(self, preferences: Floats, generator: np.random.Generator) -> tuple[npt.NDArray[Any], Floats]:
+        """Actions float32 `[N, A]`, not clipped, and the logarithm of their densities `[N]`."""
+        logarithm = self._log_spread.numpy()
+        noise = generator.standard_normal(preferences.shape, dtype=np.float32)
+        density = -(0.5 * noise**2 + logarithm + 0.5 * math.log(2 * math.pi)).sum(axis=1)
+        return preferences + noise * np.exp(logarithm), density.astype(np.float32)
+
+    def best(self, preferences: Floats) -> npt.NDArray[Any]:
+        return preferences
+
+    def log_probs(self, preferences: Tensor, actions: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:
+        """Of actions that were taken, `[N]`, and the entropy, `[]`."""
+        noise = (Tensor(actions, self._device) - preferences) / self._log_spread.exp()
+        half = 0.5 * math.log(2 * math.pi)
+        density = -(0.5 * noise**2.0 + self._log_spread + half).sum(1)
+        return density, (self._log_spread + (half + 0.5)).sum()
+
+    def given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Within the bounds that the environment knows."""
+        return from_unit(self._spaces, np.clip(actions, -1, 1))
+
+
+Distribution = Categorical | Gaussian
+
+
+def distribution(spaces: Spaces, device: Device) -> Distribution:
+    """How actions are drawn from what an actor gives."""
+    return Gaussian(spaces, device) if spaces.continuous else Categorical(spaces, device)

@@ -1,0 +1,129 @@
+"""What an agent learns from: a rollout of every copy for PPO, and transitions that are kept for SAC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.errors import LimitError
+from difflogic.policies.environments import Arrays, Flags, Floats
+from difflogic.system import memory
+
+Critic = Callable[[Floats], Floats]
+"""From observations `[N, D]` to their values `[N]`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Part of a rollout, its steps and copies in a row of N: what a gradient step of PPO sees."""
+
+    observations: Floats
+    actions: npt.NDArray[Any]
+    log_probs: Floats
+    """Of the actions, when they were taken."""
+    values: Floats
+    """Of the observations, before the update."""
+    advantages: Floats
+    returns: Floats
+
+
+class RolloutBuffer:
+    """`steps` steps of `count` copies; arrays are `[steps, count, ...]`."""
+
+    def __init__(self, steps: int, count: int, gamma: float, gae_lambda: float) -> None:
+        self.gamma, self.gae_lambda = gamma, gae_lambda
+        self._steps = steps
+        self._rows: list[tuple[Floats, npt.NDArray[Any], Floats]] = []
+        self._rewards = np.zeros((steps, count), dtype=np.float32)
+        self._ends = np.zeros((steps, count), dtype=bool)
+
+    def add(
+        self, observations: Floats, actions: npt.NDArray[Any], log_probs: Floats, rewards: Floats, ends: Flags
+    ) -> None:
+        """A step of every copy. `rewards` hold the value of what a time limit cut off; `ends`: episodes that ended."""
+        row = len(self._rows)
+        self._rows.append((observations, actions, log_probs))
+        self._rewards[row], self._ends[row] = rewards, ends
+
+    def samples(self, after: Floats, critic: Critic) -> Samples:
+        """All steps in a row. `after [count, D]`: the observations after the last step.
+
+        Source: Schulman et al., *High-dimensional continuous control using generalized advantage estimation* (2016).
+        """
+        observations, actions, log_probs = (np.stack(column) for column in zip(*self._rows, strict=True))
+        # Values are needed now and not before: the critic sees all states of the rollout at once.
+        seen = np.concatenate([observations, after[None]])
+        values = critic(seen.reshape(-1, seen.shape[-1])).reshape(seen.shape[:2])
+        # delta_t = r_t + gamma V_{t+1} - V_t and A_t = delta_t + gamma lambda A_{t+1}; both stop where an episode ends.
+        advantages = np.zeros_like(values[:-1])
+        following = np.zeros_like(values[0])
+        for t in reversed(range(self._steps)):
+            goes_on = self.gamma * (~self._ends[t]).astype(np.float32)
+            delta = self._rewards[t] + goes_on * values[t + 1] - values[t]
+            following = delta + self.gae_lambda * goes_on * following
+            advantages[t] = following
+        columns = (observations, actions, log_probs, values[:-1], advantages, advantages + values[:-1])
+        return Samples(*(each.reshape(-1, *each.shape[2:]) for each in columns))
+
+
+def minibatches(samples: Samples, size: int, generator: np.random.Generator) -> Iterator[Samples]:
+    """All samples once, in an order of `generator`, so many at a time; what is left at the end is left out.
+
+    Every batch has one shape, for which buffers on the device are made once. Another order leaves out others.
+    """
+    count = len(samples.values)
+    if size >= count:  # one batch: its order would change nothing but the last bits of a sum
+        yield samples
+        return
+    order = generator.permutation(count)
+    for begin in range(0, count - size + 1, size):
+        chosen = order[begin : begin + size]
+        yield Samples(**{name: array[chosen] for name, array in vars(samples).items()})
+
+
+class ReplayBuffer:
+    """The last `size` transitions of all copies, in a ring of float32 arrays `[size, ...]`, one for each name."""
+
+    def __init__(self, size: int, observations: int, actions: int) -> None:
+        """Raises LimitError where so many transitions do not fit into the machine's memory."""
+        self.size, self._next, self.filled = size, 0, 0
+        widths = {
+            "observations": observations, "actions": actions, "rewards": 1, "following": observations, "terminated": 1
+        }  # fmt: skip
+        bytes_each, free = 4 * sum(widths.values()), memory.free_memory()
+        if free is not None and size * bytes_each > free:
+            raise LimitError(
+                f"A replay buffer of {size} transitions takes {size * bytes_each / 1e9:.1f} GB, but {free / 1e9:.1f} "
+                f"GB are free: --set sac.buffer_size={int(0.8 * free) // bytes_each} fits."
+            )
+        # Pages of `zeros` are taken when they are first written: a large buffer costs nothing before it is filled.
+        self._arrays = {name: np.zeros((size, width), dtype=np.float32) for name, width in widths.items()}
+
+    def add(self, **columns: npt.NDArray[Any]) -> None:
+        """One transition of every copy, each array `[count, ...]`."""
+        count = len(columns["rewards"])
+        places = (self._next + np.arange(count)) % self.size
+        for name, kept in self._arrays.items():
+            kept[places] = columns[name].reshape(count, -1)
+        self._next = int((self._next + count) % self.size)
+        self.filled = min(self.size, self.filled + count)
+
+    def sample(self, count: int, generator: np.random.Generator) -> Arrays:
+        """`count` transitions, drawn with replacement, each array float32 `[count, ...]`."""
+        places = generator.integers(0, self.filled, count)
+        return {name: kept[places] for name, kept in self._arrays.items()}
+
+    def state(self) -> Arrays:
+        """What `restore` takes."""
+        kept = {name: array[: self.filled].copy() for name, array in self._arrays.items()}
+        return kept | {"next": np.array(self._next, dtype=np.int64)}
+
+    def restore(self, state: Arrays) -> None:
+        """Hold what was held when `state` was taken."""
+        self.filled, self._next = len(state["rewards"]), int(state["next"])
+        for name, kept in self._arrays.items():
+            kept[: self.filled] = state[name]

@@ -1,0 +1,254 @@
+"""Copies of a gymnasium environment, stepped side by side, whose state can be written down.
+
+gymnasium's environments cannot be saved without pickle. But an episode is decided by its seed and its actions, so the
+state of a copy is the number of its episode, from which the seed follows, and the actions since it began:
+
+    copy 0   episode 3   actions 1 0 0 1      a restored copy is reset with the seed of episode 3 of copy 0,
+    copy 1   episode 5   actions 1            and steps 1 0 0 1 again
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.fields import hint
+from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
+
+Floats = npt.NDArray[np.float32]
+Flags = npt.NDArray[np.bool_]
+Arrays = dict[str, npt.NDArray[Any]]
+
+TRAINING, EVALUATION, RANDOM = range(3)
+"""Streams of episode seeds: no two share an episode."""
+MOST_NUMBERS = 4096
+"""Numbers of an observation."""
+
+
+def library() -> Any:
+    """gymnasium. Raises MissingPackagesError where it is not installed."""
+    try:
+        import gymnasium
+    except ModuleNotFoundError as error:
+        raise MissingPackagesError.of("Training a policy", "rl", error.name) from error
+    return gymnasium
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What an agent sees and does, as gymnasium's spaces say it."""
+
+    observations: int
+    """Numbers of an observation, in the order of the flattened Box."""
+    actions: int
+    """How many to choose from, or the dimensions of a continuous action."""
+    bounds: tuple[Floats, ...] = ()
+    """The least and the largest of continuous actions, float32 `[actions]` each; empty where they are discrete."""
+    first: int = 0
+    """The number of the first discrete action."""
+
+    @property
+    def continuous(self) -> bool:
+        return bool(self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one step of every copy gave. `observations` are those before a new episode begins."""
+
+    observations: Floats
+    rewards: npt.NDArray[np.float64]
+    terminated: Flags
+    truncated: Flags
+    """Cut off by a time limit: what would have come still has a value."""
+
+
+class Environments:
+    """`count` copies of one environment; each begins a new episode where its last one ended."""
+
+    def __init__(self, identifier: str, count: int, seed: int, stream: int = TRAINING) -> None:
+        """Raises ConfigError for an environment that is unknown or has other spaces, MissingPackagesError."""
+        from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+        self.identifier, self.count = identifier, count
+        self._seed, self._stream = seed, stream
+        self._made = [make(identifier) for _ in range(count)]
+        self.spaces = spaces(self._made[0], identifier)
+        with self._guarded("cannot be stepped side by side"):
+            self._vector = SyncVectorEnv(
+                [_giving(each) for each in self._made], autoreset_mode=AutoresetMode.DISABLED, copy=False
+            )
+        self._actions: list[list[npt.NDArray[Any]]] = [[] for _ in range(count)]
+        self._episodes = np.zeros(count, dtype=np.int64)
+        self.returns = np.zeros(count)
+        """Of the episodes under way."""
+        self.observations: Floats = np.zeros((count, self.spaces.observations), dtype=np.float32)
+        self._reset(np.ones(count, dtype=bool))
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Steps of the episodes under way, int64 `[count]`."""
+        return np.array([len(actions) for actions in self._actions])
+
+    def step(self, actions: npt.NDArray[Any]) -> Step:
+        """One step of every copy by actions `[count]`, or float32 `[count, actions]`. Raises FaultyEnvironmentError."""
+        with self._guarded("raised in the middle of an episode"):
+            seen, rewards, terminated, truncated, _ = self._vector.step(self._given(actions))
+        step = Step(self._checked(seen), np.array(rewards), np.array(terminated), np.array(truncated))
+        if not np.isfinite(step.rewards).all():
+            raise FaultyEnvironmentError(f"The environment {self.identifier} gave the reward {step.rewards.tolist()}.")
+        self.returns += step.rewards
+        self.observations = step.observations
+        for kept, action in zip(self._actions, actions, strict=True):
+            kept.append(action)
+        return step
+
+    def begin_anew(self, over: Flags) -> None:
+        """A new episode of each copy where `over`, bool `[count]`, says so."""
+        if over.any():
+            self._episodes[over] += 1
+            self._reset(over)
+
+    def _reset(self, which: Flags) -> None:
+        seeds = [self._episode_seed(copy, int(number)) if each else None
+                 for copy, (number, each) in enumerate(zip(self._episodes, which, strict=True))]  # fmt: skip
+        with self._guarded("raised when an episode began"):
+            seen, _ = self._vector.reset(seed=seeds, options={"reset_mask": which})
+        self.observations[which] = self._checked(seen)[which]
+        self.returns[which] = 0
+        for copy in np.flatnonzero(which):
+            self._actions[copy] = []
+
+    def _episode_seed(self, copy: int, episode: int) -> int:
+        return int(np.random.SeedSequence([self._seed, self._stream, copy, episode]).generate_state(1)[0])
+
+    def state(self) -> Arrays:
+        """What `restore` takes: `episodes` int64 `[count]`, `lengths` int64 `[count]`, `actions` of all, in a row."""
+        actions = [action for kept in self._actions for action in kept]
+        kind = np.float32 if self.spaces.continuous else np.int64
+        shape = (len(actions), self.spaces.actions) if self.spaces.continuous else (len(actions),)
+        return {
+            "episodes": self._episodes.copy(),
+            "lengths": self.lengths,
+            "actions": np.array(actions, dtype=kind).reshape(shape),
+            "observations": self.observations.copy(),
+        }
+
+    def restore(self, state: Arrays) -> None:
+        """Go on where `state` was taken. Raises CheckpointError where the same actions no longer lead there."""
+        self._episodes = state["episodes"].astype(np.int64)
+        self._reset(np.ones(self.count, dtype=bool))
+        ends = np.cumsum(state["lengths"])
+        for copy, (end, length) in enumerate(zip(ends, state["lengths"], strict=True)):
+            # A copy alone, since those beside it have episodes of other lengths.
+            for action in state["actions"][end - length : end]:
+                with self._guarded("raised in the middle of an episode"):
+                    seen, reward, *_ = self._made[copy].step(self._one(action))
+                self.observations[copy] = np.asarray(seen, dtype=np.float32).reshape(-1)
+                self.returns[copy] += float(reward)
+                self._actions[copy].append(action)
+        if not np.array_equal(self.observations, state["observations"]):
+            raise CheckpointError(
+                f"The environment {self.identifier} does not repeat itself: the same seeds and actions led elsewhere "
+                "than before, so the run cannot go on bit for bit. Start a new run with --init-from this one."
+            )
+
+    def require_lasting(self, ends: int, steps: int) -> None:
+        """Raises FaultyEnvironmentError where so many steps ended as many episodes."""
+        if ends == steps:
+            raise FaultyEnvironmentError(
+                f"Every one of {steps} episodes of {self.identifier} ended after its first step: an agent has nothing "
+                "to learn from."
+            )
+
+    def close(self) -> None:
+        self._vector.close()
+
+    def _given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return actions if self.spaces.continuous else actions + self.spaces.first
+
+    def _one(self, action: Any) -> Any:
+        return action if self.spaces.continuous else int(action) + self.spaces.first
+
+    def _checked(self, seen: npt.NDArray[Any]) -> Floats:
+        flat = np.array(seen, dtype=np.float32).reshape(self.count, -1)
+        if not np.isfinite(flat).all():
+            copy, number = np.argwhere(~np.isfinite(flat))[0]
+            raise FaultyEnvironmentError(
+                f"The environment {self.identifier} gave an observation whose number {number} is {flat[copy, number]}, "
+                f"after {len(self._actions[copy])} steps of an episode: an agent can only learn from finite numbers."
+            )
+        return flat
+
+    @contextmanager
+    def _guarded(self, what: str) -> Iterator[None]:
+        """What an environment raises, as one sentence."""
+        try:
+            yield
+        except Exception as error:
+            raise FaultyEnvironmentError(
+                f"The environment {self.identifier} {what}: {type(error).__name__}: {error}"
+            ) from error
+
+
+def make(identifier: str) -> Any:
+    """One registered environment. Raises ConfigError with the nearest names, or what it needs to run."""
+    gym = library()
+    try:
+        # What is registered by a module of the user's own is written `module:Name-v0`, as everywhere.
+        return gym.make(identifier)
+    except gym.error.UnregisteredEnv as error:
+        raise _unknown(identifier, gym.registry) from error
+    except gym.error.DependencyNotInstalled as error:
+        raise MissingPackagesError(f"The environment {identifier} needs more than is installed: {error}") from error
+    except Exception as error:
+        raise ConfigError(f"The environment {identifier} cannot be made: {type(error).__name__}: {error}") from error
+
+
+def threshold(identifier: str, others: Iterable[str] = ()) -> float:
+    """The mean return from which on gymnasium calls an environment solved; -inf where it does not say.
+
+    Raises ConfigError for one that is not registered, with the nearest of all names and of the `others`.
+    """
+    gym = library()
+    try:
+        known = gym.spec(identifier).reward_threshold
+    except gym.error.Error as error:
+        raise _unknown(identifier, [*others, *gym.registry]) from error
+    return -math.inf if known is None else float(known)
+
+
+def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
+    return ConfigError(
+        f"There is no environment {identifier!r}{hint(identifier, names)}: expected the name of one that gymnasium has "
+        "registered, or MODULE:NAME."
+    )
+
+
+def spaces(environment: Any, identifier: str) -> Spaces:
+    """The spaces of an environment. Raises ConfigError where an agent cannot have them."""
+    box, discrete = library().spaces.Box, library().spaces.Discrete
+    seen, done = environment.observation_space, environment.action_space
+    if not isinstance(seen, box) or not 0 < math.prod(seen.shape) <= MOST_NUMBERS:
+        raise ConfigError(
+            f"{identifier} shows {seen}, but a policy reads observations in a Box of 1 to {MOST_NUMBERS} numbers: "
+            "take another environment, or one of gymnasium's wrappers that flattens it."
+        )
+    numbers = math.prod(seen.shape)
+    if isinstance(done, discrete):
+        return Spaces(numbers, int(done.n), first=int(done.start))
+    if isinstance(done, box) and len(done.shape) == 1 and np.isfinite([done.low, done.high]).all():
+        return Spaces(numbers, done.shape[0], (done.low.astype(np.float32), done.high.astype(np.float32)))
+    raise ConfigError(
+        f"{identifier} takes actions in {done}, but a policy gives a Discrete action, or a Box of one axis with bounds."
+    )
+
+
+def _giving(environment: Any) -> Callable[[], Any]:
+    return lambda: environment

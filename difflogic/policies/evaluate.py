@@ -1,0 +1,102 @@
+"""How good an agent is: whole episodes that training never sees, and what agents without a mind reach."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.policies.actors import random_actions
+from difflogic.policies.environments import EVALUATION, RANDOM, Environments, Floats, Spaces, Step
+
+Decide = Callable[[Floats], npt.NDArray[Any]]
+"""From observations `[N, D]` to what the environment takes, `[N]` or `[N, A]`."""
+COPIES = 50
+"""So many episodes side by side at most."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """Returns and lengths of some episodes."""
+
+    returns: tuple[float, ...]
+    lengths: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.returns))
+
+    @property
+    def spread(self) -> float:
+        return float(np.std(self.returns))
+
+    @property
+    def mean_length(self) -> float:
+        return float(np.mean(self.lengths))
+
+    def reached(self, threshold: float) -> int:
+        """Episodes whose return is at least the threshold."""
+        return sum(each >= threshold for each in self.returns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON holds it."""
+        return {"mean": self.mean, "spread": self.spread, "mean_length": self.mean_length, **asdict(self)}
+
+
+def evaluate_policy(
+    decide: Decide, identifier: str, episodes: int, seed: int, watch: Callable[[Floats, Step], None] | None = None
+) -> Score:
+    """Play whole episodes, those of `seed`, whoever plays: two policies of one seed meet the same starts.
+
+    `watch` sees the observations before each step of all copies, and what came of it. Raises ConfigError,
+    FaultyEnvironmentError.
+    """
+    # Each copy plays as many episodes: the first to end would otherwise count more often, and short ones be favoured.
+    copies = min(COPIES, episodes)
+    wanted = np.full(copies, episodes // copies) + (np.arange(copies) < episodes % copies)
+    environments = Environments(identifier, copies, seed, EVALUATION)
+    found: list[list[tuple[float, int]]] = [[] for _ in range(copies)]
+    while any(len(each) < want for each, want in zip(found, wanted, strict=True)):
+        seen = environments.observations.copy()
+        step = environments.step(decide(seen))
+        if watch is not None:
+            watch(seen, step)
+        over = step.terminated | step.truncated
+        for copy in np.flatnonzero(over):
+            if len(found[copy]) < wanted[copy]:
+                found[copy].append((float(environments.returns[copy]), int(environments.lengths[copy])))
+        environments.begin_anew(over)
+    environments.close()
+    every = [each for episodes_of_one in found for each in episodes_of_one]
+    return Score(tuple(value for value, _ in every), tuple(length for _, length in every))
+
+
+def random_policy(spaces: Spaces, seed: int) -> Decide:
+    """Uniform actions, whatever is seen."""
+    generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, RANDOM, EVALUATION])))
+    return lambda observations: random_actions(spaces, len(observations), generator)
+
+
+def constant_policies(spaces: Spaces) -> dict[str, Decide]:
+    """The same action always: each of the discrete ones, or the middle of a continuous range; by name."""
+    if not spaces.continuous:
+        return {f"always {action}": _always(np.int64(action)) for action in range(min(spaces.actions, 16))}
+    low, high = spaces.bounds
+    return {"always the middle": _always((low + high) / 2)}
+
+
+def _always(action: npt.NDArray[Any] | np.int64) -> Decide:
+    return lambda observations: np.array([action] * len(observations))
+
+
+def baselines(identifier: str, spaces: Spaces, episodes: int, seed: int) -> dict[str, float]:
+    """Mean returns of the random policy and of the best constant one, which stand beside every score."""
+    found = {"random": evaluate_policy(random_policy(spaces, seed), identifier, episodes, seed).mean}
+    best = -math.inf, ""
+    for name, decide in constant_policies(spaces).items():
+        best = max(best, (evaluate_policy(decide, identifier, episodes, seed).mean, name))
+    return found | {best[1]: best[0]}

@@ -1,0 +1,160 @@
+"""Proximal policy optimisation: a rollout of all copies, then some passes over it with a ratio that is clipped.
+
+Source: Schulman et al., *Proximal policy optimization algorithms* (2017); names and details are Stable-Baselines3's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.policies.actors import LogicActor, Sightings, distribution, make_actor
+from difflogic.policies.buffers import RolloutBuffer, Samples, minibatches
+from difflogic.policies.environments import Arrays, Environments, Flags, Floats, Spaces
+from difflogic.tensor import Tensor, nn, optim
+
+EPSILON = 1e-8
+
+Stepped = Callable[[Environments, Flags], None]
+
+
+class PPO:
+    """An actor and a critic, and how they learn."""
+
+    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
+        """Raises ConfigError where the actor's layers do not fit the actions, DeviceError."""
+        self.config, self.seen, self.device = config, seen, device
+        self.actor = make_actor(config, spaces, seen, device)
+        self.distribution = distribution(spaces, device)
+        self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
+        ppo, logic = config.ppo, config.logic
+        dense = [*self.critic.parameters(), *self.distribution.parameters()]
+        # Logits of gates and weights live on different scales: each kind has a rate of its own, and its own clipping.
+        self._optimizers = []
+        if isinstance(self.actor, LogicActor):
+            self._optimizers.append(self._adam(self.actor.parameters(), logic.learning_rate))
+        else:
+            dense += self.actor.parameters()
+        self._optimizers.append(self._adam(dense, ppo.learning_rate))
+
+    def _adam(self, parameters: list[Tensor], rate: float) -> tuple[optim.Adam, float]:
+        return optim.Adam(parameters, rate, epsilon=EPSILON, max_norm=self.config.ppo.max_grad_norm), rate
+
+    @property
+    def iteration_steps(self) -> int:
+        """Environment steps of an iteration, over all copies."""
+        return self.config.ppo.n_steps * self.config.environment.n_envs
+
+    def decide(self, observations: Floats) -> npt.NDArray[Any]:
+        """The action that the environment takes, where nothing is drawn at random."""
+        return self.distribution.given(self.distribution.best(self._preferences(observations)))
+
+    def iterate(
+        self, environments: Environments, iteration: int, progress: float, stepped: Stepped
+    ) -> dict[str, float]:
+        """A rollout and what is learned from it. `progress`: the share of the training before it, 0 to 1.
+
+        `stepped` hears of every step, before new episodes begin, and which copies' episodes have ended.
+        """
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
+        samples = self._collect(environments, generator, stepped)
+        return self._learn(samples, generator, 1 - progress if self.config.ppo.linear_schedule else 1.0)
+
+    def _collect(self, environments: Environments, generator: np.random.Generator, stepped: Stepped) -> Samples:
+        ppo = self.config.ppo
+        buffer = RolloutBuffer(ppo.n_steps, environments.count, ppo.gamma, ppo.gae_lambda)
+        for _ in range(ppo.n_steps):
+            seen = environments.observations.copy()
+            actions, log_probs = self.distribution.sample(self._preferences(seen), generator)
+            step = environments.step(self.distribution.given(actions))
+            rewards = step.rewards.astype(np.float32)
+            # What a time limit cuts off would have gone on: the critic says what it was worth.
+            cut = step.truncated & ~step.terminated
+            if cut.any():
+                rewards += np.float32(ppo.gamma) * np.where(cut, self._values(step.observations), np.float32(0))
+            over = step.terminated | step.truncated
+            buffer.add(seen, actions, log_probs, rewards, over)
+            stepped(environments, over)
+            environments.begin_anew(over)
+        return buffer.samples(environments.observations, self._values)
+
+    def _learn(self, samples: Samples, generator: np.random.Generator, left: float) -> dict[str, float]:
+        ppo = self.config.ppo
+        for optimizer, rate in self._optimizers:
+            optimizer.lr = rate * left
+        told: dict[str, float] = {}
+        updates = 0
+        for _ in range(ppo.n_epochs):
+            for batch in minibatches(samples, ppo.batch_size, generator):
+                told = self._update(batch, ppo.clip_range * left)
+                updates += 1
+            if 0 < 1.5 * ppo.target_kl < told["approx_kl"]:
+                break
+        spread = float(samples.returns.var())
+        unexplained = float((samples.returns - samples.values).var())
+        return told | {"explained_variance": 1 - unexplained / spread if spread else 0.0, "updates": updates}
+
+    def _update(self, batch: Samples, clip: float) -> dict[str, float]:
+        """One gradient step of both networks."""
+        ppo = self.config.ppo
+        advantages = batch.advantages
+        if ppo.normalize_advantage and advantages.size > 1:
+            advantages = (advantages - advantages.mean()) / (advantages.std() + EPSILON)
+        preferences = self.actor(self._tensor(self.actor.features(batch.observations)))
+        log_probs, entropy = self.distribution.log_probs(preferences, batch.actions)
+        difference = log_probs - self._tensor(batch.log_probs)
+        ratio, gain = difference.exp(), self._tensor(advantages)
+        # min(a, b) = a - relu(a - b), and a clipped ratio by the same.
+        inside = (1 - clip) + (ratio - (1 - clip)).relu() - (ratio - (1 + clip)).relu()
+        free, bounded = ratio * gain, inside * gain
+        policy_loss = -(free - (free - bounded).relu()).mean()
+        value_loss = self._value_loss(batch)
+        loss = policy_loss + ppo.vf_coef * value_loss - ppo.ent_coef * entropy
+        loss.backward()
+        for optimizer, _ in self._optimizers:
+            optimizer.step()
+        gone, moved = difference.numpy(), ratio.numpy()
+        return {
+            "policy_loss": policy_loss.item(),
+            "value_loss": value_loss.item(),
+            "entropy": entropy.item(),
+            "approx_kl": float((moved - 1 - gone).mean()),
+            "clip_fraction": float((np.abs(moved - 1) > clip).mean()),
+        }
+
+    def _value_loss(self, batch: Samples) -> Tensor:
+        values = self.critic(self._tensor(self.seen.scaled(batch.observations))).reshape(-1)
+        if reach := self.config.ppo.clip_range_vf:
+            moved = values - self._tensor(batch.values)
+            values = self._tensor(batch.values) - reach + (moved + reach).relu() - (moved - reach).relu()
+        return ((values - self._tensor(batch.returns)) ** 2.0).mean()
+
+    def _preferences(self, observations: Floats) -> Floats:
+        return self.actor(self._tensor(self.actor.features(observations))).numpy()
+
+    def _values(self, observations: Floats) -> Floats:
+        return self.critic(self._tensor(self.seen.scaled(observations))).numpy().reshape(-1)
+
+    def _tensor(self, values: npt.ArrayLike) -> Tensor:
+        return Tensor(values, self.device)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Everything that learning changes, by name."""
+        parts = {"actor": self.actor.parameters(), "critic": self.critic.parameters(),
+                 "distribution": self.distribution.parameters()}  # fmt: skip
+        parts |= {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
+        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+
+    def state(self) -> Arrays:
+        """What `restore` takes, float32."""
+        return {name: each.numpy() for name, each in self._tensors().items()}
+
+    def restore(self, state: Arrays) -> None:
+        """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
+        for name, each in self._tensors().items():
+            each.assign(state[name])

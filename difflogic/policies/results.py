@@ -1,0 +1,111 @@
+"""What a run of agents ends with: scores on fresh episodes, beside agents without a mind, curves, and words."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from difflogic.policies.actors import LogicActor
+from difflogic.policies.evaluate import Score, baselines
+from difflogic.runs import manifest, plots
+from difflogic.runs.folder import RunFolder
+
+if TYPE_CHECKING:
+    from difflogic.policies.training import Member, PolicyRun
+
+SUMMARY, EVALUATION, CURVE = "summary.txt", "evaluation.json", "returns.png"
+FINAL = 1 << 20
+"""Added to a seed: the episodes of the last evaluation are none of those that were played before it."""
+
+
+def final_score(member: Member) -> Score:
+    """On episodes that neither training nor any earlier evaluation has played."""
+    return member.evaluate(member.config.evaluation.final_episodes, FINAL)
+
+
+def finish(run: PolicyRun) -> None:
+    """Evaluate every member on fresh episodes, and random and constant agents on the leader's."""
+    evaluation = run.config.evaluation
+    for member in run.members:
+        member.score = final_score(member)
+    best = run.best
+    identifier, spaces = run.config.environment.id, best.environments.spaces
+    run.baselines = baselines(identifier, spaces, min(evaluation.final_episodes, 100), best.seed + FINAL)
+
+
+def write(run: PolicyRun, folder: RunFolder) -> None:
+    """The files of the results, into the run's folder."""
+    text = summary(run)
+    folder.write(SUMMARY, text)
+    if run.baselines is not None:
+        folder.write(EVALUATION, json.dumps(_evaluation(run), indent=2) + "\n")
+    title = f"{run.config.name}: {run.config.environment.id}, {run.config.policy}, {run.config.algorithm}"
+    least = run.config.evaluation.threshold
+    curves = [(member.seed, _curve(member)) for member in run.members]
+    folder.write(CURVE, plots.returns_png(curves, run.members.index(run.best), least, title))
+    status = "complete" if run.complete else "interrupted"
+    record = manifest.end(manifest.read(folder.path), status, run.iteration, text)
+    folder.write(manifest.NAME, manifest.to_json(record))
+
+
+def summary(run: PolicyRun) -> str:
+    """The result in words."""
+    config, best = run.config, run.best
+    steps = run.iteration * best.agent.iteration_steps
+    lines = [f"{config.name}: {_result(run)}"]
+    lines.append(
+        f"Trained:         {steps} steps in {run.elapsed_s:.1f} s, {steps / max(run.elapsed_s, 1e-9):.0f} a second"
+    )
+    if run.baselines is not None:
+        beside = ", ".join(f"{name} {value:.1f}" for name, value in run.baselines.items())
+        lines.append(f"Beside it:       {beside}")
+    if len(run.members) > 1:
+        scores = [each.score.mean for each in run.members if each.score is not None]
+        if scores:
+            lines.append(
+                f"All {len(run.members)}:           {len(run.solved)} solved; mean returns from {min(scores):.1f} to "
+                f"{max(scores):.1f}, median {np.median(scores):.1f}"
+            )
+    actor = best.agent.actor
+    if isinstance(actor, LogicActor):
+        lines.append(f"Circuit:         {actor.circuit.gates} gates, {actor.thermometer.bits} thresholds")
+    return "\n".join(lines) + "\n"
+
+
+def _result(run: PolicyRun) -> str:
+    best, least = run.best, run.config.evaluation.threshold
+    whose = f" (seed {best.seed})" if len(run.members) > 1 else ""
+    if best.score is None:
+        return f"not evaluated yet{whose}"
+    score = best.score
+    text = f"mean return {score.mean:.1f} +- {score.spread:.1f} over {len(score.returns)} episodes{whose}"
+    if least == -np.inf:
+        return text
+    verdict = "solved" if score.mean >= least else "not solved"
+    return f"{verdict}, {text}; {score.reached(least)} of {len(score.returns)} reached {least:g}"
+
+
+def _evaluation(run: PolicyRun) -> dict[str, object]:
+    members = [
+        {"seed": member.seed, **(member.score.to_dict() if member.score is not None else {})} for member in run.members
+    ]
+    least = run.config.evaluation.threshold
+    return {
+        "environment": run.config.environment.id,
+        "threshold": None if least == -np.inf else least,
+        "solved": len(run.solved),
+        "best": run.best.seed,
+        "baselines": run.baselines,
+        "members": members,
+    }
+
+
+def _curve(member: Member) -> tuple[list[int], list[float | None], list[float | None]]:
+    """Steps, mean returns of training, and scores."""
+    return (
+        [row.steps for row in member.rows],
+        [row.mean_return for row in member.rows],
+        [row.score for row in member.rows],
+    )

@@ -1,0 +1,217 @@
+"""Soft actor-critic: an actor that stays as random as it can afford, two critics, and targets that follow them slowly.
+
+Source: Haarnoja et al., *Soft actor-critic algorithms and applications* (2018); names are Stable-Baselines3's.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.errors import ConfigError
+from difflogic.policies.actors import Sightings, from_unit, make_actor
+from difflogic.policies.buffers import ReplayBuffer
+from difflogic.policies.environments import Arrays, Environments, Floats, Spaces
+from difflogic.policies.ppo import Stepped
+from difflogic.tensor import Tensor, nn, optim
+
+ITERATION = 1000
+"""Environment steps between two rows of metrics."""
+REACH = 3.0
+"""Means lie within this before they are squashed: tanh(3) is 0.995 of an action's bound."""
+LEAST_LOG_SPREAD, LOG_SPREAD_RANGE = -5.0, 7.0
+
+
+class QNetwork:
+    """The value of an observation and an action in it."""
+
+    def __init__(self, observations: int, actions: int, widths: tuple[int, ...], seed: int, device: Device) -> None:
+        # Two matrices for the first layer, as if observation and action were one row.
+        self._seen = nn.Dense(observations, widths[0], seed=seed, device=device)
+        self._done = nn.Dense(actions, widths[0], seed=seed + 1, device=device)
+        self._rest = nn.MLP(widths[0], [*widths[1:], 1], "relu", seed=seed + 2, device=device)
+
+    def __call__(self, seen: Tensor, done: Tensor) -> Tensor:
+        """`[N]` of `[N, D]` and `[N, A]`."""
+        return self._rest((self._seen(seen) + self._done(done)).relu()).reshape(-1)
+
+    def parameters(self) -> list[Tensor]:
+        return [*self._seen.parameters(), *self._done.parameters(), *self._rest.parameters()]
+
+
+class SAC:
+    """An actor, two critics with targets, a temperature and a replay buffer, and how they learn."""
+
+    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
+        """Raises ConfigError where actions are discrete, LimitError for a buffer that does not fit, DeviceError."""
+        if not spaces.continuous:
+            raise ConfigError(
+                f"SAC takes continuous actions, but {config.environment.id} has {spaces.actions} discrete ones: "
+                "give --algorithm ppo."
+            )
+        self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
+        sac, seed, widths = config.sac, config.seed, config.critic.widths
+        self.actor = make_actor(config, spaces, seen, device)
+        # How far actions scatter matters only while learning: a dense network says it for an actor of gates too.
+        self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
+        pairs = [
+            QNetwork(spaces.observations, spaces.actions, widths, seed + 20 + k % 2 * 10, device) for k in range(4)
+        ]
+        self._critics, self._targets = pairs[:2], pairs[2:]
+        self._buffer = ReplayBuffer(sac.buffer_size, spaces.observations, spaces.actions)
+        automatic = sac.ent_coef == "auto"
+        begin = 0.0 if automatic else math.log(max(float(sac.ent_coef), 1e-12))
+        self._log_temperature = Tensor([begin], device, requires_grad=automatic)
+        self._target_entropy = sac.target_entropy or -float(spaces.actions)
+        rate = config.logic.learning_rate if config.policy == "logic" else sac.learning_rate
+        self._actor_optimizer = optim.Adam(self.actor.parameters(), rate)
+        self._spread_optimizer = optim.Adam(self._spread.parameters(), sac.learning_rate)
+        self._critic_optimizer = optim.Adam(
+            [each for critic in self._critics for each in critic.parameters()], sac.learning_rate
+        )
+        self._temperature_optimizer = optim.Adam([self._log_temperature], sac.learning_rate) if automatic else None
+        self._steps = self._updates = 0
+
+    @property
+    def iteration_steps(self) -> int:
+        """Environment steps of an iteration, over all copies."""
+        count = self.config.environment.n_envs
+        return -(-ITERATION // count) * count
+
+    def decide(self, observations: Floats) -> npt.NDArray[Any]:
+        """The action that the environment takes, where nothing is drawn at random."""
+        return from_unit(self.spaces, self._mean(self._tensor(self.actor.features(observations))).tanh().numpy())
+
+    def iterate(
+        self, environments: Environments, iteration: int, progress: float, stepped: Stepped
+    ) -> dict[str, float]:
+        """Steps, and the updates that are due after them; see `PPO.iterate`."""
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 2, iteration])))
+        told: dict[str, float] = {"updates": 0}
+        for _ in range(self.iteration_steps // environments.count):
+            self._step(environments, generator, stepped)
+            self._steps += 1
+            learns = self._steps * environments.count > self.config.sac.learning_starts
+            if learns and self._steps % self.config.sac.train_freq == 0:
+                updates = told["updates"] + self.config.sac.gradient_steps
+                for _ in range(self.config.sac.gradient_steps):
+                    told = self._update(self._buffer.sample(self.config.sac.batch_size, generator), generator)
+                told["updates"] = updates
+        return told
+
+    def _step(self, environments: Environments, generator: np.random.Generator, stepped: Stepped) -> None:
+        seen = environments.observations.copy()
+        if self._steps * environments.count < self.config.sac.learning_starts:
+            actions = generator.uniform(-1, 1, (environments.count, self.spaces.actions)).astype(np.float32)
+        else:
+            actions = self._sample(seen, generator)[0].numpy()
+        step = environments.step(from_unit(self.spaces, actions))
+        self._buffer.add(
+            observations=seen,
+            actions=actions,
+            rewards=step.rewards,
+            following=step.observations,
+            terminated=step.terminated,
+        )
+        over = step.terminated | step.truncated
+        stepped(environments, over)
+        environments.begin_anew(over)
+
+    def _update(self, batch: Arrays, generator: np.random.Generator) -> dict[str, float]:
+        """One gradient step of critics, actor and temperature, and a small one of the targets."""
+        sac, temperature = self.config.sac, self._log_temperature.stop_gradient().exp()
+        following, gone = self._sample(batch["following"], generator)
+        after = self._tensor(self.seen.scaled(batch["following"]))
+        worth = self._least(self._targets, after, following.stop_gradient()) - temperature * gone
+        goes_on = self._tensor(sac.gamma * (1 - batch["terminated"].reshape(-1)))
+        target = (self._tensor(batch["rewards"].reshape(-1)) + goes_on * worth).stop_gradient()
+
+        seen, done = self._tensor(self.seen.scaled(batch["observations"])), self._tensor(batch["actions"])
+        errors = [((critic(seen, done) - target) ** 2.0).mean() for critic in self._critics]
+        value_loss = 0.5 * (errors[0] + errors[1])
+        value_loss.backward()
+        self._critic_optimizer.step()
+
+        actions, log_probs = self._sample(batch["observations"], generator)
+        loss = (temperature * log_probs - self._least(self._critics, seen, actions)).mean()
+        loss.backward()
+        self._actor_optimizer.step()
+        self._spread_optimizer.step()
+        # Gradients went back through the critics, who learn from their own loss alone.
+        self._critic_optimizer.zero_grad()
+
+        entropy = -float(log_probs.numpy().mean())
+        if self._temperature_optimizer is not None:
+            (self._log_temperature * (entropy - self._target_entropy)).sum().backward()
+            self._temperature_optimizer.step()
+        self._updates += 1
+        if self._updates % sac.target_update_interval == 0:
+            self._follow()
+        return {
+            "policy_loss": loss.item(),
+            "value_loss": value_loss.item(),
+            "entropy": entropy,
+            "temperature": temperature.item(),
+        }
+
+    def _follow(self) -> None:
+        """Move the targets a little towards their critics."""
+        tau = self.config.sac.tau
+        for critic, target in zip(self._critics, self._targets, strict=True):
+            for own, slow in zip(critic.parameters(), target.parameters(), strict=True):
+                slow.assign(slow.stop_gradient() * (1 - tau) + own.stop_gradient() * tau)
+
+    @staticmethod
+    def _least(critics: list[QNetwork], seen: Tensor, done: Tensor) -> Tensor:
+        one, other = (critic(seen, done) for critic in critics)
+        return one - (one - other).relu()
+
+    def _mean(self, features: Tensor) -> Tensor:
+        """Of the normal distribution before it is squashed, `[N, A]`."""
+        mean = self.actor(features)
+        return mean * REACH if self.config.policy == "logic" else mean
+
+    def _sample(self, observations: Floats, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """Actions in [-1, 1], `[N, A]`, as a function of what the networks give, and their log densities `[N]`."""
+        mean = self._mean(self._tensor(self.actor.features(observations)))
+        raw = self._spread(self._tensor(self.seen.scaled(observations)))
+        log_spread = (raw.tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
+        noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
+        actions = (mean + noise * log_spread.exp()).tanh()
+        # The density of a squashed normal: that of the normal, over the slope of tanh.
+        normal = -0.5 * noise**2.0 - log_spread - 0.5 * math.log(2 * math.pi)
+        return actions, (normal - (1.0 + 1e-6 - actions**2.0).log()).sum(1)
+
+    def _tensor(self, values: npt.ArrayLike) -> Tensor:
+        return Tensor(values, self.device)
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Everything that learning changes, by name."""
+        optimizers = {"actor": self._actor_optimizer, "spread": self._spread_optimizer,
+                      "critics": self._critic_optimizer}  # fmt: skip
+        if self._temperature_optimizer is not None:
+            optimizers["temperature"] = self._temperature_optimizer
+        parts = {"actor": self.actor.parameters(), "spread": self._spread.parameters(),
+                 "temperature": [self._log_temperature]}  # fmt: skip
+        parts |= {f"critic.{k}": critic.parameters() for k, critic in enumerate([*self._critics, *self._targets])}
+        parts |= {f"optimizer.{name}": each.state for name, each in optimizers.items()}
+        return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
+
+    def state(self) -> Arrays:
+        """What `restore` takes: networks, moments, and the transitions of the replay buffer."""
+        tensors = {name: each.numpy() for name, each in self._tensors().items()}
+        buffer = {f"buffer.{name}": array for name, array in self._buffer.state().items()}
+        return tensors | buffer | {"counters": np.array([self._steps, self._updates], dtype=np.int64)}
+
+    def restore(self, state: Arrays) -> None:
+        """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
+        for name, each in self._tensors().items():
+            each.assign(state[name])
+        prefix = "buffer."
+        self._buffer.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        self._steps, self._updates = (int(each) for each in state["counters"])

@@ -1,0 +1,347 @@
+"""The training of agents: iterations of each member, evaluated, journalled and saved.
+
+run = PolicyTrainer(presets["cartpole"], Device("cpu")).run(out=Path("runs/first"))
+run.best.score.mean, run.best.agent.actor.circuit
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from signal import Signals
+
+import numpy as np
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.errors import CheckpointError, ConfigError, UsageError
+from difflogic.policies import checkpoint, results
+from difflogic.policies.actors import Sightings
+from difflogic.policies.checkpoint import PolicyCheckpoint
+from difflogic.policies.environments import Arrays, Environments
+from difflogic.policies.evaluate import Score, evaluate_policy
+from difflogic.policies.ppo import PPO
+from difflogic.policies.rows import COLUMNS, PolicyRow
+from difflogic.policies.sac import SAC
+from difflogic.runs import folder as folders
+from difflogic.runs import jsonl, manifest
+from difflogic.runs.folder import RunFolder
+from difflogic.runs.journal import JSONL
+from difflogic.train.signals import Stop, StopSignals
+
+RECENT = 100
+"""Episodes over which returns are averaged."""
+MOST_MEMBERS = 1024
+
+
+class PolicyObserver:
+    """Override what you want to hear; any of it may ask the run's `Stop` to end it after the iteration under way."""
+
+    def began(self, run: PolicyRun) -> None:
+        """Before the first iteration."""
+
+    def iterated(self, rows: list[PolicyRow]) -> None:
+        """A rollout of each member and what was learned from it."""
+
+    def stepped(self, environments: Environments) -> None:
+        """One step of every copy of a member's environment."""
+
+    def evaluated(self, iteration: int, scores: list[Score]) -> None:
+        """Every member was evaluated; a checkpoint of this iteration is about to be written."""
+
+    def noticed(self, text: str) -> None:
+        """Something that a person should know, one sentence."""
+
+    def ended(self, run: PolicyRun) -> None:
+        """The results are written."""
+
+
+class Member:
+    """One agent with its environment, and what came of it so far."""
+
+    def __init__(self, config: PolicyConfig, device: Device, seen: Sightings | None = None) -> None:
+        self.config = config
+        self.environments = Environments(config.environment.id, config.environment.n_envs, config.seed)
+        algorithm = SAC if config.algorithm == "sac" else PPO
+        self.agent = algorithm(config, self.environments.spaces, seen or Sightings.of(config), device)
+        self.rows: list[PolicyRow] = []
+        self.score: Score | None = None
+        """Of the last evaluation."""
+        self.episodes = 0
+        self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
+
+    @property
+    def seed(self) -> int:
+        return self.config.seed
+
+    def iterate(self, iteration: int, observer: PolicyObserver, elapsed_s: float) -> PolicyRow:
+        """A rollout and what is learned from it."""
+        begin, steps = time.monotonic(), self.agent.iteration_steps
+
+        def stepped(environments: Environments, over: np.ndarray) -> None:
+            for copy in np.flatnonzero(over):
+                self.episodes += 1
+                self._recent.append((float(environments.returns[copy]), int(environments.lengths[copy])))
+            observer.stepped(environments)
+
+        measured = self.agent.iterate(self.environments, iteration, iteration / self.iterations, stepped)
+        seconds = time.monotonic() - begin
+        means = np.mean(self._recent, axis=0).tolist() if self._recent else (None, None)
+        return PolicyRow(
+            iteration=iteration + 1,
+            steps=(iteration + 1) * steps,
+            episodes=self.episodes,
+            mean_return=means[0],
+            mean_length=means[1],
+            elapsed_s=round(elapsed_s + seconds, 3),
+            steps_per_s=round(steps / max(seconds, 1e-9), 1),
+            **measured,  # type: ignore[arg-type]
+        )
+
+    @property
+    def iterations(self) -> int:
+        """Iterations that the configuration's steps make; the last one may go a little beyond them."""
+        return -(-self.config.steps // self.agent.iteration_steps)
+
+    def evaluate(self, episodes: int, offset: int = 0) -> Score:
+        """The agent's best actions on episodes of its own seed."""
+        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset)
+
+    def state(self) -> Arrays:
+        """What `restore` takes."""
+        seen = self.agent.seen
+        parts = {"agent": self.agent.state(), "environments": self.environments.state()}
+        return {
+            "seen.mean": seen.mean,
+            "seen.spread": seen.spread,
+            "recent": np.array(self._recent, dtype=np.float64).reshape(-1, 2),
+            "episodes": np.array(self.episodes, dtype=np.int64),
+            **{f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()},
+        }
+
+    @classmethod
+    def restored(cls, config: PolicyConfig, device: Device, state: Arrays) -> Member:
+        """The member whose state this is. Raises CheckpointError."""
+        try:
+            member = cls(config, device, Sightings(state["seen.mean"], state["seen.spread"]))
+            member.agent.restore(_part(state, "agent."))
+            member.environments.restore(_part(state, "environments."))
+            member.episodes = int(state["episodes"])
+            member._recent.extend((float(value), int(length)) for value, length in state["recent"])
+        except (KeyError, ValueError, UsageError) as error:
+            raise CheckpointError(f"The checkpoint holds no agent of its configuration: {error}") from error
+        return member
+
+
+def _part(arrays: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+@dataclass(eq=False)
+class PolicyRun:
+    """A run of agents that is under way, or has ended."""
+
+    config: PolicyConfig
+    """With the first seed."""
+    device: Device
+    members: list[Member]
+    path: Path | None
+    """Its folder; None where it is kept in memory."""
+    iteration: int = 0
+    """Iterations that are done."""
+    elapsed_s: float = 0.0
+    interrupted: Signals | str | None = None
+    """What asked it to stop."""
+    baselines: dict[str, float] | None = None
+    """Mean returns of agents without a mind, once it has ended."""
+
+    @property
+    def iterations(self) -> int:
+        return self.members[0].iterations
+
+    complete: bool = False
+    """Whether its steps are done, or its stop rule is met."""
+
+    @property
+    def solved(self) -> list[Member]:
+        """Members whose last evaluation reached the threshold."""
+        least = self.config.evaluation.threshold
+        return [each for each in self.members if each.score is not None and each.score.mean >= least > -np.inf]
+
+    @property
+    def best(self) -> Member:
+        """The member of the highest last score, of equals the first."""
+        return max(self.members, key=lambda each: -np.inf if each.score is None else each.score.mean)
+
+    def checkpoint(self) -> PolicyCheckpoint:
+        return PolicyCheckpoint(
+            self.config, self.iteration, tuple(each.state() for each in self.members), self.elapsed_s
+        )
+
+
+class PolicyTrainer:
+    """Trains agents of one configuration on one device."""
+
+    def __init__(self, config: PolicyConfig, device: Device) -> None:
+        self.config, self.device = config, device
+
+    def run(
+        self,
+        out: Path | None = None,
+        population: int = 1,
+        stop_when_solved: int = 0,
+        observer: PolicyObserver | None = None,
+        stop: Stop | None = None,
+    ) -> PolicyRun:
+        """Train from the beginning, in a new run folder, or in memory without one.
+
+        `population`: agents of the configuration's seed and those after it, each as it would be alone.
+        `stop_when_solved`: end at the first evaluation in which so many reach the threshold. Raises ConfigError,
+        FaultyEnvironmentError, RunFolderError, DeviceError.
+        """
+        if not 1 <= population <= MOST_MEMBERS or self.config.seed + population > 1 << 32:
+            raise ConfigError(f"A population has 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
+        _check_stop(self.config, stop_when_solved, population)
+        if out is not None:
+            folders.check_new(out)
+        members = [Member(self.config.with_(seed=self.config.seed + k), self.device) for k in range(population)]
+        run = PolicyRun(self.config, self.device, members, out)
+        with ExitStack() as stack:
+            folder = None
+            if out is not None:
+                first = run.checkpoint()
+                record = manifest.begin(self.config, self.device.open().info, "it was asked for", None, first.seeds)
+                folder = stack.enter_context(closing(RunFolder.create(out, first, manifest.to_json(record), COLUMNS)))
+            return self._train(run, folder, stop_when_solved, observer, stop)
+
+    def resume(
+        self,
+        path: Path,
+        stop_when_solved: int = 0,
+        observer: PolicyObserver | None = None,
+        stop: Stop | None = None,
+    ) -> PolicyRun:
+        """Go on, bit for bit, with the run in a folder, whose configuration this trainer's is but for `steps`.
+
+        Raises CheckpointError, ConfigError, RunFolderError.
+        """
+        folder, file = RunFolder.reopen(path)
+        with closing(folder):
+            saved = checkpoint.read(file)
+            if saved.config.with_(steps=self.config.steps) != self.config:
+                raise ConfigError(f"The run in {path} has another configuration: only steps may change on resume.")
+            _check_stop(self.config, stop_when_solved, len(saved.members))
+            members = [
+                Member.restored(self.config.with_(seed=seed), self.device, state)
+                for seed, state in zip(saved.seeds, saved.members, strict=True)
+            ]
+            run = PolicyRun(self.config, self.device, members, folder.path, saved.iteration, saved.elapsed_s)
+            folder.promote(file)
+            rows = _rows(folder.path, saved)
+            for member, each in zip(members, rows, strict=True):
+                member.rows = each
+            folder.start_journal(saved.seeds, rows, COLUMNS)
+            earlier = manifest.read(folder.path)
+            record = manifest.resume(earlier, self.config, self.device.open().info, "it was asked for", saved.iteration)
+            folder.write(manifest.NAME, manifest.to_json(record))
+            folder.write("config.toml", self.config.to_toml())
+            return self._train(run, folder, stop_when_solved, observer, stop)
+
+    def _train(
+        self,
+        run: PolicyRun,
+        folder: RunFolder | None,
+        stop_when_solved: int,
+        observer: PolicyObserver | None,
+        stop: Stop | None,
+    ) -> PolicyRun:
+        observer = observer or PolicyObserver()
+        with StopSignals() if stop is None else nullcontext(stop) as stop, _closing(run):
+            observer.began(run)
+            run.complete = run.iteration >= run.iterations
+            while not run.complete and stop.reason is None:
+                self._iterate(run, folder, observer)
+                run.complete = run.iteration >= run.iterations or self._is_solved(run, stop_when_solved)
+            run.interrupted = None if run.complete else stop.reason
+            # What was interrupted between two evaluations is saved as it is, without one that the schedule does not
+            # know: a run that goes on has the same rows as one that never stopped.
+            if folder is not None:
+                folder.save(run.checkpoint())
+            if run.complete:
+                results.finish(run)
+            if folder is not None:
+                results.write(run, folder)
+        observer.ended(run)
+        return run
+
+    def _iterate(self, run: PolicyRun, folder: RunFolder | None, observer: PolicyObserver) -> None:
+        """One iteration of every member, with the evaluation that is due after it."""
+        begin = time.monotonic()
+        rows = [each.iterate(run.iteration, observer, run.elapsed_s) for each in run.members]
+        run.iteration += 1
+        due = self._is_due(run)
+        if due:
+            scores = [each.evaluate(self.config.evaluation.episodes) for each in run.members]
+            for place, (member, score) in enumerate(zip(run.members, scores, strict=True)):
+                member.score = score
+                rows[place] = replace(rows[place], score=score.mean)
+            observer.evaluated(run.iteration, scores)
+        for member, row in zip(run.members, rows, strict=True):
+            member.rows.append(row)
+        run.elapsed_s += time.monotonic() - begin
+        if folder is not None:
+            folder.append([[row] for row in rows])
+            if due:
+                folder.save(run.checkpoint())
+        observer.iterated(rows)
+
+    def _is_solved(self, run: PolicyRun, stop_when_solved: int) -> bool:
+        """Whether so many agents reach the threshold at this evaluation, and on the fresh episodes of the end too."""
+        if not 0 < stop_when_solved <= len(run.solved) or not self._is_due(run):
+            return False
+        least = self.config.evaluation.threshold
+        return sum(results.final_score(each).mean >= least for each in run.solved) >= stop_when_solved
+
+    def _is_due(self, run: PolicyRun) -> bool:
+        """Whether this iteration passed a multiple of the interval, or was the last."""
+        steps, interval = run.members[0].agent.iteration_steps, self.config.evaluation.interval
+        done = run.iteration * steps
+        return run.iteration >= run.iterations or done // interval > (done - steps) // interval
+
+
+@contextmanager
+def _closing(run: PolicyRun) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for each in run.members:
+            each.environments.close()
+
+
+def _rows(path: Path, saved: PolicyCheckpoint) -> list[list[PolicyRow]]:
+    """Each member's rows up to the checkpoint. Raises CheckpointError where some are missing."""
+    found: list[list[PolicyRow]] = [[] for _ in saved.members]
+    for index, values in enumerate(jsonl.objects(path / JSONL)):
+        if index >= saved.iteration * len(found):
+            break
+        found[index % len(found)].append(PolicyRow.from_dict(values))
+    if any(len(rows) != saved.iteration for rows in found):
+        raise CheckpointError(
+            f"The metrics in {path} end before iteration {saved.iteration}, that of its checkpoint: restore {JSONL}, "
+            "or start a new run."
+        )
+    return found
+
+
+def _check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
+    if not 0 <= stop_when_solved <= population:
+        raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
+    if stop_when_solved and config.evaluation.threshold == -np.inf:
+        raise UsageError(
+            f"{config.environment.id} names no return that solves it: say one with "
+            "--set evaluation.threshold=RETURN, or leave out the stop rule."
+        )

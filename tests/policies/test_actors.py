@@ -1,0 +1,84 @@
+"""What acts: thermometer bits, distributions, and the agents that know nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic.devices.device import Device
+from difflogic.errors import ConfigError
+from difflogic.policies.actors import LogicActor, Sightings, distribution, make_actor
+from difflogic.policies.environments import Spaces
+from difflogic.policies.evaluate import baselines, evaluate_policy, random_policy
+from difflogic.tensor import Tensor
+from tests.policies import worlds
+from tests.policies.agents import config
+
+CPU = Device("cpu")
+BOUNDS = np.array([-2, -1], np.float32), np.array([2, 3], np.float32)
+THREE, TWO = Spaces(4, 3), Spaces(4, 2, BOUNDS)
+SEEN = Sightings(np.array([0, 1], np.float32), np.array([1, 4], np.float32))
+
+
+@given(st.integers(1, 12), st.floats(0.1, 10), st.integers(0, 2**16))
+def test_thermometer_bits_rise_with_the_observation(bits, spread, seed):
+    actor = LogicActor(config(logic={"bits": bits, "spread": spread}), Spaces(2, 2), SEEN, CPU, 2)
+    thresholds = np.array(actor.thermometer.thresholds)
+    assert thresholds.shape == (2, bits)
+    assert (np.diff(thresholds, axis=1) > 0).all()
+    np.testing.assert_allclose(thresholds.mean(axis=1), SEEN.mean, atol=1e-4 * spread)
+    observations = (10 * np.random.default_rng(seed).standard_normal((20, 2))).astype(np.float32)
+    codes = actor.features(observations).reshape(20, 2, bits)
+    np.testing.assert_array_equal(codes.sum(axis=2), (observations[:, :, None] >= thresholds).sum(axis=2))
+    assert (np.diff(codes, axis=2) <= 0).all(), "a bit is 1 only where all below it are"
+
+
+def test_groups_must_share_the_last_layer_out():
+    with pytest.raises(ConfigError, match="8 gates are shared out among 3 actions: expected a multiple of 3"):
+        make_actor(config(), THREE, SEEN, CPU)
+
+
+@given(st.integers(0, 2**16))
+@pytest.mark.parametrize("spaces", [THREE, TWO], ids=["discrete", "continuous"])
+def test_what_is_drawn_has_the_probability_that_learning_sees(spaces, seed):
+    rng = np.random.default_rng(seed)
+    drawn = distribution(spaces, CPU)
+    preferences = (3 * rng.standard_normal((50, spaces.actions))).astype(np.float32)
+    actions, log_probs = drawn.sample(preferences, rng)
+    seen, _ = drawn.log_probs(Tensor(preferences), actions)
+    np.testing.assert_allclose(seen.numpy(), log_probs, atol=1e-4)
+
+
+def test_entropies_are_the_books():
+    entropy = distribution(THREE, CPU).log_probs(Tensor(np.zeros((5, 3))), np.zeros(5, int))[1]
+    assert entropy.item() == pytest.approx(np.log(3), rel=1e-6)
+    gaussian = distribution(TWO, CPU)
+    entropy = gaussian.log_probs(Tensor(np.zeros((5, 2))), np.zeros((5, 2), np.float32))[1]
+    assert entropy.item() == pytest.approx(2 * (0.5 * np.log(2 * np.pi * np.e) - 0.5), rel=1e-6)
+
+
+def test_actions_are_drawn_as_often_as_they_are_probable_and_lie_within_their_bounds():
+    rng = np.random.default_rng(0)
+    discrete = distribution(THREE, CPU)
+    actions, _ = discrete.sample(np.tile(np.log([[0.2, 0.3, 0.5]]), (20000, 1)).astype(np.float32), rng)
+    np.testing.assert_allclose(np.bincount(actions) / 20000, [0.2, 0.3, 0.5], atol=0.02)
+    assert discrete.best(np.array([[1, 1, 0], [0, 1, 1]])).tolist() == [0, 1], "the first of equals"
+    continuous = distribution(TWO, CPU)
+    actions, _ = continuous.sample(np.zeros((500, 2), np.float32), rng)
+    given_ = continuous.given(5 * actions)
+    assert (given_ >= BOUNDS[0]).all()
+    assert (given_ <= BOUNDS[1]).all()
+    np.testing.assert_allclose(continuous.given(np.array([[-1, 1], [0, 0]])), [[-2, 3], [0, 1]])
+
+
+def test_agents_without_a_mind_play_every_episode_to_its_end():
+    score = evaluate_policy(random_policy(Spaces(1, 2), 0), "test/Signs-v0", 7, seed=4)
+    assert score.lengths == (worlds.STEPS,) * 7
+    assert all(0 <= each <= worlds.STEPS for each in score.returns)
+    assert score.reached(-1) == 7
+    found = baselines("test/Signs-v0", Spaces(1, 2), 200, seed=4)
+    assert next(iter(found)) == "random"
+    assert [*found][1] in ("always 0", "always 1")
+    assert found["random"] == pytest.approx(worlds.STEPS / 2, rel=0.15)

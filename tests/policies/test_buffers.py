@@ -1,0 +1,77 @@
+"""Advantages, batches, and the ring of transitions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflogic.errors import LimitError
+from difflogic.policies.buffers import ReplayBuffer, RolloutBuffer, minibatches
+
+
+def rollout(seed, steps=7, copies=3, gamma=0.9, gae_lambda=0.8):
+    rng = np.random.default_rng(seed)
+    buffer = RolloutBuffer(steps, copies, gamma, gae_lambda)
+    observations = rng.standard_normal((steps + 1, copies, 2)).astype(np.float32)
+    rewards = rng.standard_normal((steps, copies)).astype(np.float32)
+    ends = rng.random((steps, copies)) < 0.3
+    for t in range(steps):
+        buffer.add(observations[t], np.arange(copies) + t, rewards[t], rewards[t], ends[t])
+    return buffer.samples(observations[-1], lambda seen: seen.sum(axis=1)), observations.sum(axis=2), rewards, ends
+
+
+@given(st.integers(0, 2**16), st.sampled_from([0.0, 0.9, 1.0]), st.sampled_from([0.0, 0.8, 1.0]))
+def test_advantages_are_the_weighted_sum_of_all_later_errors(seed, gamma, gae_lambda):
+    samples, values, rewards, ends = rollout(seed, gamma=gamma, gae_lambda=gae_lambda)
+    steps, copies = rewards.shape
+    wanted = np.zeros((steps, copies))
+    for t, copy in itertools.product(range(steps), range(copies)):
+        for later in range(t, steps):
+            goes_on = not ends[later, copy]
+            delta = rewards[later, copy] + gamma * goes_on * values[later + 1, copy] - values[later, copy]
+            wanted[t, copy] += (gamma * gae_lambda) ** (later - t) * delta
+            if not goes_on:
+                break
+    np.testing.assert_allclose(samples.advantages.reshape(steps, copies), wanted, atol=1e-4)
+    np.testing.assert_allclose(samples.returns, samples.advantages + samples.values, atol=1e-5)
+
+
+@pytest.mark.parametrize(("size", "batches"), [(7, 3), (21, 1), (100, 1), (5, 4)])
+def test_batches_hold_each_sample_at_most_once_and_belong_together(size, batches):
+    samples, *_ = rollout(0)
+    parts = list(minibatches(samples, size, np.random.default_rng(1)))
+    assert [len(part.values) for part in parts] == [min(size, 21)] * batches
+    rows = np.concatenate([np.column_stack([part.values, part.returns, part.actions]) for part in parts])
+    assert len(np.unique(rows, axis=0)) == len(rows)
+    every = {tuple(row) for row in np.column_stack([samples.values, samples.returns, samples.actions]).tolist()}
+    assert {tuple(row) for row in rows.tolist()} <= every
+
+
+@given(st.integers(1, 9), st.lists(st.integers(1, 4), max_size=12))
+def test_a_ring_holds_the_last_transitions_and_is_restored(size, counts):
+    ring, other = ReplayBuffer(size, 2, 1), ReplayBuffer(size, 2, 1)
+    number, kept = 0, []
+    for count in counts:
+        count = min(count, size)
+        numbers = np.arange(number, number + count, dtype=np.float32)
+        pairs = np.stack([numbers, numbers], axis=1)
+        ring.add(observations=pairs, actions=numbers, rewards=numbers, following=pairs, terminated=numbers)
+        kept = [*kept, *numbers][-size:]
+        number += count
+    other.restore(ring.state())
+    if kept:
+        for each in (ring, other):
+            drawn = each.sample(200, np.random.default_rng(0))
+            assert set(drawn["rewards"].ravel()) <= set(kept)
+            np.testing.assert_array_equal(drawn["observations"][:, 0], drawn["rewards"][:, 0])
+        assert ring.filled == len(kept)
+        assert set(ring.sample(2000, np.random.default_rng(0))["rewards"].ravel()) == set(kept)
+
+
+def test_a_ring_that_does_not_fit_is_refused_before_it_is_made():
+    with pytest.raises(LimitError, match=r"takes 3[0-9]{3,}\.. GB, but .* GB are free: --set sac.buffer_size="):
+        ReplayBuffer(10**11, 3, 1)

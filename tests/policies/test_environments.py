@@ -1,0 +1,98 @@
+"""Copies side by side: what they take and show, how they are written down, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError
+from difflogic.policies.actors import Sightings, random_actions
+from difflogic.policies.environments import EVALUATION, TRAINING, Environments, threshold
+from tests.policies import worlds
+from tests.policies.agents import config
+
+NAMES = ("CartPole-v1", "Pendulum-v1", "test/Signs-v0", "test/Aim-v0")
+
+
+def play(environments, steps, seed=0):
+    """Observations, rewards and ends of so many random steps."""
+    generator = np.random.default_rng(seed)
+    seen = []
+    for _ in range(steps):
+        step = environments.step(random_actions(environments.spaces, environments.count, generator))
+        over = step.terminated | step.truncated
+        environments.begin_anew(over)
+        seen.append((step.observations.copy(), step.rewards, over, environments.observations.copy()))
+    return [np.stack(column) for column in zip(*seen, strict=True)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_copy_has_episodes_of_its_own_which_its_seed_repeats(name):
+    first, again = Environments(name, 3, seed=5), Environments(name, 3, seed=5)
+    begun = first.observations.copy()
+    assert len(np.unique(begun, axis=0)) == 3
+    for one, other in zip(play(first, 40), play(again, 40), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for other in (Environments(name, 3, seed=6), Environments(name, 3, seed=5, stream=EVALUATION)):
+        assert not np.isin(other.observations, begun).all()
+    # A copy is what it is, however many are beside it.
+    np.testing.assert_array_equal(Environments(name, 1, seed=5).observations, begun[:1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("before", [0, 7, 30])
+def test_what_was_written_down_goes_on_as_if_it_had_never_stopped(name, before):
+    whole = Environments(name, 3, seed=5)
+    play(whole, before)
+    state, returns = whole.state(), whole.returns.copy()
+    later = Environments(name, 3, seed=5)
+    play(later, 11)  # wherever it was
+    later.restore(state)
+    np.testing.assert_array_equal(later.observations, state["observations"])
+    np.testing.assert_allclose(later.returns, returns, rtol=1e-12)
+    np.testing.assert_array_equal(later.lengths, whole.lengths)
+    for one, other in zip(play(whole, 25, seed=1), play(later, 25, seed=1), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_environment_that_does_not_repeat_itself_is_told_on():
+    forgetful = Environments(worlds.broken("forgetful"), 2, seed=5)
+    play(forgetful, 5)
+    state = forgetful.state()
+    with pytest.raises(CheckpointError, match="does not repeat itself"):
+        Environments(worlds.broken("forgetful"), 2, seed=5).restore(state)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("raises", "raised in the middle of an episode: RuntimeError: the wheel came off"),
+        ("nan observation", "observation whose number 0 is nan, after 2 steps"),
+        ("nan reward", r"gave the reward \[.*nan"),
+        ("ends at once", "Every one of 40 episodes .* ended after its first step"),
+    ],
+)
+def test_what_nobody_can_learn_from_is_one_sentence(fault, words):
+    with pytest.raises(FaultyEnvironmentError, match=words):
+        Sightings.of(config(environment={"id": worlds.broken(fault)}, logic={"random_steps": 40}))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("CartPol-v1", r"no environment 'CartPol-v1' \(did you mean CartPole-v1\?\)"),
+        ("no_such_module:Maze-v0", "no_such_module"),
+        (worlds.broken("discrete observations"), r"shows Discrete\(3\), but a policy reads observations in a Box"),
+        (worlds.broken("two actions at once"), r"takes actions in MultiDiscrete"),
+    ],
+)
+def test_what_no_agent_can_have_is_refused(name, words):
+    with pytest.raises(ConfigError, match=words):
+        Environments(name, 1, seed=0, stream=TRAINING)
+
+
+def test_thresholds_are_gymnasiums():
+    assert threshold("CartPole-v1") == 475
+    assert threshold("test/Aim-v0") == -np.inf
+    with pytest.raises(ConfigError, match="did you mean cartpole"):
+        threshold("cartpol", ["cartpole"])

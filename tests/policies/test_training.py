@@ -1,0 +1,153 @@
+"""Agents that learn: what they reach, what they leave, and how they go on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
+from difflogic.policies import checkpoint
+from difflogic.policies.training import PolicyObserver, PolicyTrainer
+from difflogic.runs import jsonl
+from difflogic.train.signals import Stop
+from tests.policies import worlds
+from tests.policies.agents import config
+
+CPU = Device("cpu")
+POLICIES = ("logic", "mlp")
+TIMES = ("elapsed_s", "steps_per_s")
+
+
+def untimed(path):
+    """The rows of a run, without what a clock says."""
+    return [{name: value for name, value in row.items() if name not in TIMES}
+            for row in jsonl.objects(path / "metrics.jsonl")]  # fmt: skip
+
+
+def arrays(path):
+    """What the checkpoint of a run holds, of every member, by name."""
+    saved = checkpoint.read(path)
+    return {f"{index}.{name}": array for index, each in enumerate(saved.members) for name, array in each.items()}
+
+
+def assert_same_run(one, other):
+    assert untimed(one) == untimed(other)
+    before, after = arrays(one), arrays(other)
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        np.testing.assert_array_equal(array, after[name], name)
+
+
+class StopAfter(PolicyObserver):
+    """Asks to stop after an iteration."""
+
+    def __init__(self, iteration):
+        self.stop, self.iteration, self.told = Stop(), iteration, []
+
+    def iterated(self, rows):
+        self.told.append(rows)
+        if rows[0].iteration == self.iteration:
+            self.stop.ask("enough")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_agent_learns_and_leaves_a_whole_folder(tmp_path, policy):
+    run = PolicyTrainer(config(policy=policy), CPU).run(tmp_path / "run")
+    assert run.complete
+    assert run.solved == run.members
+    assert run.best.score.mean >= 0.9 * worlds.STEPS
+    assert len(run.best.score.returns) == 20
+    names = {file.name for file in (tmp_path / "run").iterdir()}
+    assert names >= {"config.toml", "manifest.json", "metrics.csv", "checkpoint.safetensors", "summary.txt",
+                     "evaluation.json", "returns.png"}  # fmt: skip
+    assert PolicyConfig.load(tmp_path / "run/config.toml") == run.config
+    told = json.loads((tmp_path / "run/evaluation.json").read_text())
+    assert (told["solved"], told["members"][0]["mean"]) == (1, run.best.score.mean)
+    assert told["baselines"]["random"] == pytest.approx(worlds.STEPS / 2, rel=0.3)
+    assert (tmp_path / "run/summary.txt").read_text().startswith("signs: solved, mean return")
+    rows = untimed(tmp_path / "run")
+    assert [row["steps"] for row in rows] == list(range(128, 2049, 128))
+    assert [row["steps"] for row in rows if row["score"] is not None] == [512, 1024, 1536, 2048]
+
+
+@pytest.mark.parametrize(("policy", "environment"), [("logic", "test/Signs-v0"), ("mlp", "CartPole-v1"),
+                                                     ("mlp", "test/Aim-v0")])  # fmt: skip
+def test_a_run_that_goes_on_is_bit_for_bit_one_that_never_stopped(tmp_path, policy, environment):
+    settings = config(policy=policy, environment={"id": environment}, steps=1280)
+    PolicyTrainer(settings, CPU).run(tmp_path / "whole", population=2)
+    # Between two evaluations, and after the last step of one: neither leaves a trace.
+    halves = StopAfter(5)
+    cut = PolicyTrainer(settings, CPU).run(tmp_path / "cut", population=2, observer=halves, stop=halves.stop)
+    assert (cut.interrupted, cut.complete, cut.iteration) == ("enough", False, 5)
+    for _ in range(2):
+        halves = StopAfter(8)
+        PolicyTrainer(settings, CPU).resume(tmp_path / "cut", observer=halves, stop=halves.stop)
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_a_member_of_a_population_is_what_it_is_alone(tmp_path):
+    settings = config(steps=640)
+    PolicyTrainer(settings, CPU).run(tmp_path / "three", population=3)
+    PolicyTrainer(settings.with_(seed=settings.seed + 1), CPU).run(tmp_path / "one")
+    rows = [row for row in untimed(tmp_path / "three") if row.pop("seed") == settings.seed + 1]
+    assert rows == untimed(tmp_path / "one")
+    three, one = arrays(tmp_path / "three"), arrays(tmp_path / "one")
+    for name, array in one.items():
+        np.testing.assert_array_equal(three[name.replace("0.", "1.", 1)], array, name)
+
+
+def test_it_stops_at_the_first_evaluation_that_is_good_enough():
+    run = PolicyTrainer(config(steps=100_000), CPU).run(stop_when_solved=1)
+    assert run.complete
+    assert run.iteration * 128 <= 8192
+    assert run.iteration % 4 == 0
+    with pytest.raises(UsageError, match="names no return that solves it"):
+        PolicyTrainer(config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}), CPU).run(
+            stop_when_solved=1
+        )
+
+
+def test_what_breaks_in_the_middle_leaves_the_last_checkpoint(tmp_path):
+    settings = config(environment={"id": "test/Signs-v0"})
+    halves = StopAfter(4)
+
+    class Failing(StopAfter):
+        def iterated(self, rows):
+            if rows[0].iteration == 6:
+                raise FaultyEnvironmentError("The environment broke.")
+
+    with pytest.raises(FaultyEnvironmentError):
+        PolicyTrainer(settings, CPU).run(tmp_path / "broken", observer=Failing(0))
+    PolicyTrainer(settings, CPU).resume(tmp_path / "broken", observer=halves)
+    PolicyTrainer(settings, CPU).run(tmp_path / "whole")
+    assert_same_run(tmp_path / "whole", tmp_path / "broken")
+
+
+def test_only_its_own_run_is_gone_on_with(tmp_path):
+    settings = config(steps=256)
+    PolicyTrainer(settings, CPU).run(tmp_path / "run")
+    with pytest.raises(ConfigError, match="has another configuration: only steps may change"):
+        PolicyTrainer(settings.with_(seed=9), CPU).resume(tmp_path / "run")
+    with pytest.raises(RunFolderError, match="is not empty"):
+        PolicyTrainer(settings, CPU).run(tmp_path / "run")
+    longer = PolicyTrainer(settings.with_(steps=512), CPU).resume(tmp_path / "run")
+    assert longer.iteration == 4
+    (tmp_path / "run/checkpoint.safetensors").write_bytes(b"no checkpoint")
+    with pytest.raises(CheckpointError, match=r"is corrupt: .* Continue from the one before it with --resume"):
+        checkpoint.read(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_written_and_read(name):
+    preset = PRESETS[name]
+    assert PolicyConfig.from_toml(preset.to_toml()) == preset
+    assert preset.name == name
+
+
+def test_configurations_of_automata_and_of_agents_are_told_apart():
+    with pytest.raises(ConfigError, match="`difflogic train` takes those of automata"):
+        PolicyConfig.from_dict({"format": 2, "name": "checkerboard"})

@@ -1,0 +1,85 @@
+"""Environments that tests can foresee, and some that nobody can learn from. Importing this module registers them."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+STEPS = 12
+
+
+class Signs(gymnasium.Env):
+    """Say whether a number is positive: 1 for each right answer, `STEPS` answers an episode."""
+
+    observation_space = Box(-1, 1, (1,), np.float32)
+    action_space = Discrete(2, start=3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = STEPS
+        return self._look(), {}
+
+    def _look(self):
+        self.seen = self.np_random.uniform(-1, 1, 1).astype(np.float32)
+        return self.seen
+
+    def step(self, action):
+        reward = float((action == 4) == (self.seen[0] >= 0))
+        self.left -= 1
+        return self._look(), reward, self.left == 0, False, {}
+
+
+class Aim(Signs):
+    """Come near a number between -2 and 2: the reward is minus the squared distance."""
+
+    observation_space = Box(-2, 2, (1,), np.float32)
+    action_space = Box(-2, 2, (1,), np.float32)
+
+    def step(self, action):
+        reward = -float((action[0] - 2 * self.seen[0]) ** 2)
+        self.left -= 1
+        return self._look(), reward, False, self.left == 0, {}
+
+
+class Broken(Signs):
+    """What `fault` names goes wrong in the third step."""
+
+    def __init__(self, fault):
+        self.fault = fault
+        if fault == "discrete observations":
+            self.observation_space = Discrete(3)
+        if fault == "two actions at once":
+            self.action_space = MultiDiscrete([2, 2])
+
+    def reset(self, *, seed=None, options=None):
+        # Entropy of the system's, where the seed should decide.
+        return super().reset(seed=None if self.fault == "forgetful" else seed)
+
+    def step(self, action):
+        seen, reward, over, cut, info = super().step(action)
+        if self.fault == "ends at once":
+            over = True
+        if self.left == STEPS - 3:
+            if self.fault == "raises":
+                raise RuntimeError("the wheel came off")
+            if self.fault == "nan observation":
+                seen = np.array([np.nan], np.float32)
+            if self.fault == "nan reward":
+                reward = float("nan")
+        return seen, reward, over, cut, info
+
+
+FAULTS = ("raises", "nan observation", "nan reward", "ends at once", "forgetful", "discrete observations",
+          "two actions at once")  # fmt: skip
+
+
+def broken(fault):
+    """The registered name of an environment with this fault."""
+    return f"test/{fault.title().replace(' ', '')}-v0"
+
+
+gymnasium.register("test/Signs-v0", Signs, reward_threshold=0.9 * STEPS)
+gymnasium.register("test/Aim-v0", Aim)
+for _fault in FAULTS:
+    gymnasium.register(broken(_fault), Broken, kwargs={"fault": _fault})
