@@ -15,7 +15,7 @@ def random_layers(rng: np.random.Generator, inputs: int, widths: tuple[int, ...]
     layers = []
     for width in widths:
         order = np.concatenate([rng.permutation(inputs) for _ in range(-(-2 * width // inputs))])
-        layers.append((order[: 2 * width].reshape(2, width).T, rng.integers(0, 16, width)))
+        layers.append((order[: 2 * width].reshape(2, width), rng.integers(0, 16, width)))
         inputs = width
     return layers
 
@@ -44,8 +44,8 @@ def linear_rule() -> Controller:
     used = range(14, 28)
     # The left counts seven ones; the right the bits of angle and angular velocity. A second layer passes all on.
     gates = [15] * 7 + [0] * 9 + [3] * 14 + [0] * 2
-    wires = [(0, 0)] * 16 + [(bit, bit) for bit in used] + [(0, 0)] * 2
-    passed = [(bit, bit) for bit in range(32)], [3] * 32
+    wires = [[0] * 16 + list(used) + [0] * 2] * 2
+    passed = [list(range(32))] * 2, [3] * 32
     return Controller.from_policy(
         [np.linspace(-end, end, 7).tolist() for end in reach],
         [(wires, gates), passed],

@@ -58,7 +58,7 @@ class Controller(Netlist):
 
         Args:
             thresholds: of each dimension of an observation, rising.
-            layers: `(wires int [n, 2], gates int [n])` of each layer; wires index the layer before, those of the first
+            layers: `(wires int [2, n], gates int [n])` of each layer; wires index the layer before, those of the first
                 the bits of the thermometer. The last layer's n bits are one group of equal size per action, in order.
             actions: their names, or how many there are.
             observations: the names of the dimensions; numbered unless told.

@@ -23,7 +23,7 @@ from difflogic.core.gates import GATE_COUNT
 from difflogic.errors import CircuitError
 
 Layer = tuple[npt.ArrayLike, npt.ArrayLike]
-"""Wires int `[n, 2]` into the layer before, and gate ids `[n]`."""
+"""Wires int `[2, n]` into the layer before, as a `Circuit` has them, and gate ids `[n]`."""
 Gates = tuple[list[int], list[tuple[int, int]], list[int]]
 """Gate ids, wires and outputs, as a netlist has them."""
 
@@ -60,16 +60,16 @@ class _Circuit:
         self, number: int, before: list[int], wires: npt.NDArray[np.generic], gates: npt.NDArray[np.generic]
     ) -> list[int]:
         """The bits of a layer of a policy."""
-        if wires.shape != (len(gates), 2) or gates.ndim != 1 or not all(a.dtype.kind in "iu" for a in (wires, gates)):
+        if wires.shape != (2, len(gates)) or gates.ndim != 1 or not all(a.dtype.kind in "iu" for a in (wires, gates)):
             raise CircuitError(
-                f"Layer {number} needs wires [n, 2] and gates [n] of whole numbers, got {list(wires.shape)} and "
+                f"Layer {number} needs wires [2, n] and gates [n] of whole numbers, got {list(wires.shape)} and "
                 f"{list(gates.shape)}."
             )
         if wires.size and not 0 <= int(wires.min()) <= int(wires.max()) < len(before):
             raise CircuitError(f"The wires of layer {number} lead to bits 0 to {len(before) - 1} of the layer before.")
         if gates.size and not 0 <= int(gates.min()) <= int(gates.max()) < GATE_COUNT:
             raise CircuitError(f"The gates of layer {number} need ids from 0 to {GATE_COUNT - 1}.")
-        rows = zip(gates.tolist(), wires.tolist(), strict=True)
+        rows = zip(gates.tolist(), wires.T.tolist(), strict=True)
         return [self.gate(gate, before[a], before[b]) for gate, (a, b) in rows]
 
     def count(self, bits: list[int]) -> list[int]:

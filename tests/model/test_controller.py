@@ -32,7 +32,9 @@ def test_it_takes_the_action_with_the_most_bits_and_of_equal_ones_the_first(
     x = observations(controller, rng, 100)
     bits = [x[:, d] >= t for d, values in enumerate(thresholds) for t in values]
     for wires, kinds in layers:
-        bits = [gates.TRUTH[gate][2 * bits[a] + bits[b]].astype(int) for gate, (a, b) in zip(kinds, wires, strict=True)]
+        bits = [
+            gates.TRUTH[gate][2 * bits[a] + bits[b]].astype(int) for gate, (a, b) in zip(kinds, wires.T, strict=True)
+        ]
     counts = np.array(bits).reshape(actions, group, -1).sum(axis=1)
     assert np.array_equal(controller.act(x), counts.argmax(axis=0))
 
@@ -120,10 +122,10 @@ def test_its_bits_say_what_they_are() -> None:
         ({"thresholds": [[1.0, 1.0], [], [], []]}, "each above the one before; those of dimension 0 are"),
         ({"thresholds": [[float("nan")], [], [], []]}, "finite numbers"),
         ({"thresholds": [[], [], [], []]}, "wires of layer 0 lead to bits 0 to -1"),
-        ({"layers": [([(0, 99)], [1])]}, "wires of layer 0 lead to bits 0 to 27"),
-        ({"layers": [([(0, 1)], [1, 2])]}, r"Layer 0 needs wires \[n, 2\] and gates \[n\]"),
-        ({"layers": [([(0, 1)] * 2, [1, 16])]}, "ids from 0 to 15"),
-        ({"layers": [([(0, 1)] * 2, [1, -1])]}, "ids from 0 to 15"),
+        ({"layers": [([[0], [99]], [1])]}, "wires of layer 0 lead to bits 0 to 27"),
+        ({"layers": [([[0], [1]], [1, 2])]}, r"Layer 0 needs wires \[2, n\] and gates \[n\]"),
+        ({"layers": [([[0, 1]] * 2, [1, 16])]}, "ids from 0 to 15"),
+        ({"layers": [([[0, 1]] * 2, [1, -1])]}, "ids from 0 to 15"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(change: dict, message: str) -> None:
