@@ -44,6 +44,7 @@ class CellNetlist(Netlist):
     scenario: Scenario | None = None
     """What it was trained on, where that is known."""
 
+    kind, buses = "cell", ("patch", "result")
     __repr__ = brief
 
     @classmethod

@@ -42,6 +42,7 @@ class Controller(Netlist):
     environment_version: str = ""
     """The version of the package that has the environment."""
 
+    kind, buses = "controller", ("code", "action")
     __repr__ = brief
 
     @classmethod

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,11 @@ class Netlist(ABC):
     gates: Bits
     wires: Index
     outputs: Index
+
+    kind: ClassVar[str]
+    """What it is a netlist of, in a word."""
+    buses: ClassVar[tuple[str, str]]
+    """What languages call the inputs together, and the outputs."""
 
     __repr__ = brief
 

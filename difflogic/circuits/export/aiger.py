@@ -1,25 +1,26 @@
 """AIGER, binary: AND nodes and inverters, what ABC and the model checkers read. ABC judges it.
 
-Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`. An XOR takes three ANDs.
+Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
+`code[i]` and `action[i]`. An XOR takes three ANDs.
 Source: Biere, *The AIGER And-Inverter Graph (AIG) Format* (2007).
 """
 
 from __future__ import annotations
 
 from difflogic.circuits.export.proving import proved_by_abc
-from difflogic.circuits.export.text import Files, about
-from difflogic.model.cell_netlist import CellNetlist
+from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 _FALSE, _TRUE = 0, 1
 
 
-def export(netlist: CellNetlist, name: str) -> Files:
+def export(netlist: Netlist, name: str) -> Files:
     """`NAME.aig`."""
     return {f"{name}.aig": encode(netlist)}
 
 
-def encode(netlist: CellNetlist) -> bytes:
+def encode(netlist: Netlist) -> bytes:
     """The bytes of the file."""
     ands = _Ands(netlist.inputs)
     literal = {bit: 2 * (1 + bit) for bit in range(netlist.inputs)}
@@ -28,8 +29,8 @@ def encode(netlist: CellNetlist) -> bytes:
         literal[line.bit] = ands.gate(line.gate, a, b)
     outputs = [literal[output] for output in netlist.outputs.tolist()]
     head = f"aig {netlist.inputs + len(ands.nodes)} {netlist.inputs} 0 {len(outputs)} {len(ands.nodes)}\n"
-    names = [f"i{bit} patch[{bit}]\n" for bit in range(netlist.inputs)]
-    names += [f"o{channel} result[{channel}]\n" for channel in range(netlist.channels)]
+    names = [f"i{bit} {name}\n" for bit, name in enumerate(bit_names(netlist)[: netlist.inputs])]
+    names += [f"o{index} {name}\n" for index, name in enumerate(output_names(netlist))]
     text = head + "".join(f"{output}\n" for output in outputs)
     # An AND's own literal is not written, for it is the next even number. Written is how far the larger input lies
     # below it, and the smaller one below that: for 12 = AND(10, 6) the bytes 2 and 4.
@@ -37,7 +38,8 @@ def encode(netlist: CellNetlist) -> bytes:
         _delta(2 * (1 + netlist.inputs + index) - high) + _delta(high - low)
         for index, (high, low) in enumerate(ands.nodes)
     )
-    return text.encode() + nodes + f"{''.join(names)}c\n{about(netlist)}\n".encode()
+    comment = "\n".join([about(netlist), *legend(netlist)])
+    return text.encode() + nodes + f"{''.join(names)}c\n{comment}\n".encode()
 
 
 class _Ands:
@@ -81,6 +83,6 @@ def _delta(value: int) -> bytes:
     return bytes(coded)
 
 
-def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     return proved_by_abc(netlist, files, f"{name}.aig")

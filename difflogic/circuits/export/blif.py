@@ -1,27 +1,33 @@
 """BLIF: each gate as a table of a few rows; read by ABC, yosys, SIS and others. ABC judges it.
 
-Inputs are `patch[9*channel + 3*dy + dx]`, all of them; outputs `result[channel]`; gates as in circuit.json.
+Of a cell inputs are `patch[9*channel + 3*dy + dx]`, all of them, and outputs `result[channel]`; of a controller
+`code[i]` and `action[i]`. Gates are called as in circuit.json.
 """
 
 from __future__ import annotations
 
 from difflogic.circuits.export.proving import proved_by_abc
-from difflogic.circuits.export.text import Files, about, bit_names
-from difflogic.model.cell_netlist import CellNetlist
+from difflogic.circuits.export.text import Files, about, bit_names, legend, output_names
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import READS, Line, lines
 
 _XNOR = 9
 
 
-def export(netlist: CellNetlist, name: str) -> Files:
+def export(netlist: Netlist, name: str) -> Files:
     """`NAME.blif`."""
-    return {f"{name}.blif": _model(netlist, f"{name}_cell")}
+    return {f"{name}.blif": _model(netlist, f"{name}_{netlist.kind}")}
 
 
-def _model(netlist: CellNetlist, name: str) -> str:
+def _model(netlist: Netlist, name: str) -> str:
     names = bit_names(netlist)
-    patch, results = names[: netlist.inputs], [f"result[{channel}]" for channel in range(netlist.channels)]
-    text = [f"# {about(netlist)}", f".model {name}", f".inputs {' '.join(patch)}", f".outputs {' '.join(results)}"]
+    inputs, results = names[: netlist.inputs], output_names(netlist)
+    text = [
+        *(f"# {line}" for line in (about(netlist), *legend(netlist))),
+        f".model {name}",
+        f".inputs {' '.join(inputs)}",
+        f".outputs {' '.join(results)}",
+    ]
     for line in lines(netlist):
         text += _table(line, names)
     for result, output in zip(results, netlist.outputs.tolist(), strict=True):
@@ -42,6 +48,6 @@ def _table(line: Line, names: list[str]) -> list[str]:
     return [head, *(f"{row} {wanted}".strip() for row, value in values.items() if value == wanted)]
 
 
-def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     return proved_by_abc(netlist, files, f"{name}.blif")

@@ -18,6 +18,8 @@ from typing import NamedTuple
 from difflogic.core import wiring
 from difflogic.errors import CircuitError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.controller import Controller
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import FALSE, NOT_A, TRUE, A, Line, lines, read_inputs
 
 MAX_GATES = 400
@@ -52,24 +54,46 @@ class DrawnGate(NamedTuple):
     """1 for what reads inputs only, or nothing."""
 
 
+class Label(NamedTuple):
+    """Two lines of text; beside them, where `patch` is a place in the neighbourhood, a picture of it."""
+
+    name: str
+    note: str = ""
+    patch: int | None = None
+
+
 @dataclass(frozen=True)
 class Schematic:
-    """`inputs` are the bits that something reads; `outputs` one wire per channel."""
+    """`inputs` are the bits that something reads; `outputs` one wire for each output of the netlist."""
 
+    netlist: Netlist
     inputs: tuple[int, ...]
     parts: tuple[DrawnGate, ...]
     outputs: tuple[Wire, ...]
-    channels: tuple[int, ...]
-    """What each channel is called."""
-    visible: int
 
-    def place(self, bit: int) -> tuple[int, int]:
-        """The channel's name and the patch position of an input."""
-        channel, patch = divmod(bit, wiring.PATCH)
-        return self.channels[channel], patch
+    def input_label(self, bit: int) -> Label:
+        """What stands beside an input."""
+        match self.netlist:
+            case CellNetlist(origin=origin):
+                channel, patch = divmod(bit, wiring.PATCH)
+                return Label(f"channel {origin[channel]}", PLACES[patch], patch)
+            case Controller(observations=names, thermometer=thermometer):
+                dimension, index = thermometer.places[bit]
+                return Label(names[dimension], f"≥ {thermometer.thresholds[dimension][index]:.6g}")
+        return Label(self.netlist.bit_name(bit))
+
+    def output_label(self, index: int) -> Label:
+        """What stands beside an output."""
+        match self.netlist:
+            case CellNetlist(origin=origin, visible=visible):
+                return Label(f"channel {origin[index]}", "visible" if index < visible else "memory")
+            case Controller(actions=actions):
+                chosen = ", ".join(name for number, name in enumerate(actions) if number >> index & 1)
+                return Label(self.netlist.output_names[index], f"1: {chosen}"[:40])
+        return Label(self.netlist.output_names[index])
 
 
-def schematic(netlist: CellNetlist) -> Schematic:
+def schematic(netlist: Netlist) -> Schematic:
     """What to draw. Raises CircuitError where it is too much."""
     code = lines(netlist)
     gates = sum(len(line.reads) == 2 for line in code)
@@ -92,11 +116,10 @@ def schematic(netlist: CellNetlist) -> Schematic:
     outputs = tuple(wires[output] for output in netlist.outputs.tolist())
     read = {wire.bit for part in parts for wire in part.reads} | {wire.bit for wire in outputs}
     return Schematic(
+        netlist=netlist,
         inputs=tuple(bit for bit in read_inputs(netlist) if bit in read),
         parts=tuple(part for part in parts if part.bit in read),
         outputs=outputs,
-        channels=netlist.origin,
-        visible=netlist.visible,
     )
 
 

@@ -1,4 +1,4 @@
-"""SVG: the circuit drawn, inputs on the left and channels on the right. A circle at a gate's input inverts it.
+"""SVG: the circuit drawn, inputs on the left and outputs on the right. A circle at a gate's input inverts it.
 
 The proof reads the drawing as an eye does: which wire's ends touch which marks.
 """
@@ -9,11 +9,11 @@ import re
 from html import escape
 from xml.etree import ElementTree
 
-from difflogic.circuits.export.drawing import PLACES, DrawnGate, Point, Positions, Schematic, Wire, layout, schematic
+from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, Wire, layout, schematic
 from difflogic.circuits.export.proving import Drawn, End, check_drawing
 from difflogic.circuits.export.text import Files, about, template, text_of
 from difflogic.errors import ExportError
-from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 
 _COLUMN, _ROW = 120, 40
 _BOX_WIDTH, _BOX_HEIGHT = 56, 28
@@ -21,12 +21,12 @@ _LEFT, _TOP, _RIGHT = 150, 56, 130
 """Pixels."""
 
 
-def export(netlist: CellNetlist, name: str) -> Files:
+def export(netlist: Netlist, name: str) -> Files:
     """`NAME.svg`. Raises CircuitError where the circuit is too large to be read."""
     return {f"{name}.svg": drawing(netlist, name)}
 
 
-def drawing(netlist: CellNetlist, name: str) -> str:
+def drawing(netlist: Netlist, name: str) -> str:
     """The text of the file; `data-bit` of gates, inputs and wires is the bit whose value they carry."""
     drawn = schematic(netlist)
     placed = layout(drawn)
@@ -98,25 +98,28 @@ def _curve(x: float, y: float, to_x: float, to_y: float) -> str:
 
 
 def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
-    """A small picture of the neighbourhood with the place that is read, beside it in words."""
+    """Each in words; of a cell beside them a small picture of the neighbourhood with the place that is read."""
     found = []
     for bit, row in zip(drawn.inputs, placed.inputs, strict=True):
-        channel, patch = drawn.place(bit)
+        label = drawn.input_label(bit)
         left, top = _x(0) - 34, _y(row) - 13
-        found.append(f'<g class="input" data-bit="{bit}"><title>in[{channel}][{patch}]</title>')
-        for f in range(9):
-            kind = "read" if f == patch else "other"
+        found.append(f'<g class="input" data-bit="{bit}"><title>{escape(drawn.netlist.bit_name(bit))}</title>')
+        if label.patch is None:
+            left += 15
+            found.append(f'<rect class="read" x="{left:g}" y="{top + 7:g}" width="12" height="12"/>')
+        for f in () if label.patch is None else range(9):
+            kind = "read" if f == label.patch else "other"
             place = f'x="{left + 9 * (f % 3):g}" y="{top + 9 * (f // 3):g}"'
             found.append(f'<rect class="{kind}" {place} width="8" height="8"/>')
         found.append(
-            f'<text class="label end" x="{left - 8:g}" y="{top + 11:g}">channel {channel}</text>'
-            f'<text class="note end" x="{left - 8:g}" y="{top + 24:g}">{PLACES[patch]}</text></g>'
+            f'<text class="label end" x="{left - 8:g}" y="{top + 11:g}">{escape(label.name)}</text>'
+            f'<text class="note end" x="{left - 8:g}" y="{top + 24:g}">{escape(label.note)}</text></g>'
         )
     return found
 
 
 def _gate(part: DrawnGate, row: float, drawn: Schematic) -> str:
-    name = f"g{part.bit - 9 * len(drawn.channels)}"
+    name = drawn.netlist.bit_name(part.bit)
     left, top = _x(part.depth) - _BOX_WIDTH / 2, _y(row) - _BOX_HEIGHT / 2
     return (
         f'<g class="gate {part.symbol.lower() if part.reads else "constant"}" data-bit="{part.bit}">'
@@ -130,12 +133,12 @@ def _outputs(drawn: Schematic, placed: Positions) -> list[str]:
     found = []
     for index, (wire, row) in enumerate(zip(drawn.outputs, placed.outputs, strict=True)):
         x, y = _x(placed.columns - 1), _y(row)
-        what = "visible" if index < drawn.visible else "memory"
+        label = drawn.output_label(index)
         found.append(
             f'<g class="output" data-bit="{wire.bit}" data-inverted="{int(wire.inverted)}">'
             f'<rect class="read" x="{x:g}" y="{y - 6:g}" width="12" height="12"/>'
-            f'<text class="label" x="{x + 20:g}" y="{y - 1:g}">channel {drawn.channels[index]}</text>'
-            f'<text class="note" x="{x + 20:g}" y="{y + 12:g}">{what}</text></g>'
+            f'<text class="label" x="{x + 20:g}" y="{y - 1:g}">{escape(label.name)}</text>'
+            f'<text class="note" x="{x + 20:g}" y="{y + 12:g}">{escape(label.note)}</text></g>'
         )
     return found
 
@@ -147,18 +150,16 @@ _REACH = 10.0
 Box = tuple[float, float, float, float]
 
 
-def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
+def verify(netlist: Netlist, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     text = text_of(files, f"{name}.svg")
     return [check_drawing(netlist, _read(netlist, ElementTree.fromstring(text)), "the diagram")]
 
 
-def _read(netlist: CellNetlist, root: ElementTree.Element) -> Drawn:
+def _read(netlist: Netlist, root: ElementTree.Element) -> Drawn:
     groups = {kind: _groups(root, kind) for kind in ("input", "gate", "output")}
-    inputs = {}
-    for index, group in enumerate(groups["input"]):
-        channel, patch = re.findall(r"\d+", group.findtext(f"{_SVG}title") or "")
-        inputs[f"input {index}"] = 9 * netlist.origin.index(int(channel)) + int(patch)
+    titles = [group.findtext(f"{_SVG}title") or "" for group in groups["input"]]
+    inputs = {f"input {index}": netlist.input_names.index(title) for index, title in enumerate(titles)}
     boxes = {f"{kind} {index}": _box(group) for kind, found in groups.items() for index, group in enumerate(found)}
     circles = [(float(mark.get("cx", "")), float(mark.get("cy", ""))) for mark in root.iter(f"{_SVG}circle")]
     ends: dict[str, list[End]] = {name: [] for name in boxes}

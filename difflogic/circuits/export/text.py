@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from importlib.resources import files
 
 import difflogic
 from difflogic.errors import ExportError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.controller import Controller
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import expression, lines
 
 Files = dict[str, str | bytes]
@@ -45,45 +46,49 @@ def template(file: str) -> str:
     return (_TEMPLATES / file).read_text(encoding="utf-8")
 
 
-def fill(file: str, netlist: CellNetlist, name: str, **values: object) -> str:
-    """A template with `@MARK@` replaced by `values["mark"]`, or by what `_COMMON` says of the circuit.
+def fill(file: str, netlist: Netlist, name: str, **values: object) -> str:
+    """A template with `@MARK@` replaced by `values["mark"]`, or by what `_marks` says of the circuit.
 
     Raises ExportError for a mark without a value, or a value without a mark.
     """
     text = template(file)
     marks = {mark.lower() for mark in _MARK.findall(text)}
     # A mark without a value would be shipped as it stands, and a value without a mark is an error of ours.
-    if wrong := (marks - _COMMON.keys() - {"name", "upper"} - values.keys()) | (values.keys() - marks):
+    common = _marks(netlist)
+    if wrong := (marks - common.keys() - {"name", "upper"} - values.keys()) | (values.keys() - marks):
         raise ExportError(f"The template {file} and what fills it differ in {', '.join(sorted(wrong))}.")
-    known = {"name": name, "upper": name.upper()} | values
-    known |= {mark: _COMMON[mark](netlist) for mark in marks - known.keys()}
+    known = {"name": name, "upper": name.upper()} | common | values
     return _MARK.sub(lambda mark: str(known[mark[1].lower()]), text)
 
 
-def about(netlist: CellNetlist) -> str:
+def about(netlist: Netlist) -> str:
     """One line: what made the file, and from what; gates are counted that read two inputs, as everywhere.
 
     Channels are named where some were dropped: `3 channels (0, 2, 3)`.
     """
-    boundary = "wraps around" if netlist.periodic else "is 0 outside"
-    count = sum(len(line.reads) == 2 for line in lines(netlist))
-    names = "" if netlist.origin == tuple(range(netlist.channels)) else f" ({channel_names(netlist.origin)})"
-    return (
-        f"difflogic {difflogic.__version__}: {counted(count, 'gate')}, {counted(netlist.channels, 'channel')}{names}, "
-        f"{netlist.visible} visible; the grid {boundary}."
-    )
+    gates = counted(sum(len(line.reads) == 2 for line in lines(netlist)), "gate")
+    return f"difflogic {difflogic.__version__}: {gates}, {_ends(netlist)}."
 
 
-_COMMON: dict[str, Callable[[CellNetlist], object]] = {
-    "about": about,
-    "channels": lambda netlist: netlist.channels,
-    "inputs": lambda netlist: netlist.inputs,
-    "last_channel": lambda netlist: netlist.channels - 1,
-    "last_input": lambda netlist: netlist.inputs - 1,
-    "visible": lambda netlist: netlist.visible,
-    "periodic": lambda netlist: int(netlist.periodic),
-}
-"""What templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
+def _ends(netlist: Netlist) -> str:
+    match netlist:
+        case CellNetlist():
+            boundary = "wraps around" if netlist.periodic else "is 0 outside"
+            names = "" if netlist.origin == tuple(range(netlist.channels)) else f" ({channel_names(netlist.origin)})"
+            return f"{counted(netlist.channels, 'channel')}{names}, {netlist.visible} visible; the grid {boundary}"
+        case Controller():
+            where = f" in {netlist.environment}" if netlist.environment else ""
+            return f"{counted(netlist.inputs, 'threshold')}, {len(netlist.actions)} actions{where}"
+    return f"{counted(netlist.inputs, 'input')}, {counted(len(netlist.outputs), 'output')}"
+
+
+def _marks(netlist: Netlist) -> dict[str, object]:
+    """What templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
+    marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
+    if isinstance(netlist, CellNetlist):
+        marks |= {"channels": netlist.channels, "last_channel": netlist.channels - 1}
+        marks |= {"visible": netlist.visible, "periodic": int(netlist.periodic)}
+    return marks
 
 
 def channel_names(origin: tuple[int, ...]) -> str:
@@ -97,18 +102,31 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def bit_names(netlist: CellNetlist, patch: str = "patch[{}]") -> list[str]:
-    """What each bit of a cell is called: inputs by their number, gates as in circuit.json."""
-    inputs = [patch.format(bit) for bit in range(netlist.inputs)]
-    return inputs + [f"g{gate}" for gate in range(len(netlist.gates))]
+def bit_names(netlist: Netlist, inputs: str | None = None) -> list[str]:
+    """What each bit is called: inputs by their number, as `patch[{}]` unless told, gates as in circuit.json."""
+    form = inputs or f"{netlist.buses[0]}[{{}}]"
+    return [form.format(bit) for bit in range(netlist.inputs)] + [f"g{gate}" for gate in range(len(netlist.gates))]
 
 
-def statements(netlist: CellNetlist, assign: str, result: str, zero: str, one: str, patch: str = "patch[{}]") -> str:
-    """The cell in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each gate, then `result`.
+def output_names(netlist: Netlist) -> list[str]:
+    """What each output is called, by its number."""
+    return [f"{netlist.buses[1]}[{index}]" for index in range(len(netlist.outputs))]
+
+
+def legend(netlist: Netlist) -> list[str]:
+    """Lines that say what the bits of a controller are; of a cell the format's own documentation does."""
+    if not isinstance(netlist, Controller):
+        return []
+    ends = [f"{name} is {said}" for name, said in zip(bit_names(netlist), netlist.input_names, strict=False)]
+    return [*ends, f"{netlist.buses[1]} is the number of one of: {', '.join(netlist.actions)}"]
+
+
+def statements(netlist: Netlist, assign: str, result: str, zero: str, one: str, inputs: str | None = None) -> str:
+    """The gates in the operators `~ & | ^`: `assign` with `{name}` and `{value}` for each gate, then `result`.
 
     Indented by four blanks, the first line's left out.
     """
-    names = bit_names(netlist, patch)
+    names = bit_names(netlist, inputs)
     found = [
         assign.format(name=names[line.bit], value=expression(line, names.__getitem__, zero, one))
         for line in lines(netlist)
