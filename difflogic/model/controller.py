@@ -72,7 +72,7 @@ class Controller(Netlist):
         Raises:
             CircuitError: where gates, thresholds and names do not fit together.
         """
-        coded = thresholds if isinstance(thresholds, Thermometer) else Thermometer(_floats(thresholds))
+        coded = thresholds if isinstance(thresholds, Thermometer) else Thermometer(tuple(map(tuple, thresholds)))
         names = tuple(f"action{i}" for i in range(actions)) if isinstance(actions, int) else tuple(actions)
         made = cls(
             thermometer=coded,
@@ -132,7 +132,3 @@ class Controller(Netlist):
     def on(self, thermometer: Thermometer) -> Controller:
         """The frame of gates that read another thermometer; those that it holds are not valid any more."""
         return replace(self, thermometer=thermometer)
-
-
-def _floats(thresholds: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(float(value) for value in values) for values in thresholds)

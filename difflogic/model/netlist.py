@@ -101,6 +101,25 @@ class Netlist(ABC):
         return self.input_names[bit] if bit < self.inputs else f"g{bit - self.inputs}"
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NamedNetlist(Netlist):
+    """Gates between inputs and outputs that are no more than their names."""
+
+    kind, buses = "circuit", ("input", "output")
+    __repr__ = brief
+
+    named_inputs: tuple[str, ...]
+    named_outputs: tuple[str, ...]
+
+    @property
+    def input_names(self) -> Sequence[str]:
+        return self.named_inputs
+
+    @property
+    def output_names(self) -> Sequence[str]:
+        return self.named_outputs
+
+
 def gate_arrays(gates: npt.ArrayLike, wires: npt.ArrayLike, outputs: npt.ArrayLike) -> dict[str, npt.NDArray[Any]]:
     """The fields of a netlist, in the types that it holds them in."""
     return {

@@ -37,6 +37,9 @@ class Thermometer:
     thresholds: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
+        # Python's own floats, whatever came: their text is what a file holds, and what names say.
+        rows = tuple(tuple(map(float, row)) for row in self.thresholds)
+        object.__setattr__(self, "thresholds", rows)
         for dimension, values in enumerate(self.thresholds):
             if not all(map(math.isfinite, values)) or any(low >= high for low, high in pairwise(values)):
                 raise CircuitError(

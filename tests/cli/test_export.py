@@ -10,8 +10,9 @@ import pytest
 
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.cli.main import main
-from difflogic.model import netlist_json
+from difflogic.model import controller_json, netlist_json
 from tests.cli.conftest import Said
+from tests.controllers import linear_rule
 from tests.export_cases import needs, published, published_small
 
 
@@ -46,6 +47,22 @@ def test_formats_are_written_and_proved(circuit: Path, capsys: pytest.CaptureFix
     assert "golly: verified: bgolly agrees after 100 generations" in said
     assert "; that is the whole circuit (outputs: 3 by structure)." in said
     assert "json: verified: read back, it is the same gate by gate." in said
+
+
+def test_a_controller_is_written_in_the_formats_that_hold_one(
+    circuit: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    circuit.write_text(controller_json.to_json(linear_rule()))
+    assert export(circuit, "--format", "all") == 0
+    said = capsys.readouterr().out
+    assert said.startswith("controller.json: 143 two-input gates, 28 thresholds\n")
+    assert "golly: left out. The format golly cannot hold a controller: it moves the cells of a grid" in said
+    assert {"board.h", "board.v", "board.vhd", "board.blif"} <= {
+        path.name for path in (circuit.parent / "out").iterdir()
+    }
+    circuit.write_text(circuit.read_text().replace('"left"', "7"))
+    assert export(circuit, "--format", "c") == 2
+    assert re.search(r"Error: .*board\.json: Actions are called by texts", capsys.readouterr().err)
 
 
 def test_all_leaves_out_what_does_not_fit(circuit: Path, capsys: pytest.CaptureFixture[str]) -> None:

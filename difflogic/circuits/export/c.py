@@ -16,6 +16,7 @@ from difflogic.core import bits, text_picture
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import ExportError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import lines
 
 
@@ -34,9 +35,14 @@ _SLOW = 20_000
 """Gates from which on gcc takes minutes to optimise."""
 
 
+def optimised(netlist: Netlist) -> str:
+    """The option of gcc for so many gates."""
+    return "-O2" if len(lines(netlist)) < _SLOW else "-O0"
+
+
 def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
-    optimise = "-O2" if len(lines(netlist)) < _SLOW else "-O0"
+    optimise = optimised(netlist)
     with folder_of({**files, "proof.c": fill("proof.c", netlist, name)}) as folder:
         for program in ("proof", f"{name}_demo"):
             tools.run_in(folder, "gcc", *FLAGS, optimise, "-o", program, f"{program}.c")

@@ -1,32 +1,32 @@
-"""circuit.json, as in a run folder: every gate, those that no output needs included.
+"""circuit.json, as in a run folder, or controller.json: every gate, those that no output needs included.
 
 Read back, it must be the same in every field.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 
 from difflogic.circuits.export.text import Files, text_of
 from difflogic.errors import ExportError
-from difflogic.model import netlist_json
+from difflogic.model import controller_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
-from difflogic.model.netlist_json import to_json
+from difflogic.model.controller import Controller
 
 
-def export(netlist: CellNetlist, name: str) -> Files:
+def export(netlist: CellNetlist | Controller, name: str) -> Files:
     """`NAME.json`."""
-    return {f"{name}.json": to_json(netlist)}
+    text = controller_json.to_json(netlist) if isinstance(netlist, Controller) else netlist_json.to_json(netlist)
+    return {f"{name}.json": text}
 
 
-def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
+def verify(netlist: CellNetlist | Controller, name: str, files: Files) -> list[str]:
     """Raises ExportError."""
     text = text_of(files, f"{name}.json")
-    read = netlist_json.from_json(text)
-    scalars = ("channels", "periodic", "visible", "origin", "scenario")
-    arrays = ("gates", "wires", "outputs")
-    if any(getattr(read, field) != getattr(netlist, field) for field in scalars) or not all(
-        np.array_equal(getattr(read, field), getattr(netlist, field)) for field in arrays
-    ):
-        raise ExportError("circuit.json reads back as another circuit.")
+    read = controller_json.from_json(text) if isinstance(netlist, Controller) else netlist_json.from_json(text)
+    for field in fields(netlist):
+        if not np.array_equal(getattr(read, field.name), getattr(netlist, field.name)):
+            raise ExportError(f"{netlist.kind}.json reads back as another circuit.")
     return ["read back, it is the same gate by gate"]

@@ -10,12 +10,16 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass
 from types import ModuleType
+from typing import overload
 
 from difflogic.circuits.export.text import Files, identifier
-from difflogic.circuits.synthesis.prove import prove
-from difflogic.circuits.synthesis.simplify import structural
-from difflogic.errors import ExportError
+from difflogic.circuits.synthesis import controller, simplify
+from difflogic.circuits.synthesis.prove import Equivalence, prove
+from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.controller import Controller
+
+Exported = CellNetlist | Controller
 
 
 @dataclass(frozen=True)
@@ -28,53 +32,83 @@ class Format:
     """What `verify` asks."""
     every_gate: bool = False
     """Whether it keeps the netlist as it is."""
+    framed: bool = False
+    """Whether controllers have a module of their own, of the same name in `controllers`."""
+    cells_only: str = ""
+    """Why it cannot hold a controller."""
 
 
+_READ_AS_CELL = "its files are read back as the cell of an automaton, so that a controller could not be verified"
+_NO_GRID = "it moves the cells of a grid, which a controller has not"
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
 FORMATS = {
-    "c": Format("c", "a C99 header, 64 cells per word, and a demo", ("gcc",)),
-    "verilog": Format("verilog", "a cell, a grid and a self-checking test bench", _HARDWARE),
-    "vhdl": Format("vhdl", "the same in VHDL-2008", ("ghdl",)),
+    "c": Format("c", "a C99 header, 64 cells per word, and a demo", ("gcc",), framed=True),
+    "verilog": Format("verilog", "a cell, a grid and a self-checking test bench", _HARDWARE, framed=True),
+    "vhdl": Format("vhdl", "the same in VHDL-2008", ("ghdl",), framed=True),
     "blif": Format("blif", "for logic synthesis", ("berkeley-abc",)),
     "aiger": Format("aiger", "binary AIGER, for ABC and model checkers", ("berkeley-abc",)),
     "dot": Format("dot", "a diagram for Graphviz", ("dot",)),
     "svg": Format("svg", "a diagram"),
-    "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser"),
-    "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",)),
-    "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word"),
-    "html": Format("html", "one page on which the automaton lives, without a network", ("chromium",)),
-    "numpy": Format("python", "a Python module that needs NumPy only"),
+    "digitaljs": Format("digitaljs", "for the DigitalJS simulator in the browser", cells_only=_READ_AS_CELL),
+    "golly": Format("golly", "a rule and a pattern for Golly", ("bgolly",), cells_only=_NO_GRID),
+    "wgsl": Format("wgsl", "a WebGPU compute shader, 32 cells per word", cells_only=_NO_GRID),
+    "html": Format(
+        "html", "one page on which the automaton lives, without a network", ("chromium",), cells_only=_NO_GRID
+    ),
+    "numpy": Format("python", "a Python module that needs NumPy only", framed=True),
     "json": Format("circuit_json", "circuit.json, as in a run folder: every gate", every_gate=True),
 }
 
 
-def export(netlist: CellNetlist, name: str, form: str) -> Files:
+def export(netlist: Exported, name: str, form: str) -> Files:
     """The files of a format, the same bytes for the same circuit. `name` may be any text.
 
     Raises CircuitError where the format cannot hold the circuit.
     """
-    files: Files = _module(form).export(written(netlist, form), identifier(name))
+    files: Files = _module(netlist, form).export(written(netlist, form), identifier(name))
     return files
 
 
-def _module(form: str) -> ModuleType:
-    """Imported when it is asked for: a proof brings what no other format needs."""
-    return importlib.import_module(f"difflogic.circuits.export.{FORMATS[form].module}")
+def _module(netlist: Exported, form: str) -> ModuleType:
+    """Imported when it is asked for: a proof brings what no other format needs. Raises CircuitError."""
+    row = FORMATS[form]
+    module = row.module
+    if isinstance(netlist, Controller):
+        if row.cells_only:
+            raise CircuitError(f"The format {form} cannot hold a controller: {row.cells_only}.")
+        module = f"controllers.{row.module}" if row.framed else row.module
+    return importlib.import_module(f"difflogic.circuits.export.{module}")
 
 
-def written(netlist: CellNetlist, form: str) -> CellNetlist:
+@overload
+def written(netlist: CellNetlist, form: str) -> CellNetlist: ...
+
+
+@overload
+def written(netlist: Controller, form: str) -> Controller: ...
+
+
+def written(netlist: Exported, form: str) -> Exported:
     """What a format holds of a netlist."""
-    return netlist if FORMATS[form].every_gate else structural(netlist)
+    if FORMATS[form].every_gate:
+        return netlist
+    return controller.structural(netlist) if isinstance(netlist, Controller) else simplify.structural(netlist)
 
 
-def verify(netlist: CellNetlist, name: str, form: str, files: Files) -> list[str]:
+def verify(netlist: Exported, name: str, form: str, files: Files) -> list[str]:
     """What was proved of `files`, a sentence each. Raises ToolError where something differs or a program is missing."""
     held = written(netlist, form)
-    proved: list[str] = _module(form).verify(held, identifier(name), files)
+    proved: list[str] = _module(netlist, form).verify(held, identifier(name), files)
     if held is netlist:
         return proved
-    (verdict,) = prove(netlist, held, ["difflogic"])
+    verdict = _compared(netlist, held)
     if not verdict.equal:
         raise ExportError(f"The circuit without its pass-throughs is not proved equal to what it was: {verdict.how}.")
     return [*proved, f"that is the whole circuit ({verdict.how})"]
+
+
+def _compared(netlist: Exported, held: Exported) -> Equivalence:
+    if isinstance(netlist, Controller) and isinstance(held, Controller):
+        return controller.prove(netlist, held, ["difflogic"])[0]
+    return prove(netlist, held, ["difflogic"])[0]

@@ -28,6 +28,7 @@ class Vectors:
     inputs: Bits
     exhaustive: bool
     """They hold every combination of the inputs that the circuit reads; the others are random."""
+    noun: str
 
     @property
     def count(self) -> int:
@@ -40,8 +41,8 @@ class Vectors:
     def described(self) -> str:
         """`all 512 neighbourhoods` or `1000000 random neighbourhoods`."""
         if not self.exhaustive:
-            return counted(self.count, "random neighbourhood")
-        return f"all {self.count} neighbourhoods" if self.count > 1 else "the only neighbourhood"
+            return counted(self.count, f"random {self.noun}")
+        return f"all {self.count} {self.noun}s" if self.count > 1 else f"the only {self.noun}"
 
 
 def random_bits(key: prng.Key, shape: tuple[int, ...]) -> Bits:
@@ -60,7 +61,7 @@ def draw_vectors(netlist: Netlist, most: int) -> Vectors:
     inputs = np.unpackbits(packed, axis=1, count=samples, bitorder="little")
     if exhaustive:
         inputs[read] = np.arange(samples) >> np.arange(len(read))[:, None] & 1
-    return Vectors(inputs, exhaustive)
+    return Vectors(inputs, exhaustive, "neighbourhood" if netlist.kind == "cell" else "pattern")
 
 
 _STEPS = 16
@@ -84,7 +85,7 @@ def grid_sides(netlist: CellNetlist) -> tuple[int, int]:
 
 def cell_text(netlist: Netlist, vectors: Vectors) -> str:
     """A line per vector: the patch, and the result."""
-    return _lines(vectors.inputs, vectors.outputs(netlist))
+    return hexadecimal_lines(vectors.inputs, vectors.outputs(netlist))
 
 
 def _grid_text(netlist: CellNetlist) -> str:
@@ -100,10 +101,10 @@ def _grid_text(netlist: CellNetlist) -> str:
         state = np.where(fire[..., None], next(netlist.steps(state, 1)), state)
         fires.append(fire)
         states.append(state)
-    return _lines(*(np.stack(values).reshape(len(values), -1).T for values in (fires, states)))
+    return hexadecimal_lines(*(np.stack(values).reshape(len(values), -1).T for values in (fires, states)))
 
 
-def _lines(*columns: Bits) -> str:
+def hexadecimal_lines(*columns: Bits) -> str:
     """Rows of hexadecimal numbers, of which bit `i` is row `i` of a column `[bits, samples]`."""
     rows = zip(*map(_hexadecimal, columns), strict=True)
     return "".join(f"{' '.join(row)}\n" for row in rows)

@@ -85,9 +85,19 @@ def _ends(netlist: Netlist) -> str:
 def _marks(netlist: Netlist) -> dict[str, object]:
     """What templates ask of every circuit; a language that writes one of them otherwise gives its own value."""
     marks: dict[str, object] = {"about": about(netlist), "inputs": netlist.inputs, "last_input": netlist.inputs - 1}
-    if isinstance(netlist, CellNetlist):
-        marks |= {"channels": netlist.channels, "last_channel": netlist.channels - 1}
-        marks |= {"visible": netlist.visible, "periodic": int(netlist.periodic)}
+    match netlist:
+        case CellNetlist():
+            marks |= {"channels": netlist.channels, "last_channel": netlist.channels - 1}
+            marks |= {"visible": netlist.visible, "periodic": int(netlist.periodic)}
+        case Controller():
+            form, dimensions = netlist.thermometer.fixed_point(), len(netlist.observations)
+            marks |= {"dimensions": dimensions, "actions": len(netlist.actions), "action_bits": len(netlist.outputs)}
+            marks |= {"width": form.width, "fraction_bits": form.fraction_bits, "bits": dimensions * form.width}
+            marks |= {"last_bit": dimensions * form.width - 1, "last_action_bit": len(netlist.outputs) - 1}
+            marks["observation_names"] = ", ".join(f"{d} {name}" for d, name in enumerate(netlist.observations))
+            marks["action_names"] = ", ".join(f"{number} {name}" for number, name in enumerate(netlist.actions))
+            apart = f"they differ in less than 2^-{form.fraction_bits} above a threshold, and nowhere else"
+            marks["agreement"] = "they agree on every observation" if form.exact else apart
     return marks
 
 

@@ -28,8 +28,8 @@ def export(netlist: CellNetlist, name: str) -> Files:
 
 _WORK = 2e8
 """Gates times vectors that an event simulator gets through in a minute or two."""
-_LINT = ("verilator", "--lint-only", "-Wall", "-GHEIGHT=2", "-GWIDTH=3")
-"""On a small grid: each of its cells is looked at."""
+_SMALL = ("-GHEIGHT=2", "-GWIDTH=3")
+"""Verilator looks at each cell of a grid."""
 _MOST_SIMULATED = 5_000
 """Gates beyond which one change of an input may set off more events than memory holds."""
 
@@ -39,7 +39,7 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     vectors = vectors_for(netlist, _WORK)
     count = len(lines(netlist))
     with folder_of({**files, f"{name}_tb_cell.txt": cell_text(netlist, vectors)}) as folder:
-        read_by = _read_without_a_warning(folder, name)
+        read_by = read_without_a_warning(folder, name, f"{name}_grid", *_SMALL)
         if count > _MOST_SIMULATED:
             simulated = f"{count} gates are too many to run the bench"
         else:
@@ -52,13 +52,13 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
         return [read_by, simulated, equivalent(folder, "yosys.blif", "what yosys reads")]
 
 
-def _read_without_a_warning(folder: Path, name: str) -> str:
+def read_without_a_warning(folder: Path, name: str, top: str, *parameters: str) -> str:
     """By iverilog in both languages, and by verilator, where that is installed. Raises ExportError and ToolError."""
     both = ("-Wall", "-o", "bench", f"{name}.v", f"{name}_tb.v")
     # Verilog of 2005 and SystemVerilog of 2012: the newer language has more reserved words, which a name might be.
     readers = {f"iverilog {standard}": ["iverilog", standard, *both] for standard in ("-g2005", "-g2012")}
     if not tools.missing("verilator"):
-        readers["verilator"] = [*_LINT, "--top-module", f"{name}_grid", f"{name}.v"]
+        readers["verilator"] = ["verilator", "--lint-only", "-Wall", *parameters, "--top-module", top, f"{name}.v"]
     for reader, command in readers.items():
         if warnings := tools.run_in(folder, *command):
             raise ExportError(f"{reader} warns: {warnings.decode().splitlines()[0]}")

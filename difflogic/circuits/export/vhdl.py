@@ -14,7 +14,7 @@ from difflogic.circuits.synthesis import tools
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.straight_line import lines
 
-_EXPRESSIONS = (
+EXPRESSIONS = (
     "'0'", "{a} and {b}", "{a} and not {b}", "{a}", "not {a} and {b}", "{b}", "{a} xor {b}", "{a} or {b}",
     "{a} nor {b}", "{a} xnor {b}", "not {b}", "{a} or not {b}", "not {a}", "not {a} or {b}", "{a} nand {b}", "'1'",
 )  # fmt: skip
@@ -31,7 +31,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
         periodic=str(netlist.periodic).lower(),
         variables="\n        ".join(f"variable {names[line.bit]} : std_logic;" for line in gates),
         body="\n        ".join(
-            [f"{names[g.bit]} := {_EXPRESSIONS[g.gate].format(a=names[g.a], b=names[g.b])};" for g in gates]
+            [f"{names[g.bit]} := {EXPRESSIONS[g.gate].format(a=names[g.a], b=names[g.b])};" for g in gates]
             + [f"result({channel}) <= {names[output]};" for channel, output in enumerate(netlist.outputs.tolist())]
         ),
     )

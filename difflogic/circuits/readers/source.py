@@ -9,9 +9,10 @@ from pathlib import Path
 from difflogic.circuits.readers import digitaljs, hard_circuit, notebook
 from difflogic.config.schema import Config
 from difflogic.errors import CircuitError, UsageError
-from difflogic.model import netlist_json
+from difflogic.model import controller_json, netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
+from difflogic.model.controller import Controller
 from difflogic.model.statistics import active_gates
 from difflogic.runs import chosen
 from difflogic.system.brief import brief
@@ -60,6 +61,19 @@ def load(path: Path, periodic: bool | None = None, visible: int | None = None) -
         raise CircuitError(f"A circuit shows 1 to {netlist.channels} of its channels, not {visible}.")
     wrapped = netlist.periodic if periodic is None else periodic
     return replace(source, netlist=replace(netlist, visible=visible or netlist.visible, periodic=wrapped))
+
+
+def controller(path: Path) -> Controller | None:
+    """The controller that a file holds; None where it is something else. Raises CircuitError."""
+    if not path.is_file() or path.suffix != ".json":
+        return None
+    data = netlist_json.parse(netlist_json.read_text(path))
+    if data.get("format") != controller_json.FORMAT:
+        return None
+    try:
+        return controller_json.from_data(data)
+    except CircuitError as error:
+        raise netlist_json.refusal(path, error) from error
 
 
 def _load(path: Path) -> LoadedCircuit:

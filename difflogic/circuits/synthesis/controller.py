@@ -28,11 +28,12 @@ from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
 from difflogic.circuits.synthesis.truth_tables import samples_of
-from difflogic.circuits.synthesis.xag import FALSE, XAG, Builder, input_literal, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.controller import Controller
-from difflogic.model.thermometer import Integers, Thermometer
+from difflogic.model.netlist import NamedNetlist, gate_arrays
+from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
 
 LISTED = 1 << 18
 """Up to so many codes all are simulated in simplification; of more the solver is asked."""
@@ -205,3 +206,31 @@ def on_any_bits(controller: Controller, thermometer: Thermometer) -> Controller:
     wires += [(moved[a], moved[b]) for a, b in controller.wires.tolist()]
     frame = controller.on(thermometer)
     return frame.with_gates([*gates, *controller.gates.tolist()], wires, outputs)
+
+
+def with_comparators(controller: Controller, form: FixedPoint) -> NamedNetlist:
+    """The controller behind comparators, gates too: from the bits of an observation in fixed point to the action's.
+
+    Bit `b` of number `d` is input `width*d + b`.
+    """
+    width = form.width
+    builder = Builder(width * len(controller.observations))
+    code = []
+    for dimension, values in enumerate(form.thresholds):
+        bits = [input_literal(width * dimension + bit) for bit in range(width)]
+        bits[-1] ^= 1  # with its sign inverted, two's complement is in the order of whole numbers
+        for value in values:
+            reached, number = TRUE, value + (1 << (width - 1))
+            # From the lowest bit: x >= T holds where x is larger in this bit, or equal in it and so below.
+            for place, bit in enumerate(bits):
+                reached = builder.and_(bit, reached) if number >> place & 1 else builder.or_(bit, reached)
+            code.append(reached)
+    outputs = builder.embed(to_xag(controller), code)
+    names = tuple(f"x[{bit}]" for bit in range(builder.inputs))
+    frame = NamedNetlist(named_inputs=names, named_outputs=tuple(controller.output_names), **gate_arrays([], [], []))
+    return to_netlist(builder.finish(outputs), frame)
+
+
+def structural(controller: Controller) -> Controller:
+    """The controller after the structural passes, which prove themselves, on the thresholds that are read."""
+    return _on_read_thresholds(rebuilt(to_xag(controller)), controller)

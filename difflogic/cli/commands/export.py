@@ -12,9 +12,9 @@ from difflogic.errors import CircuitError, DifflogicError, UsageError
 from difflogic.system.files import Output
 
 if TYPE_CHECKING:
+    from difflogic.circuits.export.formats import Exported
     from difflogic.circuits.export.text import Files
     from difflogic.circuits.readers.source import LoadedCircuit
-    from difflogic.model.cell_netlist import CellNetlist
 
 FAILED = 1
 ALL = "all"
@@ -58,7 +58,7 @@ def command(
     name: str | None,
     verify: bool,
 ) -> int:
-    """Write CIRCUIT, a run or a file that holds a circuit, for other programs.
+    """Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
 
     \b
     c          a C99 header, 64 cells per word, and a demo
@@ -74,6 +74,9 @@ def command(
     numpy      a Python module that needs NumPy only
     json       circuit.json, as in a run folder: every gate
 
+    A controller, of controller.json, is written with an observation in and the number of an action out, in floating
+    point and in fixed point; digitaljs, golly, html and wgsl cannot hold one.
+
     The same circuit gives the same bytes. All but json leave out what changes nothing: pass-throughs, constants,
     equal gates, gates that no output needs, and channels that the picture never depends on. With --verify the exit
     code is 1 where an export differs from the circuit, or a program that would tell is not installed.
@@ -82,18 +85,24 @@ def command(
     """  # noqa: D301
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
+    from difflogic.circuits.synthesis.convert import gate_count
 
     if not forms:
         raise UsageError(f"--format says what to write: {', '.join(formats.FORMATS)}, or {ALL}.")
-    given = source.load(circuit, periodic, visible)
-    tell_choice(given.told)
     wanted = list(formats.FORMATS) if ALL in forms else list(dict.fromkeys(forms))
-    _tell(given, wanted)
+    netlist: Exported | None = source.controller(circuit)
+    if netlist is None:
+        given = source.load(circuit, periodic, visible)
+        tell_choice(given.told)
+        _tell(given, wanted)
+        netlist = given.netlist
+    else:
+        click.echo(f"controller.json: {gate_count(netlist)} two-input gates, {netlist.inputs} thresholds")
     name, failed = name or _name_of(circuit), False
     for form in wanted:
-        files = _exported(given.netlist, name, form, out, may_fail=ALL in forms)
+        files = _exported(netlist, name, form, out, may_fail=ALL in forms)
         if files and verify:
-            failed |= not _proved(given.netlist, name, form, files)
+            failed |= not _proved(netlist, name, form, files)
     return FAILED if failed else 0
 
 
@@ -117,7 +126,7 @@ def _name_of(path: Path) -> str:
     return whole.parent.name if whole.name == "circuit.json" else whole.stem if whole.is_file() else whole.name
 
 
-def _exported(netlist: CellNetlist, name: str, form: str, out: Path, may_fail: bool) -> Files:
+def _exported(netlist: Exported, name: str, form: str, out: Path, may_fail: bool) -> Files:
     """The files as they are written; none where the format cannot hold the circuit, which `may_fail` lets pass."""
     from difflogic.circuits.export import formats
 
@@ -149,7 +158,7 @@ def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.read_bytes() == content
 
 
-def _proved(netlist: CellNetlist, name: str, form: str, files: Files) -> bool:
+def _proved(netlist: Exported, name: str, form: str, files: Files) -> bool:
     from difflogic.circuits.export import formats
 
     try:

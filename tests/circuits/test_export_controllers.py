@@ -1,0 +1,80 @@
+"""A controller in every format that can hold one is the controller, as the real program of its kind sees it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from difflogic.circuits.export import formats
+from difflogic.circuits.export.controllers.observations import Observations
+from difflogic.circuits.synthesis.controller import with_comparators
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.errors import CircuitError, ExportError, ToolError
+from difflogic.model.controller import Controller
+from difflogic.model.thermometer import Thermometer
+from tests.controllers import controllers, linear_rule, random_controller
+from tests.export_cases import needs
+
+HELD = sorted(form for form, row in formats.FORMATS.items() if not row.cells_only)
+QUICK = [form for form in HELD if form not in {"c", "verilog", "vhdl", "dot", "html", "numpy"}]
+
+
+def proofs(controller: Controller, form: str, name: str = "rule") -> list[str]:
+    needs(*formats.FORMATS[form].programs)
+    return formats.verify(controller, name, form, formats.export(controller, name, form))
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_it_is_the_controller(form: str) -> None:
+    """Five actions, three bits of one; a dimension that nothing reads, and names that are words of a language."""
+    said = proofs(random_controller(1, (20, 20), (3, 3, 0, 4), actions=5), form, "process")
+    if formats.FORMATS[form].framed:
+        assert sum("agrees on 100000 observations" in sentence for sentence in said) >= 1, said
+
+
+@pytest.mark.parametrize("form", HELD)
+def test_another_controller_is_noticed(form: str) -> None:
+    """One that tells a threshold from the next, at a few codes of many."""
+    needs(*formats.FORMATS[form].programs)
+    right = linear_rule()
+    wrong = right.on(Thermometer((*right.thermometer.thresholds[:3], tuple(np.linspace(-1.5, 1.6, 7)))))
+    other = wrong if formats.FORMATS[form].framed or form == "json" else right.with_gates([1], [(14, 25)], [28])
+    with pytest.raises((ExportError, ToolError), match=r"differ|another|proves|FAIL"):
+        formats.verify(right, "rule", form, formats.export(other, "rule", form))
+
+
+@pytest.mark.parametrize("form", QUICK)
+@settings(max_examples=5)
+@given(controller=controllers())
+def test_random_controllers(form: str, controller: Controller) -> None:
+    assert proofs(controller, form)
+
+
+@pytest.mark.parametrize("form", sorted(set(formats.FORMATS) - set(HELD)))
+def test_what_cannot_hold_a_controller_says_why(form: str) -> None:
+    with pytest.raises(CircuitError, match=f"The format {form} cannot hold a controller: it"):
+        formats.export(linear_rule(), "rule", form)
+
+
+@given(controllers())
+@settings(max_examples=20)
+def test_comparators_are_gates_too(controller: Controller) -> None:
+    tried = Observations(controller, controller.thermometer.fixed_point(), 500)
+    whole = with_comparators(controller, tried.form)
+    assert whole.inputs == len(controller.observations) * tried.form.width
+    found = unpack_bits(whole.evaluate(pack_bits(tried.fixed_bits())), 500)
+    assert np.array_equal(found, tried.action_bits())
+
+
+def test_files_say_what_numbers_are() -> None:
+    text = formats.export(linear_rule(), "rule", "c")["rule.h"]
+    assert isinstance(text, str)
+    assert "14 thresholds, 2 actions in CartPole-v1." in text, "and not those that nothing reads"
+    assert "Action: 0 left, 1 right." in text
+    assert re.search(r"observation\[2\] >= -0\.15\), /\* angle>=-0\.15 \*/", text)
+    aig = formats.export(linear_rule(), "rule", "aiger")["rule.aig"]
+    assert isinstance(aig, bytes)
+    assert b"code[0] is angle>=-0.15" in aig
