@@ -30,7 +30,7 @@ from difflogic.gpu.engine import GpuEngine
 from difflogic.gpu.launch import FUSED, LaunchConfig
 from difflogic.gpu.model import GpuModel
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import Budget, check, plan_in_groups
+from difflogic.gpu.planner import Budget, check, may_run, plan_in_groups
 from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.tuning_cache import Measured, Seconds, Tuned
 from difflogic.gpu.workspace import Workspace
@@ -333,4 +333,4 @@ def _fits(device: Device, plan: Plan, launch: LaunchConfig) -> bool:
         check(replace(plan, launch=launch), device.limits)
     except LimitError:
         return False
-    return plan.may_run(launch, None)
+    return may_run(plan, launch, None)

@@ -26,7 +26,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, corner_words
 from difflogic.gpu.plan import Plan
-from difflogic.gpu.planner import Budget, make_plan, plan_in_groups
+from difflogic.gpu.planner import Budget, make_plan, may_run, plan_in_groups
 from difflogic.gpu.probes import open_checked
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
@@ -143,7 +143,7 @@ class GpuEngine:
     def _tuned(self, plan: Plan, budget: Budget) -> LaunchConfig | None:
         """What `difflogic tune` stored on this adapter for this work, which is that of the largest of some groups."""
         stored = tuning_cache.lookup(self.device.adapter, self.device.limits, plan)
-        return stored.launch if stored is not None and plan.may_run(stored.launch, budget.each) else None
+        return stored.launch if stored is not None and may_run(plan, stored.launch, budget.each) else None
 
     def _prepare(self, circuit: Circuit, batch: Batch, hyper: Hyper) -> Workspace:
         """A workspace with circuit, start and target uploaded."""

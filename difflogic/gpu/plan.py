@@ -5,11 +5,11 @@ The blocks that sums are taken over follow from circuit and grid alone; only the
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from difflogic.core.rules import ENTRIES as RULE_ENTRIES
 from difflogic.engine.shape import Shape
+from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.launch import HARDWARE, LaunchConfig
 from difflogic.gpu.wiring import Wiring
 from difflogic.model.layout import Layout
@@ -28,8 +28,6 @@ SCRATCH_BYTES = 96 << 20
 """Scratch memory at most, unless a single workgroup needs more."""
 KEEP_BYTES = 1 << 30
 """Without a limit from the user, nodes are kept where a plan then needs no more than this."""
-STATES_BYTES = 1_000_000_000
-"""Without a limit from the user, every state is kept where a plan then needs no more than this."""
 HARDWARE_WORK = 1 << 30
 """Gate evaluations of one dispatch at most: a fraction of 100 ms on a small integrated GPU, where it counts."""
 MAX_WORKGROUPS = 65535
@@ -38,20 +36,6 @@ BACKWARD_WORK = 4
 """Evaluations that a gate costs backward."""
 HISTORY = 64
 """Epochs whose metrics the ring on the device holds."""
-
-
-@dataclass(frozen=True)
-class BatchSource:
-    """Where start grids and targets come from."""
-
-    start: str = "random"
-    """As in TaskConfig."""
-    ruled: bool = False
-    """Whether a rule makes the targets."""
-    pool: int = 0
-    """Grids of the sample pool; 0 where there is none."""
-    resets: int = 0
-    """As PoolConfig's `reset`."""
 
 
 # What decides the memory, by the paper's checkerboard: 20 steps, 32 chunks, 3,144 nodes that are written down. A chunk
@@ -92,7 +76,7 @@ class Plan:
     """Whether there are fire masks."""
     most_work: int = HARDWARE_WORK
     """Gate evaluations of one dispatch at most."""
-    batch_source: BatchSource = BatchSource()
+    batch_source: BatchSource = field(default_factory=BatchSource)
     keep_bytes: int = KEEP_BYTES
     """What a plan that keeps nodes may need where the user sets no limit."""
 
@@ -365,22 +349,6 @@ class Plan:
         if self.groups:
             users.append(self.hard_groups * nodes)
         return lanes * max(users)
-
-    def affordable(self, max_memory: int | None) -> float:
-        """Bytes that this plan may need: the user's limit, or what is fair before memory is saved at a cost."""
-        if max_memory is not None:
-            return max_memory
-        if not self.training:
-            return math.inf
-        # To keep nodes saves a fifth of the backward pass, and to keep all states saves forward steps: each is worth
-        # some memory, but not all that a device has.
-        return self.keep_bytes if self.launch.store_activations else STATES_BYTES
-
-    def may_run(self, launch: LaunchConfig, max_memory: int | None) -> bool:
-        """Whether this work may run under another schedule: in the same memory plan, within the limit."""
-        if launch.memory != self.launch.memory:
-            return False
-        return replace(self, launch=launch).total_bytes() <= max(self.total_bytes(), self.affordable(max_memory))
 
     def of_first(self, count: int) -> Plan:
         """The same for so many of the models alone."""

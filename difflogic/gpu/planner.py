@@ -15,16 +15,19 @@ from difflogic.engine.job import Job
 from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError
 from difflogic.gpu.adapter import Adapter
+from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, BatchSource, Plan
+from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, Plan
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
 from difflogic.system.memory import physical_memory
 
 MAX_GATES = 65535 * 8
 """Gates that one dispatch of `gradients` holds, eight to a workgroup."""
+STATES_BYTES = 1_000_000_000
+"""Without a limit from the user, every state is kept where a plan then needs no more than this."""
 KEEP_SHARE = 8
 """On software, whose memory is the machine's, nodes may be kept within this fraction of it."""
 SOFTWARE_WORK = 1 << 26
@@ -81,7 +84,7 @@ def make_plan(
         except LimitError as error:
             failure = error
             continue
-        if plan.total_bytes() <= plan.affordable(budget.each):
+        if plan.total_bytes() <= affordable(plan, budget.each):
             return plan
         runnable.append(plan)
     if not runnable:
@@ -92,6 +95,24 @@ def make_plan(
     if budget.max_memory is None:
         return smallest
     raise _over_budget(smallest, budget.max_memory, budget)
+
+
+def affordable(plan: Plan, max_memory: int | None) -> float:
+    """Bytes that a plan may need: the user's limit, or what is fair before memory is saved at a cost."""
+    if max_memory is not None:
+        return max_memory
+    if not plan.training:
+        return math.inf
+    # To keep nodes saves a fifth of the backward pass, and to keep all states saves forward steps: each is worth
+    # some memory, but not all that a device has.
+    return plan.keep_bytes if plan.launch.store_activations else STATES_BYTES
+
+
+def may_run(plan: Plan, launch: LaunchConfig, max_memory: int | None) -> bool:
+    """Whether a plan's work may run under another schedule: in the same memory plan, within the limit."""
+    if launch.memory != plan.launch.memory:
+        return False
+    return replace(plan, launch=launch).total_bytes() <= max(plan.total_bytes(), affordable(plan, max_memory))
 
 
 def _over_budget(smallest: Plan, max_memory: int, budget: Budget) -> LimitError:

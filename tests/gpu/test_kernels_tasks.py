@@ -11,9 +11,9 @@ import pytest
 from difflogic.core import rules
 from difflogic.engine import control as c
 from difflogic.engine.shape import Shape
+from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import corner_words, pool_words
-from difflogic.gpu.plan import BatchSource
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.d_damage import d_damage
 from difflogic.reference.kernels.damage import damage

@@ -1,0 +1,19 @@
+"""Where a training batch comes from, as far as buffers and kernels depend on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BatchSource:
+    """Where start grids and targets come from."""
+
+    start: str = "random"
+    """As in TaskConfig."""
+    ruled: bool = False
+    """Whether a rule makes the targets."""
+    pool: int = 0
+    """Grids of the sample pool; 0 where there is none."""
+    resets: int = 0
+    """As PoolConfig's `reset`."""
