@@ -9,7 +9,8 @@
 // Dispatch: x = at most models * blocks / LANES workgroups, which loop.
 // Shapes, per model: edges [instances + patch nodes]; coefficients [gates]; masks [T, H*W]; kept [chunks / LANES,
 //     nodes, LANES], numbers or codes and then their ranges, or, where nodes are computed again, the state
-//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, halo]; values [workgroups, slots (+ nodes),
+//     [chunks, C, 16] that they follow from; d_next, d_rows [chunks, 3*C, halo], or without perception [chunks, outputs,
+//     16] and [chunks, C, 16]; values [workgroups, slots (+ nodes),
 //     LANES] of slots and such nodes, scratch; partials [blocks, instances].
 #import common/shape.wgsl
 
@@ -79,7 +80,7 @@ fn main(
     let slots = first_place(workgroup.x * (shape.slots + select(shape.nodes, 0u, KEEP == 1u)), lane);
     // Scratch of a workgroup: the slots, and behind them the nodes where they are computed again. No two workgroups
     // share it, and a workgroup that goes on to its next tile overwrites it.
-    let outputs = slots + (shape.slots - shape.channels) * LANES;  // slots of the last level
+    let outputs = slots + (shape.slots - shape.outputs) * LANES;  // slots of the last level
     let tiles = shape.blocks / LANES;
     for (var task = at.first + workgroup.x; task < at.end; task += workgroups.x) {
         let model = task / tiles;
@@ -98,8 +99,14 @@ fn main(
                 evaluate(model, chunk, base, thread);
                 if HALF == 1u { halve(chunk, base, thread); }
             }
-            for (var item = worker(thread); item < shape.channels * 4u; item += workers()) {
-                values[outputs + item / 4u * LANES][item % 4u] = d_states(model, cell + item % 4u * 4u, item / 4u, false);
+            for (var item = worker(thread); item < shape.outputs * 4u; item += workers()) {
+                var d = vec4<f32>();
+                if PERCEIVES == 1u {
+                    d = d_states(model, cell + item % 4u * 4u, item / 4u, false);
+                } else {
+                    d = d_outputs(model, chunk, item / 4u, item % 4u);
+                }
+                values[outputs + item / 4u * LANES][item % 4u] = d;
             }
             chunk_barrier();
             // Backward a level's slots are complete when the levels behind it are done.
@@ -113,12 +120,16 @@ fn main(
             }
             // Where many share a chunk, three rows to a channel are too few to keep them busy: they sum the slots of
             // nine patch nodes first, a quarter each.
-            if quarters() == 1u {
+            if PERCEIVES == 1u && quarters() == 1u {
                 sum_patch_slots(model, slots, thread);
                 chunk_barrier();
             }
-            for (var row = worker(thread); row < 3u * shape.channels; row += workers()) {
-                send_row(model, cell, row, slots);
+            if PERCEIVES == 1u {
+                for (var row = worker(thread); row < 3u * shape.channels; row += workers()) {
+                    send_row(model, cell, row, slots);
+                }
+            } else {
+                send_cells(model, chunk, slots, thread);
             }
             chunk_barrier();
         }

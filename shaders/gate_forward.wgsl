@@ -5,7 +5,7 @@
 // Twin: difflogic/reference/kernels/gate_forward.py
 // Dispatch: x = at most models * chunks / LANES workgroups, which loop.
 // Shapes, per model: wires [instances] (a, b); coefficients [gates]; masks [T, H*W];
-//     state, next_state [chunks, C, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
+//     state [chunks, C, 16]; next_state [chunks, outputs, 16]; values [chunks / LANES, nodes, LANES] of all nodes where they are kept for the
 //     backward pass as they are, else [workgroups, nodes, LANES], scratch; kept [chunks / LANES, nodes, LANES] as codes,
 //     and then their ranges.
 #import common/shape.wgsl
@@ -65,14 +65,14 @@ fn main(
         let cell = chunk * CELLS_PER_CHUNK;
         evaluate(model, chunk, base, thread);
         if KEEP == 1u && HALF == 1u { keep_half(chunk, base, first_place(task * shape.nodes, lane), thread); }
-        for (var item = worker(thread); item < shape.channels * CELLS_PER_CHUNK; item += workers()) {
+        for (var item = worker(thread); item < shape.outputs * CELLS_PER_CHUNK; item += workers()) {
             let channel = item / CELLS_PER_CHUNK;
             let i = item % CELLS_PER_CHUNK;
-            var value = values[base + (shape.nodes - shape.channels + channel) * LANES][i / 4u][i % 4u];
+            var value = values[base + (shape.nodes - shape.outputs + channel) * LANES][i / 4u][i % 4u];
             if keeps_old_state(model, at.step, cell + i) {
                 value = state[state_index(model, cell + i, channel)];
             }
-            next_state[state_index(model, cell + i, channel)] = value;
+            next_state[((model * shape.chunks + chunk) * shape.outputs + channel) * CELLS_PER_CHUNK + i] = value;
         }
         chunk_barrier();  // before scratch is written again
     }

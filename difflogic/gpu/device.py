@@ -59,13 +59,15 @@ class Device:
             variant=launch.written(),
         )
 
-    def pipeline(self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False) -> Any:
+    def pipeline(
+        self, kernel: str, launch: LaunchConfig, half: bool = False, trees: bool = False, perceives: bool = True
+    ) -> Any:
         """The compute pipeline of a kernel, compiled the first time: one for all that it runs alike under.
 
-        `half`: see Shape; `trees`: see Plan. Raises KernelError.
+        `half`: see Shape; `trees`, `perceives`: see Plan. Raises KernelError.
         """
         spec = KERNELS[kernel]
-        constants = spec.constants(launch, half, trees)
+        constants = spec.constants(launch, half, trees, perceives)
         # Keyed by what the driver compiles, not by the schedule: schedules that differ in another kernel's workgroup
         # size share the pipeline, and compiling takes seconds on software.
         key = (kernel, tuple(constants.values()))
@@ -149,6 +151,12 @@ class Device:
         if self._marker is None:
             self._marker = self.buffer("marker", 4)
         self.queue.read_buffer(self._marker)
+
+    def clear(self, buffer: Any) -> None:
+        """Zero a buffer, after all that was submitted before."""
+        encoder = self.handle.create_command_encoder()
+        encoder.clear_buffer(buffer)
+        self.queue.submit([encoder.finish()])
 
     def download(self, buffer: Any, dtype: npt.DTypeLike, purpose: str, size: int | None = None) -> npt.NDArray[Any]:
         """A copy of a buffer (or its first `size` bytes); waits for all submitted work."""

@@ -16,13 +16,12 @@ from difflogic.engine import control as c
 from difflogic.engine.api import Model
 from difflogic.engine.batch import Batch, Mode, check_course, check_grids
 from difflogic.engine.events import Damage
-from difflogic.engine.function import CircuitFunction
 from difflogic.engine.job import Floats, Job, OptimizerState, TrainState
 from difflogic.engine.population import open_in_turn
 from difflogic.engine.shape import Array, Hyper, Shape
-from difflogic.errors import DeviceError
 from difflogic.gpu import tuning_cache
 from difflogic.gpu.device import Device
+from difflogic.gpu.function import GpuFunction
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
 from difflogic.gpu.model import GpuModel, corner_words
 from difflogic.gpu.plan import Plan
@@ -113,8 +112,8 @@ class GpuEngine:
 
     def open_function(
         self, circuit: Circuit, grid: Sequence[int], steps: int = 1, hard: bool = False, every_state: bool = False
-    ) -> CircuitFunction:
-        raise DeviceError("Functions are not computed on GPUs yet: use the cpu engine.")
+    ) -> GpuFunction:
+        return GpuFunction(self.device, self._launch, circuit, grid, steps, hard, every_state)
 
     def open(
         self, jobs: Sequence[Job], states: Sequence[TrainState], max_memory: int | None = None, reserved: int = 0

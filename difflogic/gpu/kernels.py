@@ -121,7 +121,7 @@ class KernelSpec:
         """Invocations per workgroup."""
         return launch.workgroup_size_of(self.name) if isinstance(self.grid, Tiled) else LINEAR_WG
 
-    def constants(self, launch: LaunchConfig, half: bool, trees: bool) -> dict[str, int]:
+    def constants(self, launch: LaunchConfig, half: bool, trees: bool, perceives: bool) -> dict[str, int]:
         """The `override` constants under a launch configuration."""
         given = {
             "WG": self.workgroup_size(launch),
@@ -129,6 +129,7 @@ class KernelSpec:
             "KEEP": launch.store_activations,
             "HALF": half,
             "TREES": trees,
+            "PERCEIVES": perceives,
         }
         return {name: int(given[name]) for name in self.overrides}
 
@@ -141,7 +142,7 @@ def _gates(plan: Plan) -> int:
     return plan.layout.gates
 
 
-_ALL_OVERRIDES = ("WG", "LANES", "TREES", "KEEP", "HALF")
+_ALL_OVERRIDES = ("WG", "LANES", "TREES", "KEEP", "HALF", "PERCEIVES")
 _ONE_WORKGROUP = Linear(lambda _: 1, per_workgroup=1)
 
 # In the order of a train step, and of an evaluation. What a kernel is dispatched over follows from the plan alone, so
@@ -196,6 +197,7 @@ _SPECS = (
         bindings("shape mark", "d_judged", "d_rows"),
         Linear(lambda plan: plan.chunks * CHUNK * plan.shape.loss_channels),
     ),
+    KernelSpec("d_start", bindings("shape", "d_next", "d_start"), Linear(lambda plan: plan.state_values)),
     KernelSpec(
         # Eight invocations to a gate, each with a sum of four moments in workgroup memory.
         "gradients",

@@ -74,6 +74,8 @@ class Plan:
     """False: only rollouts, without the buffers of the backward pass."""
     asynchronous: bool = True
     """Whether there are fire masks."""
+    given: bool = False
+    """Whether adjoints are, and no loss is computed: of a function."""
     most_work: int = HARDWARE_WORK
     """Gate evaluations of one dispatch at most."""
     batch_source: BatchSource = field(default_factory=BatchSource)
@@ -93,6 +95,16 @@ class Plan:
     def trees(self) -> bool:
         """Whether perception is computed as trees."""
         return self.wirings[0].trees
+
+    @property
+    def perceives(self) -> bool:
+        """Whether cells see their neighbours."""
+        return self.layout.patch > 1
+
+    @property
+    def outputs(self) -> int:
+        """Values that a cell's last gates give: its channels, but in a feed-forward circuit."""
+        return self.layout.outputs
 
     @property
     def nodes(self) -> int:
@@ -165,8 +177,8 @@ class Plan:
 
     @property
     def slots(self) -> int:
-        """Slots per chunk in scratch, for the wiring that needs most; the last C are those of the last level."""
-        return max(wiring.slot_count for wiring in self.wirings) + self.layout.channels
+        """Slots per chunk in scratch, for the wiring that needs most; the last are those of the outputs."""
+        return max(wiring.slot_count for wiring in self.wirings) + self.outputs
 
     @property
     def halo(self) -> int:
@@ -177,6 +189,12 @@ class Plan:
         width = self.shape.width
         pieces = 1 if width % CHUNK == 0 else (CHUNK + width - 2) // width + 1
         return CHUNK + 2 * pieces
+
+    @property
+    def d_row_values(self) -> int:
+        """Values of a chunk's adjoints: by row, or, without perception, of inputs or outputs as they are."""
+        channels = self.shape.channels
+        return 3 * channels * self.halo if self.perceives else CHUNK * max(channels, self.outputs)
 
     @property
     def forward_groups(self) -> int:
@@ -285,7 +303,7 @@ class Plan:
             "coefficients": each * layout.gates * 16,
             "gate_ids": each * layout.gates * 4,
             "masks": masks,
-            "states": each * self.chunks * shape.channels * chunk_bytes,
+            "states": each * self.chunks * max(shape.channels, self.outputs) * chunk_bytes,
             "scratch": self._scratch_chunks() * chunk_bytes,
         }
         if self.launch.store_activations:
@@ -297,16 +315,12 @@ class Plan:
         if self.training:
             sizes |= {
                 "edges": each * (layout.instances + layout.patch_nodes) * 32,
-                "mu": each * layout.gates * 64,
-                "nu": each * layout.gates * 64,
                 "gradients": each * layout.gates * 64,
                 "control": each * 32,
-                "history": each * HISTORY * 8,
-                "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
-                "loss_partials": each * len(shape.judged_steps) * self.chunks * 4,
-                "d_rows": each * self.chunks * 3 * shape.channels * self.halo * 4,
+                "d_rows": each * self.chunks * self.d_row_values * 4,
                 "partials": each * self.blocks * layout.instances * 16,
             }
+            sizes |= self._given_bytes() if self.given else self._loss_bytes()
         if self.groups:
             sizes |= {
                 "hard_masks": masks,
@@ -316,12 +330,24 @@ class Plan:
             }
         if shape.damage_steps:
             sizes["corners"] = each * len(shape.damage_steps) * self.corner_samples * 8
-        return sizes | (self._batch_source_bytes() if self.training else {})
+        return sizes
 
-    def _batch_source_bytes(self) -> dict[str, int]:
-        """Buffers of what not every task asks for."""
-        shape, each, sizes = self.shape, self.models, {}
-        chunk_bytes = CHUNK * 4
+    def _given_bytes(self) -> dict[str, int]:
+        """Buffers of a function: the adjoints that are given, those of the start, and the hard gates' coefficients."""
+        states = self.chunks * CHUNK * 4 * self.shape.channels
+        adjoints = {"d_judged": len(self.shape.judged_steps) * states, "d_start": states} if self.perceives else {}
+        return adjoints | {"one_hot": self.layout.gates * 16}
+
+    def _loss_bytes(self) -> dict[str, int]:
+        """Buffers of the optimiser and of the loss, and of what not every task asks for."""
+        shape, each, chunk_bytes = self.shape, self.models, CHUNK * 4
+        sizes = {
+            "mu": each * self.layout.gates * 64,
+            "nu": each * self.layout.gates * 64,
+            "history": each * HISTORY * 8,
+            "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
+            "loss_partials": each * len(shape.judged_steps) * self.chunks * 4,
+        }
         if (judged := len(shape.judged_steps)) > 1:
             sizes["d_judged"] = each * (judged - 1) * self.chunks * shape.loss_channels * chunk_bytes
         if self.batch_source.start not in ("random", "boards"):

@@ -108,8 +108,8 @@ class Workspace:
         patch[:, 4:6] = wiring.fanout[: layout.patch_nodes]
         # All models of a population share one number of slots, that of the wiring that needs most, and so the outputs'
         # slots lie at the same place for each of them.
-        own[-layout.channels :, 4] = self.plan.slots - layout.channels + np.arange(layout.channels)
-        own[-layout.channels :, 5] = own[-layout.channels :, 4] + 1
+        own[-layout.outputs :, 4] = self.plan.slots - layout.outputs + np.arange(layout.outputs)
+        own[-layout.outputs :, 5] = own[-layout.outputs :, 4] + 1
         own[:, 6], own[:, 7] = layout.instance_gates, np.arange(layout.instances)
         own[:] = own[wiring.order]  # a whole row moves; what others point at are slots and nodes, never rows
         return edges
@@ -129,19 +129,25 @@ class Workspace:
             made += [*self.forward_step(step), *self._judge(step + 1), *self._damage(step + 1)]
         return made
 
-    def forward_step(self, step: int) -> list[Dispatch]:
-        """One CA step of the soft circuit."""
+    @cached_property
+    def forward_one_hot(self) -> list[Dispatch]:
+        """The same by hard gates, in the arithmetic of soft ones, of a function."""
+        one_hot = {"coefficients": self.buffers["one_hot"]}
+        return [each for step in range(self.plan.shape.steps) for each in self.forward_step(step, one_hot)]
+
+    def forward_step(self, step: int, other: dict[str, Any] | None = None) -> list[Dispatch]:
+        """One CA step of the soft circuit; `other` buffers take the place of those of their names."""
         plan, values, kept = self.plan, self.buffers["scratch"], self.buffers.get("nothing")
         if plan.keeps_as_is:
             values = self.several["kept"][step]
         elif plan.launch.store_activations:
             kept = self.several["kept"][step]
         bound = {"state": self.state(step), "next_state": self.state(step + 1), "values": values, "kept": kept}
-        return self._tiled("gate_forward", step, bound)
+        return self._tiled("gate_forward", step, bound | (other or {}))
 
     def _judge(self, step: int) -> list[Dispatch]:
         """The loss of a state, where one is taken there that is not the last."""
-        judged = self.plan.shape.judged_steps[:-1] if self.plan.training else ()
+        judged = self.plan.shape.judged_steps[:-1] if self.plan.training and not self.plan.given else ()
         return self._event("step_loss", step, judged, {"state": self.state(step)})
 
     def _damage(self, step: int) -> list[Dispatch]:
@@ -156,13 +162,29 @@ class Workspace:
     def backward(self) -> list[Dispatch]:
         """Loss, T steps backward, gradients of the logits, and whether they count."""
         steps = self.plan.shape.steps
-        bound = {"state": self.state(steps), "d_rows": self._d_rows(steps)}
+        bound = {"state": self.state(steps), "d_rows": self.d_rows(steps)}
         return [
             self._dispatch("loss", bound),
             *(dispatch for step in reversed(range(steps)) for dispatch in self.backward_step(step)),
             self._dispatch("gradients"),
             *([self._dispatch("clip_norm")] if self.hyper.clip_by == "norm" else []),
             self._dispatch("commit"),
+        ]
+
+    @cached_property
+    def pull_back(self) -> list[Dispatch]:
+        """From given adjoints to those of the start, and to the gradients of the logits.
+
+        With perception the last state's, too, stands in `d_judged`, and the rows that it is added to are 0. Without
+        it, it stands in these rows as it is.
+        """
+        shape, perceives = self.plan.shape, self.plan.perceives
+        last, first = {"d_rows": self.d_rows(shape.steps)}, {"d_next": self.d_rows(0)}
+        return [
+            *(self._event("step_loss_backward", shape.steps, shape.judged_steps, last) if perceives else []),
+            *(dispatch for step in reversed(range(shape.steps)) for dispatch in self.backward_step(step)),
+            self._dispatch("gradients"),
+            *([self._dispatch("d_start", first)] if perceives else []),
         ]
 
     def backward_step(self, step: int) -> list[Dispatch]:
@@ -172,16 +194,16 @@ class Workspace:
         """
         bound = {
             "kept": self.several["kept"][step] if self.plan.launch.store_activations else self.state(step),
-            "d_next": self._d_rows(step + 1),
+            "d_next": self.d_rows(step + 1),
             "values": self.buffers["scratch"],
-            "d_rows": self._d_rows(step),
+            "d_rows": self.d_rows(step),
         }
         fused = [*self._forward_again(step), *self._tiled("gate_backward", step, bound)]
         return [*fused, *(self._d_events(step) if step > 0 else [])]
 
     def _d_events(self, step: int) -> list[Dispatch]:
         """The adjoints of a state's damage and of its loss."""
-        shape, bound = self.plan.shape, {"d_rows": self._d_rows(step)}
+        shape, bound = self.plan.shape, {"d_rows": self.d_rows(step)}
         damage = self._event("d_damage", step, shape.damage_steps, bound)
         return [*damage, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
@@ -274,7 +296,7 @@ class Workspace:
         """The buffer of a step's hard state."""
         return self.several["words"][self.plan.word_slot(step)]
 
-    def _d_rows(self, step: int) -> Any:
+    def d_rows(self, step: int) -> Any:
         """The adjoints of a step's patches: two buffers take turns."""
         return self.several["d_rows"][step % 2]
 
@@ -300,7 +322,8 @@ class Workspace:
         return self.device.bind(kernel, KERNELS[kernel].bindings, self.buffers | bound)
 
     def _pipeline(self, kernel: str) -> Any:
-        return self.device.pipeline(kernel, self.plan.launch, self.plan.shape.half, self.plan.trees)
+        plan = self.plan
+        return self.device.pipeline(kernel, plan.launch, plan.shape.half, plan.trees, plan.perceives)
 
     def under(self, launch: LaunchConfig) -> Workspace:
         """The same memory under another schedule, with as many lanes: other pipelines.

@@ -13,7 +13,7 @@ from difflogic.engine.function import CircuitFunction
 from difflogic.engine.shape import Array
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
-from difflogic.reference.kernels.grid import gather_rows
+from difflogic.reference.kernels.d_start import d_start
 from difflogic.reference.rollout import Course, coefficients_of, pull_back, run_course
 
 
@@ -51,14 +51,18 @@ class ReferenceFunction(CircuitFunction):
         return np.ascontiguousarray(after[:, : self._course.layout.outputs].swapaxes(1, 2))
 
     def _backward(self, d_y: Array) -> tuple[Array, Array]:
-        course, shape = self._course, self._shape
+        course = self._course
         if self.hard:  # what `forward` has left are the nodes of the hard circuit
             run_course(course, self._soft, self._start, self._nodes)
         d_states = d_y.swapaxes(1, 2)
         d_rows = self._rows(d_states[-1])
         control = np.zeros(c.WORDS, dtype=np.uint32)  # its flag, that something is not finite, is for training
         gradients = pull_back(course, self._soft, self._logits, self._nodes, d_states[:-1], d_rows, control)
-        return gradients, gather_rows(shape, d_rows[0], course.layout.patch).T
+        if course.layout.patch == 1:
+            return gradients, d_rows[0].T
+        d_x = np.empty_like(self._start)
+        d_start(self._shape, d_rows[0], d_x)
+        return gradients, d_x.T
 
     def _rows(self, d_state: Array) -> list[Array]:
         """The last state's adjoint where the first backward step looks for it, and room for the other steps'."""

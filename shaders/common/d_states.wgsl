@@ -1,29 +1,6 @@
-// The adjoint of a state, gathered from what the step after left. Needs `at`, `masks`, `d_next`.
-#import common/grid.wgsl
+// What of a state's adjoint goes where. Needs `at`, `masks`, `d_next`.
+#import common/d_state.wgsl
 #import common/masks.wgsl
-#import common/d_rows.wgsl
-
-// A cell is position f of the patch of the neighbour that lies opposite f; of three in a row, most are summed already.
-fn d_state(model: u32, cell: u32, channel: u32) -> f32 {
-    var sum = 0.0;
-    // In row 0 of a patch stands what is meant for the row above, so a cell looks for it one row below itself, and so
-    // on.
-    for (var dy = 0u; dy < 3u; dy++) {
-        let there = neighbour(cell, 1 - i32(dy), 0);
-        if there == OUTSIDE { continue; }
-        let row = 3u * channel + dy;
-        sum += d_next[d_row_index(model, there, row) + there % CELLS_PER_CHUNK];
-        if begins_piece(there) {
-            let left = neighbour(there, 0, -1);
-            if left != OUTSIDE { sum += d_next[d_row_index(model, left, row) + border(left) + 1u]; }
-        }
-        if ends_piece(there) {
-            let right = neighbour(there, 0, 1);
-            if right != OUTSIDE { sum += d_next[d_row_index(model, right, row) + border(right)]; }
-        }
-    }
-    return sum;
-}
 
 // The share of a state's adjoint that reaches the circuit, or (`kept`) goes around it; four cells.
 fn d_states(model: u32, cell: u32, channel: u32, kept: bool) -> vec4<f32> {
@@ -34,4 +11,10 @@ fn d_states(model: u32, cell: u32, channel: u32, kept: bool) -> vec4<f32> {
         }
     }
     return d;
+}
+
+// Without perception `d_next` is the adjoint itself, [chunks, outputs, 16].
+fn d_outputs(model: u32, chunk: u32, output: u32, quarter: u32) -> vec4<f32> {
+    let first = ((model * shape.chunks + chunk) * shape.outputs + output) * CELLS_PER_CHUNK + quarter * 4u;
+    return vec4<f32>(d_next[first], d_next[first + 1u], d_next[first + 2u], d_next[first + 3u]);
 }

@@ -71,3 +71,12 @@ fn send_row(model: u32, cell: u32, row: u32, slots: u32) {
         d_rows[to + i] = d;
     }
 }
+
+// Without perception: the adjoint of each of a cell's own values.
+fn send_cells(model: u32, chunk: u32, slots: u32, thread: u32) {
+    for (var item = worker(thread); item < shape.channels * 4u; item += workers()) {
+        let d = sum_quarter(edges[edge_index(model, shape.instances + item / 4u)].fanout, slots, item % 4u);
+        let first = (model * shape.chunks + chunk) * shape.channels * CELLS_PER_CHUNK + item * 4u;
+        for (var i = 0u; i < 4u; i++) { d_rows[first + i] = d[i]; }
+    }
+}

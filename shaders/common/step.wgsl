@@ -10,17 +10,20 @@
 override KEEP: u32 = 1u;
 // 1: the backward pass sees node values in 16 bits, and so they are kept.
 override HALF: u32 = 0u;
+// 1: a cell sees its patch. 0: only itself, as the samples of a feed-forward circuit do; a channel is one patch node.
+override PERCEIVES: u32 = 1u;
 
 fn patch_value(model: u32, cell: u32, channel: u32, f: u32) -> f32 {
     if cell >= shape.cells { return 0.0; }
+    if PERCEIVES == 0u { return state_value(state_index(model, cell, channel)); }
     let there = neighbour(cell, i32(f / 3u) - 1, i32(f % 3u) - 1);
     if there == OUTSIDE { return 0.0; }
     return state_value(state_index(model, there, channel));
 }
 
 fn patch_values(model: u32, cell: u32, patch_node: u32) -> vec4<f32> {
-    let channel = patch_node / PATCH;
-    let f = patch_node % PATCH;
+    let channel = select(patch_node, patch_node / PATCH, PERCEIVES == 1u);
+    let f = select(CENTRE, patch_node % PATCH, PERCEIVES == 1u);
     var patches = vec4<f32>();
     for (var i = 0u; i < 4u; i++) { patches[i] = patch_value(model, cell + i, channel, f); }
     return patches;

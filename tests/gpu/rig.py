@@ -59,6 +59,7 @@ class Rig:
     probes: int = 0
     hard_batch: int = 0
     batch_source: BatchSource = field(default_factory=BatchSource)
+    given: bool = False
 
     def __post_init__(self) -> None:
         self.layouts = [flat_layout(circuit) for circuit in self.circuits]
@@ -69,6 +70,7 @@ class Rig:
             self.probes,
             self.hard_batch,
             batch_source=self.batch_source,
+            given=self.given,
         )
         self.work = Workspace(self.device, self.plan, self.hyper, self.fire_rate, self.hardening)
         given = {"wires", "edges", "shape", "hard_shape", "at", "mark"}
