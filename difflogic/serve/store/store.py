@@ -26,6 +26,7 @@ import filelock
 
 from difflogic.errors import StoreError
 from difflogic.serve.store import clock, database, files, mount, recovery
+from difflogic.serve.store.access import Access
 from difflogic.serve.store.claims import missing, offered
 from difflogic.serve.store.database import Database
 from difflogic.serve.store.files import JOBS, STORE
@@ -56,7 +57,7 @@ AT_ONCE: dict[Wanted, Status] = {"cancel": "cancelled", "pause": "paused"}
 """What a job becomes that waits, by what is asked of it."""
 
 
-class Store(Leases):
+class Store(Leases, Access):
     """One object serves all threads of a process. Methods raise StoreError where the disk refuses.
 
     `owner`, where it is given, must be the job's: UnknownJobError for another's.
@@ -349,27 +350,6 @@ class Store(Leases):
         with self.database.writing() as connection:
             # Nobody lists jobs by it, so it makes no new version. Two listeners only ever prolong it.
             connection.execute("UPDATE jobs SET watched_until = max(watched_until, ?) WHERE id = ?", (until, job))
-
-    # who is signed in on the page: hashes of cookies, never the cookies ---------------------------------
-
-    def open_session(self, digest: str, owner: str, seconds: float) -> None:
-        """Keep a session under the hash of its cookie, for so long."""
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE expires < ?", (self.clock(),))
-            connection.execute(
-                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)", (digest, owner, self.clock() + seconds)
-            )
-
-    def session_owner(self, digest: str) -> str | None:
-        """The owner of a session; None where there is none, or it has expired."""
-        with self.database.reading() as connection:
-            query = "SELECT owner FROM sessions WHERE hash = ? AND expires >= ?"
-            row = connection.execute(query, (digest, self.clock())).fetchone()
-        return None if row is None else str(row["owner"])
-
-    def close_session(self, digest: str) -> None:
-        with self.database.writing() as connection:
-            connection.execute("DELETE FROM sessions WHERE hash = ?", (digest,))
 
 
 _REQUEUED: dict[str, Any] = {
