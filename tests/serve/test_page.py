@@ -461,6 +461,34 @@ def test_the_end_of_a_job_is_notified_once_it_was_asked_for(opened, live):
     live.store.delete(job)
 
 
+def test_a_job_is_shared_by_a_link_that_is_read_and_revoked(browser, opened, live, trained):
+    page = opened(f"#/jobs/{trained}")
+    page.click("[data-action=share]")
+    page.fill("dialog [name=label]", "the reviewers")
+    page.press("Enter")
+    page.see("For the reviewers", "dialog .links")
+    link = page.js("document.querySelector('dialog [readonly]').value")
+    assert link.startswith(f"{live.address}/#/shared/{trained}/share_")
+    visitor = browser.page()
+    visitor.goto(link)
+    visitor.see("tiny", "h1")
+    visitor.see("metrics.csv", ".files")
+    visitor.see("at epoch 1,500", ".gates")
+    visitor.see("Up to date", "#connection")
+    assert visitor.js("location.hash") == f"#/shared/{trained}"  # the token is out of sight
+    assert visitor.js("document.querySelectorAll('.job-head button, .job-head input, [data-action]').length") == 0
+    visitor.call("Page.reload")
+    visitor.see("at epoch 1,500", ".gates")
+    page.click("dialog .links button")
+    page.wait("!document.querySelector('dialog .links li')")
+    visitor.call("Page.reload")
+    visitor.see("opens nothing any more", "main")
+    visitor.js("location.hash = '#/'")
+    visitor.see("Sign in", "h1")
+    assert all("401" in problem for problem in visitor.problems())
+    visitor.close()
+
+
 def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):
     first, _ = live.store.submit("ann", spec_of(short_config(epochs=200_000)))
     reached(live.store, first.id, 50)

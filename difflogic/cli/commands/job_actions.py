@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from difflogic.cli.options import client
+from difflogic.cli.screen import table
 from difflogic.errors import UsageError
 from difflogic.serve.store.jobs import PRIORITIES
 
@@ -123,6 +124,48 @@ def priority(job: str, number: int) -> None:
         click.echo(f"{job} has the priority {server.edit(job, priority=number)['priority']}.")
 
 
+@click.command("share")
+@click.argument("job")
+@click.option("--for", "label", metavar="NAME", help="For whom the link is.")
+@click.option("--days", type=click.FloatRange(0, 3650, min_open=True), default=30, show_default=True, help="It lasts.")
+def share(job: str, label: str | None, days: float) -> None:
+    """Print a link that opens JOB to whoever has it, to be read; it is shown only now.
+
+    Example: difflogic jobs share abcdefghijklmnop --for "the reviewers"
+    """
+    with client("jobs") as server:
+        click.echo(f"{server.server}/{server.share(job, label=label, days=days)['path']}")
+
+
+@click.command("links")
+@click.argument("job")
+def links(job: str) -> None:
+    """List the links that open JOB, which `difflogic jobs revoke` ends.
+
+    Example: difflogic jobs links abcdefghijklmnop
+    """
+    with client("jobs") as server:
+        found = server.shares(job)
+    if not found:
+        click.echo("There are no links to this job.")
+        return
+    rows = [(each["id"], each["label"], each["created"][:10], (each["expires"] or "never")[:10]) for each in found]
+    table.show(("link", "for", "made", "until"), rows)
+
+
+@click.command("revoke")
+@click.argument("job")
+@click.argument("link")
+def revoke(job: str, link: str) -> None:
+    """End a LINK to JOB, as `difflogic jobs links` lists it: it opens nothing any more.
+
+    Example: difflogic jobs revoke abcdefghijklmnop ponmlkjihgfedcba
+    """
+    with client("jobs") as server:
+        server.unshare(job, link)
+        click.echo(f"{link} opens nothing any more.")
+
+
 @click.command("delete")
 @jobs_argument
 @click.option("--yes", is_flag=True, help="Do not ask first.")
@@ -221,4 +264,7 @@ def _make(job: str, action: str, body: dict[str, Any], watch: bool) -> int:
         return follow(server, made["id"], as_json=False)
 
 
-ACTIONS = (pause, resume, retry, rename, note, tag, untag, priority, delete, clone, harden, simplify, export, evaluate)
+ACTIONS = (
+    pause, resume, retry, rename, note, tag, untag, priority, share, links, revoke, delete, clone, harden, simplify,
+    export, evaluate,
+)  # fmt: skip

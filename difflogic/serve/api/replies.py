@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from difflogic.serve.api.schemas import CostReply
+from difflogic.serve.store.access import Share
 from difflogic.serve.store.leases import Worker
 from difflogic.serve.store.queue import Turn
 
@@ -38,6 +39,26 @@ class WebhookReply(BaseModel):
         str | None,
         Field(description="X-Difflogic-Signature is `sha256=` and the HMAC-SHA256 of the body by this text."),
     ]
+
+
+class LinkReply(BaseModel):
+    """What a link opens."""
+
+    job: str
+
+
+class ShareList(BaseModel):
+    """The links that open a job."""
+
+    shares: list[Share]
+
+
+class ShareMade(BaseModel):
+    """A new link."""
+
+    share: Share
+    token: Annotated[str, Field(description="What the link ends with; it is told only now.")]
+    path: Annotated[str, Field(description="The link, after the address of the page.")]
 
 
 class MetricRow(BaseModel):

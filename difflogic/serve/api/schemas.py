@@ -13,6 +13,7 @@ from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES
 from difflogic.serve.api.tokens import Role
+from difflogic.serve.store.access import SHARE
 from difflogic.serve.store.jobs import ID, MOST_TAGS, PRIORITIES, TAG, JobRecord
 
 JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
@@ -61,6 +62,24 @@ class SignIn(Strict):
     """The token to sign in with, one of the server's."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class LinkRequest(Strict):
+    """The token of a link, the last part of its address."""
+
+    token: Annotated[str, StringConstraints(pattern=f"^{SHARE.pattern}$")]
+
+
+class ShareRequest(Strict):
+    """A link that opens a job to whoever has it, to be read."""
+
+    label: Annotated[Name | None, Field(description="For whom it is.")] = None
+    days: Annotated[
+        float | None,
+        Field(
+            gt=0, le=3650, strict=False, allow_inf_nan=False, description="How long it opens the job; null: for ever."
+        ),
+    ] = 30
 
 
 class SessionReply(BaseModel):

@@ -51,11 +51,16 @@ def event(name: str, text: str, position: object) -> str:
 
 
 async def of_job(
-    feed: ChangeFeed, job: JobRecord, position: Position, is_current: Callable[[], bool] = lambda: True
+    feed: ChangeFeed,
+    job: JobRecord,
+    position: Position,
+    is_current: Callable[[], bool] = lambda: True,
+    shown: Callable[[JobRecord], JobRecord] = lambda job: job,
 ) -> AsyncGenerator[str]:
     """Events of one job: `job`, `rows` and `frame` as they come, and `end` where nothing comes any more.
 
-    The stream ends where its listener would not be let in again: `is_current` says so.
+    The stream ends where its listener would not be let in again: `is_current` says so. `shown`: the job as the
+    listener sees it.
     """
     yield BEGIN
     async with feed.follow(job) as job_feed:
@@ -68,7 +73,7 @@ async def of_job(
                 return
             # One version of the job for this round, although the feed may move on while rows are sent.
             now = job_feed.job
-            async for text in _unseen(feed, job_feed, now, position):
+            async for text in _unseen(feed, job_feed, now, position, shown):
                 yield text
             if now.is_over and job_feed.job is now:  # not where a retry came while the rows were sent
                 yield event("end", json.dumps({"status": now.status}), position)
@@ -79,7 +84,9 @@ async def of_job(
                 yield HEARTBEAT
 
 
-async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position) -> AsyncGenerator[str]:
+async def _unseen(
+    feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position: Position, shown: Callable[[JobRecord], JobRecord]
+) -> AsyncGenerator[str]:
     """What the listener has not seen; as one text where that is little, which costs least to send."""
     texts = []
     # Another run folder: its epochs are counted from 1 again. What an attempt had left when it was over is not sent any
@@ -88,7 +95,8 @@ async def _unseen(feed: ChangeFeed, job_feed: JobFeed, now: JobRecord, position:
         position.attempt, position.epoch = now.attempt, 0
     if now.version != position.version:
         position.version = now.version
-        texts.append(event("job", job_feed.text, position))
+        seen = shown(now)
+        texts.append(event("job", job_feed.text if seen is now else encoded(seen), position))
     # A slow listener may be many batches behind. Each text is yielded before the next rows are fetched, so that it
     # never holds more than two in memory.
     while position.epoch < job_feed.epoch and job_feed.job.attempt == now.attempt:

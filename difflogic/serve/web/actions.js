@@ -5,6 +5,7 @@ import { asked, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
 import { isOver } from "./progress.js";
+import { shared } from "./share-dialog.js";
 import { tagsOf } from "./tags.js";
 
 const waits = (job) => job.status === "running" && job.wanted !== null;
@@ -51,6 +52,7 @@ export const ACTIONS = [
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },
+    { name: "share", label: "Share", title: "Links that open it to be read", when: () => true, run: shared },
     { name: "delete", label: "Delete", danger: true, when: (job) => job.status !== "running", run: deleted },
 ];
 

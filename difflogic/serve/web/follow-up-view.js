@@ -9,9 +9,9 @@ import { logPanel } from "./log-panel.js";
 import { errorPlace } from "./notices.js";
 import { resultOf } from "./result.js";
 
-export function followUpView(root, signal, job) {
+export function followUpView(root, signal, job, shared) {
     const place = errorPlace();
-    const top = jobHead(job, place, (now) => changed(now));
+    const top = jobHead(job, place, (now) => changed(now), shared);
     const log = logPanel(job, signal),
         files = filesPanel(job);
     const source = h(
@@ -21,7 +21,7 @@ export function followUpView(root, signal, job) {
         h("a", { href: `#/jobs/${job.source}` }, "its training"),
         ".",
     );
-    const circuit = job.kind === "simplify" && circuitPanel(job, signal);
+    const circuit = !shared && job.kind === "simplify" && circuitPanel(job, signal);
     const found = h("div", {}),
         result = h(
             "section",
@@ -31,7 +31,7 @@ export function followUpView(root, signal, job) {
         );
     root.append(
         top.element,
-        ...[job.source && source, result, circuit?.element, files.element, log.element].filter(Boolean),
+        ...[!shared && job.source && source, result, circuit?.element, files.element, log.element].filter(Boolean),
     );
     const reload = {
         update(now) {
@@ -41,5 +41,5 @@ export function followUpView(root, signal, job) {
             found.replaceChildren(told ?? "");
         },
     };
-    const changed = follow(signal, job, place, [top, log, reload, circuit].filter(Boolean), {});
+    const changed = follow(signal, job, place, [top, log, reload, circuit].filter(Boolean), {}, shared);
 }

@@ -6,30 +6,26 @@ import { facts, progressBar, remark, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
 
 // {element, update(job)}; `changed(job or null)` hears what an action came to, errors are shown at `place`.
-export function jobHead(job, place, changed) {
+// `shared`: who looks at it can change nothing.
+export function jobHead(job, place, changed, shared = false) {
     const title = h("h1", {}, job.name),
         about = h("p", { class: "quiet" }),
         reason = h("p", { class: "reason" }),
         note = h("p", { class: "note" });
-    const parts = [
-        statusPill(job),
-        progressBar(job),
-        actionButtons(job, place, changed),
-        priorityField(job, place, changed),
-        tagList(job),
-    ];
-    const [pill, bar, buttons, priority, tags] = parts.map(({ element }) => element);
+    const own = shared ? [] : [actionButtons(job, place, changed), priorityField(job, place, changed)];
+    const parts = [statusPill(job), progressBar(job), tagList(job), ...own];
+    const [pill, bar, tags, ...tools] = parts.map(({ element }) => element);
     const element = h(
         "header",
         { class: "job-head" },
-        h("p", { class: "crumb" }, h("a", { href: "#/" }, "Jobs")),
+        h("p", { class: "crumb" }, shared ? "Shared with you, to be read" : h("a", { href: "#/" }, "Jobs")),
         h("div", { class: "title" }, title, pill),
         about,
         reason,
         tags,
         note,
         bar,
-        h("div", { class: "toolbar" }, buttons, priority),
+        h("div", { class: "toolbar" }, tools),
         place.element,
     );
     const update = (now) => {

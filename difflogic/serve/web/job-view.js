@@ -20,7 +20,8 @@ import { rowsTable } from "./rows-table.js";
 
 const EVERY = 3000;
 
-export async function jobView(root, signal, id) {
+// `shared`: by a link, to be read.
+export async function jobView(root, signal, id, _query, _rest, shared = false) {
     const loading = h("p", { class: "quiet", "aria-busy": "true" }, "Loading…");
     const away = (error) => setText(loading, `${error.message} Trying again.`);
     root.append(h("h1", {}, "Job"), loading);
@@ -29,26 +30,26 @@ export async function jobView(root, signal, id) {
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
         announce(`${job.name}: ${standing(job)}`);
-        (job.kind === "train" ? trainingView : followUpView)(root, signal, job);
+        (job.kind === "train" ? trainingView : followUpView)(root, signal, job, shared);
     } catch (error) {
         if (!signal.aborted)
             root.replaceChildren(
                 h("h1", {}, "Job"),
                 h("p", { class: "error", role: "alert" }, error.message),
-                h("p", {}, h("a", { href: "#/" }, "All jobs")),
+                shared ? "" : h("p", {}, h("a", { href: "#/" }, "All jobs")),
             );
     }
 }
 
-function trainingView(root, signal, job) {
+function trainingView(root, signal, job, shared) {
     const place = errorPlace(),
         rows = new Rows(),
         plot = curves();
     const automaton = automatonPanel(),
         gates = gatesPanel(plot.span),
         numbers = figures();
-    const top = jobHead(job, place, (now) => changed(now));
-    const circuit = circuitPanel(job, signal),
+    const top = jobHead(job, place, (now) => changed(now), shared);
+    const circuit = shared ? null : circuitPanel(job, signal),
         log = logPanel(job, signal),
         files = filesPanel(job);
     const table = rowsTable();
@@ -72,7 +73,7 @@ function trainingView(root, signal, job) {
             ),
         ),
         gates.element,
-        circuit.element,
+        ...(circuit ? [circuit.element] : []),
         h("div", { class: "columns even" }, files.element, configPanel(job)),
         log.element,
     );
@@ -99,10 +100,8 @@ function trainingView(root, signal, job) {
             tries.replaceChildren(...(told ? [h("h2", {}, "Attempts"), told] : []));
         },
     };
-    const changed = follow(signal, job, place, [attempts, top, numbers, circuit, log, census], {
-        rows: grown,
-        frame: automaton.show,
-    });
+    const parts = [attempts, top, numbers, circuit, log, census].filter(Boolean);
+    const changed = follow(signal, job, place, parts, { rows: grown, frame: automaton.show }, shared);
 }
 
 // Gates and files, asked for when there is a new checkpoint, of which a small job has several a second.

@@ -9,21 +9,24 @@ import { jobView } from "./job-view.js";
 import { jobsView } from "./jobs-view.js";
 import { announce, patiently, showConnection } from "./notices.js";
 import { signInView } from "./session.js";
+import { sharedView } from "./shared-view.js";
 import { submitView } from "./submit-view.js";
 
+const SHARED = /^\/shared\/([a-z2-7]{16})(?:\/([\w-]+))?$/; // by a link, without signing in
 const ROUTES = [
     [/^\/?$/, jobsView],
     [/^\/new$/, submitView],
     [/^\/devices$/, devicesView],
     [/^\/compare\/([a-z2-7,]*)$/, compareView],
     [/^\/jobs\/([a-z2-7]{16})$/, jobView],
+    [SHARED, sharedView],
 ];
 
 const main = document.getElementById("main");
 let stop = new AbortController();
 let signedIn = false;
 
-// A view is `view(root, signal, argument, query)`: it fills the root, and ends with the signal.
+// A view is `view(root, signal, argument, query, second argument)`: it fills the root, and ends with the signal.
 function show(view, ...rest) {
     stop.abort();
     stop = new AbortController();
@@ -35,10 +38,10 @@ function show(view, ...rest) {
 }
 
 function route(moved) {
-    if (!signedIn) return;
     const [path, query] = location.hash.replace(/^#/, "").split("?");
+    if (!signedIn && !SHARED.test(path)) return show(signInView, enter);
     const [found] = ROUTES.map(([pattern, view]) => [path.match(pattern), view]).filter(([match]) => match);
-    show(found ? found[1] : nowhere, found?.[0][1], new URLSearchParams(query));
+    show(found ? found[1] : nowhere, found?.[0][1], new URLSearchParams(query), found?.[0][2]);
     for (const link of document.querySelectorAll("#navigation a")) {
         const here = link.getAttribute("href").replace(/^#/, "") === (path || "/");
         if (here) link.setAttribute("aria-current", "page");
@@ -61,8 +64,7 @@ function enter(session) {
     signedIn = Boolean(session);
     for (const id of ["navigation", "leave"]) document.getElementById(id).hidden = !signedIn;
     alertsFor(session);
-    if (signedIn) route(false);
-    else show(signInView, enter);
+    route(false);
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {

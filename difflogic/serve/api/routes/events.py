@@ -12,7 +12,16 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from difflogic.serve.api import streams
-from difflogic.serve.api.context import ALWAYS, Context, CurrentCaller, OwnJob, ServiceContext, errors
+from difflogic.serve.api.context import (
+    ALWAYS,
+    Context,
+    CurrentCaller,
+    Reader,
+    ReadJob,
+    ServiceContext,
+    errors,
+    shown_to,
+)
 
 router = APIRouter(tags=["events"])
 
@@ -54,15 +63,15 @@ class EventStream(StreamingResponse):
 @router.get("/jobs/{job}/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS, 404)})
 async def of_job(
     context: ServiceContext,
-    caller: CurrentCaller,
-    job: OwnJob,
+    reader: Reader,
+    job: ReadJob,
     last: Last = None,
     after: Annotated[int, Query(ge=0, le=2**53, description="Rows after this epoch, without a Last-Event-ID.")] = 0,
 ) -> EventStream:
     """What happens to a job: `job`, `rows` of metrics, `frame` of its state, `end`; ids are EPOCH.VERSION[.ATTEMPT]."""
-    is_current = partial(context.authenticator.is_current, caller)
+    is_current = partial(context.authenticator.is_current, reader)
     position = streams.Position.of(last, after, job.attempt)
-    return EventStream(context, streams.of_job(context.feed, job, position, is_current))
+    return EventStream(context, streams.of_job(context.feed, job, position, is_current, partial(shown_to, reader)))
 
 
 @router.get("/events", response_class=EventStream, responses={**STREAM, **errors(*ALWAYS)})

@@ -20,6 +20,7 @@ from difflogic.serve.api.context import (
     Context,
     CurrentCaller,
     OwnJob,
+    ReadJob,
     ServiceContext,
     errors,
     reply,
@@ -172,7 +173,7 @@ def jobs(
 
 
 @router.get("/{job}", response_model=JobRecord, responses=errors(*ALWAYS, 404))
-async def read(job: OwnJob) -> Any:
+async def read(job: ReadJob) -> Any:
     """One job, as it is now."""
     return reply(job.to_dict())
 
