@@ -26,6 +26,8 @@ from difflogic.model.netlist import gate_arrays
 from difflogic.model.netlist_json import check_format, parse, read_gates, read_text, refusal, shown, typed, with_gates
 from difflogic.model.thermometer import Thermometer
 
+NAME = "controller.json"
+"""Of the file in a run folder."""
 FORMAT = "difflogic-controller"
 VERSION = 1
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from difflogic.model import controller_json
+from difflogic.policies import controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.evaluate import Score, baselines
 from difflogic.runs import manifest, plots
@@ -41,6 +43,9 @@ def write(run: PolicyRun, folder: RunFolder) -> None:
     folder.write(SUMMARY, text)
     if run.baselines is not None:
         folder.write(EVALUATION, json.dumps(_evaluation(run), indent=2) + "\n")
+    if run.complete and run.config.policy == "logic" and not run.best.environments.spaces.continuous:
+        made = controllers.of_actor(run.best.agent.actor, run.config.environment.id, run.best.environments.spaces)
+        folder.write(controller_json.NAME, controller_json.to_json(made))
     title = f"{run.config.name}: {run.config.environment.id}, {run.config.policy}, {run.config.algorithm}"
     least = run.config.evaluation.threshold
     curves = [(member.seed, _curve(member)) for member in run.members]

@@ -20,6 +20,8 @@ from difflogic.engine.api import EngineInfo
 
 NAME = "manifest.json"
 FORMAT = 1
+KIND = "policy"
+"""What the configuration of agents calls itself."""
 
 Manifest = dict[str, Any]
 
@@ -76,6 +78,12 @@ def read(folder: Path) -> Manifest:
     except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
+
+
+def is_policy(manifest: Manifest) -> bool:
+    """Whether it is of a run of agents, and not of automata."""
+    config = manifest.get("config")
+    return isinstance(config, dict) and config.get("kind") == KIND
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -11,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.errors import RunFolderError
-from difflogic.runs import attempts, checkpoint, chosen, manifest
+from difflogic.runs import attempts, checkpoint, chosen, jsonl, manifest
 from difflogic.runs import folder as folders
-from difflogic.runs.journal import Row, last_evaluated, read_rows
+from difflogic.runs.journal import JSONL, Row, last_evaluated, read_rows
 
 MARKS = (attempts.NAME, manifest.NAME, checkpoint.NAME, checkpoint.PREVIOUS)
 """A folder with one of these is a run folder."""
@@ -49,6 +50,8 @@ class Entry:
     """ISO 8601."""
     attempts: int = 1
     """More than one where training began again with other wiring: epochs are then those of all."""
+    score: float | None = None
+    """Of a run of agents, whose epochs are environment steps: the best one's mean return when it was last evaluated."""
 
     def to_dict(self) -> dict[str, Any]:
         """The entry as JSON holds it."""
@@ -92,6 +95,8 @@ def read(path: Path) -> Entry | Broken:
         if attempts.is_in(path):
             return _entry_of_attempts(path)
         record = _record(path)
+        if manifest.is_policy(record):
+            return _entry_of_agents(path, record)
         return _entry(path, record, read_rows(path, record.get("seeds", [record["seed"]])))
     except OSError as error:
         return Broken(path, f"{error.filename or path}: {error.strerror or error}")
@@ -174,6 +179,30 @@ def _entry(path: Path, record: dict[str, Any], rows: list[list[Row]]) -> Entry:
         solved=max(hard.count(0), int(0 in kept)),
         size=size_of(path),
         started=datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
+    )
+
+
+def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
+    """That of a run of agents: rows by iteration, each with the steps so far and, where it was evaluated, a score."""
+    rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
+    scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
+    last = [each[-1] for each in scores if each]
+    least = float(record["config"]["evaluation"]["threshold"])
+    return Entry(
+        path=path,
+        name=str(record["name"]),
+        status=_status(path, record),
+        engine=str([record, *record["resumes"]][-1]["engine"]["engine"]),
+        seed=int(record["seed"]),
+        members=len(seeds),
+        epoch=int(rows[-1]["steps"]) if rows else 0,
+        epochs=int(record["config"]["steps"]),
+        soft_loss=None,
+        hard_loss=None,
+        solved=sum(each >= least > -math.inf for each in last),
+        size=size_of(path),
+        started=datetime.fromisoformat(record["started"]).isoformat(timespec="seconds"),
+        score=max(last, default=None),
     )
 
 

@@ -14,7 +14,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
 from difflogic.model.statistics import active_gates
-from difflogic.runs import chosen
+from difflogic.runs import chosen, manifest
 from difflogic.system.brief import brief
 
 FORMATS = (
@@ -64,7 +64,19 @@ def load(path: Path, periodic: bool | None = None, visible: int | None = None) -
 
 
 def controller(path: Path) -> Controller | None:
-    """The controller that a file holds; None where it is something else. Raises CircuitError."""
+    """The controller that a run of agents, or a file, holds; None where it is something else.
+
+    Raises UsageError for a run of agents that has none, CircuitError for a file that is damaged.
+    """
+    if path.is_dir():
+        if not manifest.is_policy(manifest.read(path)):
+            return None
+        path /= controller_json.NAME
+        if not path.is_file():
+            raise UsageError(
+                f"There is no {path}: a run leaves it at its end, where its agent is made of gates and chooses between "
+                "discrete actions."
+            )
     if not path.is_file() or path.suffix != ".json":
         return None
     data = netlist_json.parse(netlist_json.read_text(path))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import (
     asked_engine,
     engine_options,
@@ -44,7 +45,7 @@ def command(
     engine: str | None,
     gpu: bool,
     require_hardware: bool,
-) -> None:
+) -> int:
     """Test the hard circuit of RUN: fresh starts, longer, on larger grids, asynchronous, damaged; and its gates.
 
     RUN is a run folder or a checkpoint, of a population its best. A test that says nothing about the run's task
@@ -52,8 +53,13 @@ def command(
     evaluation.json. The rollouts are exact on every engine: the hardware GPU that the run was on, else the CPU
     engine, unless another is asked for.
 
+    Of a run of agents, or a controller.json, it plays --starts episodes [100] that were never played before, and shows
+    what random and constant agents reach in them.
+
     Example: difflogic evaluate runs/NAME --html report.html
     """
+    if policy_runs.is_policy(run):
+        return policy_runs.evaluate(run, starts, member, as_json)
     from difflogic.evaluation.evaluate import evaluate
 
     # A full evaluation takes minutes, in which it says what it does.
@@ -74,6 +80,7 @@ def command(
     for path in written:
         if path is not None and not as_json:
             click.echo(f"Written: {path}")
+    return 0
 
 
 def _keep(found: RunEvaluation) -> Path | None:

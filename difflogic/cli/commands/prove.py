@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import circuit_options, force_option, grid_size, json_option, output_option, tell_choice
 from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError, UsageError
@@ -140,6 +141,11 @@ def _compare(
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.prove import network, prove
 
+    held = [source.controller(path) for path in (one, other)]
+    if held[0] is not None and held[1] is not None:
+        return policy_runs.prove(held[0], held[1], judges, as_json)
+    if any(each is not None for each in held):
+        raise UsageError("A controller is compared with a controller, and not with a cell's circuit.")
     pair = [source.load(path, periodic, visible) for path in (one, other)]
     for each in pair:
         tell_choice(each.told)

@@ -78,22 +78,30 @@ def _show(folder: Path, entries: list[Entry], known: int) -> None:
         why = "none of its runs is such a one" if known else "there are no runs in it"
         click.echo(f"{folder}: {why}.")
         return
-    headers = ("run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started")
+    headers = ["run", "what", "engine", "epochs", "soft loss", "hard loss", "solved", "status", "MB", "started"]
     rows = [_row(entry, folder) for entry in entries]
+    # A column of its own where there are agents: a return has no place among losses.
+    if any(entry.score is not None for entry in entries):
+        headers.insert(6, "return")
+        for row, entry in zip(rows, entries, strict=True):
+            row.insert(6, "" if entry.score is None else f"{entry.score:.1f}")
     table.show(headers, rows)
 
 
-def _row(entry: Entry, folder: Path) -> tuple[str, ...]:
-    return (
+def _row(entry: Entry, folder: Path) -> list[str]:
+    losses = table.loss_cells(entry.soft_loss, entry.hard_loss, entry.solved, entry.members)
+    if entry.score is not None:
+        losses = ("", "", table.solved_cell(entry.solved, entry.members))
+    return [
         str(entry.path.relative_to(folder)) if entry.path != folder else str(entry.path),
         entry.name,
         entry.engine,
         f"{entry.epoch}/{entry.epochs}",
-        *table.loss_cells(entry.soft_loss, entry.hard_loss, entry.solved, entry.members),
+        *losses,
         entry.status,
         f"{entry.size / 1e6:.1f}",
         entry.started[:16].replace("T", " "),
-    )
+    ]
 
 
 def _name(broken: list[Broken]) -> None:

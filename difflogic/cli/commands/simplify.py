@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import circuit_options, force_option, json_option, output_option, tell_choice
 from difflogic.cli.screen import passes, table
 
@@ -49,11 +50,16 @@ def command(
     that is verified, and is no proof. Each pass is told as it ends, on standard error. Ctrl-C ends the search, or the
     proof: what was reached is printed and written, and the exit code is 130.
 
+    Of a run of agents, or a controller.json, the controller keeps its action at every observation, which is proved.
+    With --task it keeps those that 100 episodes meet, which is verified on 100 others.
+
     Example: difflogic simplify runs/NAME -o small.json
     """
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.pipeline import run_pipeline
 
+    if (controller := source.controller(circuit)) is not None:
+        return policy_runs.simplify(controller, to_task, out, as_json)
     loaded = source.load(circuit, periodic, visible)
     tell_choice(loaded.told)
     task = loaded.task if to_task else None

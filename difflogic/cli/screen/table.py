@@ -34,8 +34,13 @@ def show(headers: Row, rows: Sequence[Row], title: str = "", texts: bool = False
 
 def loss_cells(soft: float | None, hard: int | None, solved: int, models: int) -> tuple[str, str, str]:
     """Soft loss, hard loss, and how many models are solved; before the first evaluation nobody knows the last two."""
-    exact = ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
+    exact = solved_cell(solved, models)
     return "" if soft is None else f"{soft:.4g}", *(("", "") if hard is None else (str(hard), exact))
+
+
+def solved_cell(solved: int, models: int) -> str:
+    """How many models are solved."""
+    return ("yes" if solved else "no") if models == 1 else f"{solved} of {models}"
 
 
 def _plain(headers: Row, rows: Sequence[Row], left: Sequence[bool], title: str) -> list[str]:

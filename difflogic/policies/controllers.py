@@ -1,0 +1,118 @@
+"""Controllers of trained agents: taken from a run, played on fresh episodes, and pruned to what they meet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis.controller import SmallerController
+from difflogic.circuits.synthesis.simplify import OnPass, silent
+from difflogic.core.bits import Bits
+from difflogic.errors import UsageError
+from difflogic.model.controller import Controller
+from difflogic.policies.actors import Actor, LogicActor
+from difflogic.policies.environments import Spaces, make
+from difflogic.policies.environments import spaces as spaces_of
+from difflogic.policies.evaluate import Score, evaluate_policy
+
+MEETING, FRESH = 1 << 21, 1 << 22
+"""Added to seeds: the episodes in which codes are met, and those on which the pruned controller is judged."""
+WORDS = {
+    "CartPole": (("position", "velocity", "angle", "angular_velocity"), ("left", "right")),
+    "Acrobot": (
+        ("cos_1", "sin_1", "cos_2", "sin_2", "angular_velocity_1", "angular_velocity_2"),
+        ("backward", "idle", "forward"),
+    ),
+    "LunarLander": (
+        ("x", "y", "velocity_x", "velocity_y", "angle", "angular_velocity", "left_leg", "right_leg"),
+        ("idle", "left_engine", "main_engine", "right_engine"),
+    ),
+    "MountainCar": (("position", "velocity"), ("left", "idle", "right")),
+}
+"""What observations and actions are called, as the documentation of gymnasium calls them."""
+
+
+def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
+    """The controller of an actor of gates with discrete actions. Raises UsageError for another."""
+    if spaces.continuous or not isinstance(actor, LogicActor):
+        raise UsageError(
+            "A controller decides between discrete actions by gates: this agent "
+            f"{'gives continuous actions' if spaces.continuous else 'is a dense network'}."
+        )
+    circuit = actor.circuit
+    layers = [
+        (wires, logits.argmax(axis=1)) for wires, logits in zip(circuit.update_wires, circuit.update, strict=True)
+    ]
+    seen, done = WORDS.get(identifier.partition("-")[0], (None, None))
+    return Controller.from_policy(
+        actor.thermometer,
+        layers,
+        spaces.actions if done is None or len(done) != spaces.actions else done,
+        None if seen is None or len(seen) != spaces.observations else seen,
+        identifier,
+        version("gymnasium"),
+    )
+
+
+def decider(controller: Controller) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+    """The controller as a policy. Raises ConfigError, UsageError where its environment is another."""
+    environment = make(controller.environment)
+    spaces = spaces_of(environment, controller.environment)
+    environment.close()
+    if (spaces.observations, spaces.actions) != (len(controller.observations), len(controller.actions)):
+        raise UsageError(
+            f"The controller has {len(controller.observations)} observations and {len(controller.actions)} actions, "
+            f"but {controller.environment} has {spaces.observations} and {spaces.actions}."
+        )
+    return controller.act
+
+
+def score(controller: Controller, episodes: int, seed: int) -> Score:
+    """Returns of whole episodes. Raises UsageError where the controller does not know its environment."""
+    if not controller.environment:
+        raise UsageError("This controller does not say which environment it is for.")
+    return evaluate_policy(decider(controller), controller.environment, episodes, seed)
+
+
+def codes_met(controller: Controller, episodes: int, seed: int) -> Bits:
+    """The codes that so many episodes meet, uint8 `[bits, N]`, each once."""
+    met: dict[bytes, Bits] = {}
+
+    def watch(seen: npt.NDArray[Any], _: object) -> None:
+        for column in np.unique(controller.thermometer.code(seen), axis=1).T:
+            met[column.tobytes()] = column
+
+    evaluate_policy(decider(controller), controller.environment, episodes, seed, watch)
+    return np.stack(list(met.values()), axis=1)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A controller that is right where it was met, and what it and the one before reach on fresh episodes."""
+
+    smaller: SmallerController
+    codes: int
+    """Codes that were met."""
+    before: Score
+    after: Score
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the mean return fell by more than twice what chance makes of so many episodes."""
+        noise = math.hypot(self.before.spread, self.after.spread) / math.sqrt(len(self.after.returns))
+        return self.after.mean < self.before.mean - 2 * noise
+
+
+def pruned(controller: Controller, episodes: int, seed: int, on_pass: OnPass = silent) -> Pruned:
+    """Prune to the codes that `episodes` meet, and judge by as many others, the same for both."""
+    codes = codes_met(controller, episodes, seed + MEETING)
+    smaller = synthesis.pruned(controller, codes, on_pass)
+    before, after = (score(each, episodes, seed + FRESH) for each in (controller, smaller.controller))
+    return Pruned(smaller, codes.shape[1], before, after)
