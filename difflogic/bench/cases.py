@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import Literal
 
+from difflogic.bench.arrays import CASES as ARRAYS
+from difflogic.bench.arrays import ArrayCase
 from difflogic.bench.work import Work, work_of
 from difflogic.config import presets
 from difflogic.config.schema import Config
@@ -79,7 +81,7 @@ SCALING = {"grid": "grid side", "batch": "batch", "population": "models"}
 """Groups that are curves, and what grows along them; each point is four times the work of the one before."""
 
 
-def all_cases() -> tuple[Case, ...]:
+def all_cases() -> tuple[Case | ArrayCase, ...]:
     """Every case, in the order of measuring."""
     # Most cases are the paper's checkerboard, so that one curve can be read beside another.
     board, small = presets.checkerboard(small=False), presets.checkerboard(small=True)
@@ -110,10 +112,11 @@ def all_cases() -> tuple[Case, ...]:
             gpu_only=True,
             once=True,
         ),
+        *ARRAYS,
     )
 
 
-def select(patterns: Sequence[str], quick: bool) -> tuple[Case, ...]:
+def select(patterns: Sequence[str], quick: bool) -> tuple[Case | ArrayCase, ...]:
     """Cases whose name or group is, or whose name matches, one of the patterns.
 
     Without any, all (of --quick) but what takes software minutes. Raises UsageError for a pattern that fits none.
@@ -128,5 +131,5 @@ def select(patterns: Sequence[str], quick: bool) -> tuple[Case, ...]:
     return tuple(case for case in cases if case.quick or not (quick or case.once or case.asked))
 
 
-def _fits(case: Case, pattern: str) -> bool:
+def _fits(case: Case | ArrayCase, pattern: str) -> bool:
     return pattern == case.group or fnmatch(case.name, pattern)

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from difflogic.bench import memory
 from difflogic.bench.cases import Case
 from difflogic.bench.profile import Profile, profile
+from difflogic.bench.timed import Timed, WrongResultError
 from difflogic.devices import open as placement
 from difflogic.devices.check_gradients import Subject
 from difflogic.engine import population
 from difflogic.engine.api import Engine, Evaluation, Model
 from difflogic.engine.job import Job, TrainState, make_job
-from difflogic.errors import DifflogicError
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.model import ReferenceModel
@@ -39,46 +39,26 @@ LARGE = 4 << 20
 """Values of one CA step, above which the reference only runs forward: its train step takes minutes and gigabytes."""
 
 
-class WrongResultError(DifflogicError):
-    """An engine computes something else: it is not timed."""
-
-
-@dataclass
-class Contender:
-    """One engine on one case."""
+@dataclass(kw_only=True)
+class Contender(Timed):
+    """One engine on one case of circuits."""
 
     case: Case
-    name: str
-    """What the engine was asked for as."""
     model: Model
     first_loss: float
     first_s: float
     """The first train step, which may compile."""
-    per_round: int = 1
-    """Repetitions of a round."""
-    seconds: list[float] = field(default_factory=list)
-    """How long one repetition took, a value per round."""
     peak: int | None = None
     """Bytes that opening the model and its first step took, where that is known: see `Case.once`."""
 
-    def repeat(self, count: int) -> float:
-        """Seconds per repetition over `count` of them, waited for."""
-        begin = time.perf_counter()
+    def _repeat(self, count: int) -> None:
         _REPETITIONS[self.case.kind](self.model, count)
-        return (time.perf_counter() - begin) / count
 
-    def warm_up(self, seconds: float) -> float:
-        """Settle the engine, choose how many repetitions last `seconds`, and say how long a round will take."""
-        once = self.repeat(1)
-        if once < seconds:
-            # The first repetition may still compile or fill caches, so a few more tell how long one takes.
-            once = self.repeat(max(1, min(10, int(seconds / once))))
-        self.per_round = max(1, round(seconds / once))
-        return once * self.per_round
+    def close(self) -> None:
+        self.model.close()
 
     @property
     def once(self) -> bool:
-        """Whether the first step is all that is timed."""
         return self.case.once and self.model.info.software
 
     def take_apart(self) -> Profile | None:
@@ -122,7 +102,7 @@ def _verified(case: Case, name: str, model: Model, job: Job, state: TrainState, 
         losses += [metrics.soft_loss for metrics in model.drain()[0]]
     if wrong := complaint(case, losses, expected):
         raise WrongResultError(wrong)
-    contender = Contender(case, name, model, losses[0], first_s)
+    contender = Contender(name=name, case=case, model=model, first_loss=losses[0], first_s=first_s)
     if contender.once:
         contender.seconds.append(first_s)
     if before is not None and peak is not None:

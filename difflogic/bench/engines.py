@@ -8,8 +8,15 @@ from typing import Any, cast
 
 from difflogic.bench.machine import copy_bytes_per_s, cores
 from difflogic.devices import open as placement
-from difflogic.engine.api import Engine
+from difflogic.engine.api import Engine, EngineInfo
 from difflogic.errors import DeviceError
+
+
+@dataclass(frozen=True)
+class OtherEngine:
+    """What is measured beside the engines, and has no circuits."""
+
+    info: EngineInfo
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class Bench:
     """An engine to measure, and its device's rates."""
 
     name: str
-    engine: Engine
+    engine: Engine | OtherEngine
     copy_bytes_per_s: float
     dispatch_s: float = 0.0
     round_trip_s: float = 0.0

@@ -10,7 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from difflogic.bench.arrays import ArrayCase
 from difflogic.bench.cases import select
+from difflogic.errors import UsageError
 
 
 def own_peak_bytes() -> int | None:
@@ -55,7 +57,10 @@ def _work(name: str, engine: str) -> None:
     from difflogic.engine.job import TrainState, make_job
     from difflogic.model.circuit import Circuit
 
-    config = select([name], quick=False)[0].config
+    case = select([name], quick=False)[0]
+    if isinstance(case, ArrayCase):
+        raise UsageError(f"{name} has no circuit whose memory could be measured.")
+    config = case.config
     circuit = Circuit.initial(config.model, config.seed)
     job = make_job(config, circuit)
     model = open_engine(engine).open([job], [TrainState.initial(job)])

@@ -68,8 +68,13 @@ class Results:
         return cls(data)
 
 
-TIMES = ("median_ms", "min_ms", "max_ms", "gate_evaluations")
-"""What a comparison reads of each case: positive numbers."""
+TIMES = ("median_ms", "min_ms", "max_ms")
+"""What a comparison reads of each case, besides its work: positive numbers."""
+
+
+def _work(line: Line) -> str:
+    """The field that says how much a case is: arrays have no gates."""
+    return "flop" if "flop" in line else "gate_evaluations"
 
 
 def _damage(data: dict[str, Any]) -> str | None:
@@ -82,7 +87,7 @@ def _damage(data: dict[str, Any]) -> str | None:
             return f"its case {index} has no name"
         if not (isinstance(line.get("engine"), str) and isinstance(engines.get(line["engine"]), dict)):
             return f"the engine of {line['case']} is not described"
-        if bad := [name for name in TIMES if not _is_positive(line.get(name))]:
+        if bad := [name for name in (*TIMES, _work(line)) if not _is_positive(line.get(name))]:
             return f"{', '.join(bad)} of {line['case']} should be a positive number"
     return None
 
@@ -137,10 +142,10 @@ def _check_same(old: Line, new: Line, fields: dict[str, str], where: str) -> Non
 
 def _ratio(old: Line, new: Line) -> Ratio:
     # A case of the same name may have become another one since.
-    if old["gate_evaluations"] != new["gate_evaluations"]:
+    if (work := _work(old)) != _work(new) or old[work] != new[work]:
         raise UsageError(
-            f"The files cannot be compared: {old['case']} is {old['gate_evaluations']} gate evaluations in the first "
-            f"and {new['gate_evaluations']} in the second."
+            f"The files cannot be compared: {old['case']} is {old[work]} {work.replace('_', ' ')} in the first and "
+            f"{new[_work(new)]} in the second."
         )
     # Medians alone would call any drift of the machine a change.
     clear = old["max_ms"] < new["min_ms"] or new["max_ms"] < old["min_ms"]

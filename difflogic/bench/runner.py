@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from difflogic.bench.arrays import ArrayCase, ArrayContender, open_array_contender, torch_benches
 from difflogic.bench.cases import Case
-from difflogic.bench.contender import Contender, WrongResultError, open_contender
-from difflogic.bench.engines import Bench
+from difflogic.bench.contender import Contender, open_contender
+from difflogic.bench.engines import Bench, OtherEngine
 from difflogic.bench.machine import stamp
 from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, bottleneck
 from difflogic.bench.results import FORMAT, Results
+from difflogic.bench.timed import WrongResultError
 from difflogic.errors import LimitError
 
 Line = dict[str, Any]
+AnyContender = Contender | ArrayContender
 
 
 @dataclass(frozen=True)
@@ -40,17 +43,22 @@ QUICK = Effort(rounds=3, round_seconds=0.1, memory=False)
 
 
 def measure(
-    cases: Sequence[Case], benches: Sequence[Bench], effort: Effort, say: Callable[[str], None] = lambda text: None
+    cases: Sequence[Case | ArrayCase],
+    benches: Sequence[Bench],
+    effort: Effort,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Results:
     """A results file's content; what could not be measured is listed with the reason.
 
     All cases and engines of a heat take turns, round by round, so that their ratios stand where the machine drifts.
     """
+    if any(isinstance(case, ArrayCase) for case in cases):
+        benches = [*benches, *torch_benches()]
     lines: list[Line] = []
     skipped: list[dict[str, str]] = []
     # Only the cases of one heat are held in memory at a time.
     for heat in dict.fromkeys(case.heat for case in cases):
-        contenders: list[Contender] = []
+        contenders: list[AnyContender] = []
         for case in cases:
             if case.heat == heat:
                 say(f"{case.name}: {case.unit}")
@@ -59,7 +67,7 @@ def measure(
         for each in contenders:
             bench = next(bench for bench in benches if bench.name == each.name)
             lines.append(_line(each, bench))
-            each.model.close()
+            each.close()
             # In a child process, and after this model is closed, so that both need not fit at once.
             if effort.memory and each.case.group == "train":
                 peak = peak_bytes(each.case.name, each.name)
@@ -68,7 +76,7 @@ def measure(
     return Results({"format": FORMAT, **stamp(), "engines": engines, "cases": lines, "skipped": skipped})
 
 
-def _take_turns(contenders: Sequence[Contender], effort: Effort) -> None:
+def _take_turns(contenders: Sequence[AnyContender], effort: Effort) -> None:
     slowest = max((each.warm_up(effort.round_seconds) for each in contenders), default=1.0)
     for _ in range(effort.rounds_for(slowest)):
         for each in contenders:
@@ -76,47 +84,61 @@ def _take_turns(contenders: Sequence[Contender], effort: Effort) -> None:
             each.seconds.append(each.repeat(each.per_round))
 
 
-def _open(case: Case, benches: Sequence[Bench], skipped: list[dict[str, str]]) -> list[Contender]:
-    contenders = []
+def _open(case: Case | ArrayCase, benches: Sequence[Bench], skipped: list[dict[str, str]]) -> list[AnyContender]:
+    contenders: list[AnyContender] = []
     for bench in benches:
-        kind = bench.engine.info.engine
-        if (kind == "reference" and not case.every_engine) or (kind != "gpu" and case.gpu_only):
-            continue
         try:
-            contenders.append(open_contender(case, bench.name, bench.engine))
+            if (opened := _open_on(case, bench)) is not None:
+                contenders.append(opened)
         except (LimitError, WrongResultError) as error:
             kind = "wrong" if isinstance(error, WrongResultError) else "does not fit"
             skipped.append({"case": case.name, "engine": bench.name, "kind": kind, "why": str(error)})
     return contenders
 
 
-def _line(each: Contender, bench: Bench) -> Line:
+def _open_on(case: Case | ArrayCase, bench: Bench) -> AnyContender | None:
+    """The case on an engine, or None where that is not asked."""
+    kind, engine = bench.engine.info.engine, bench.engine
+    if isinstance(case, ArrayCase):
+        # The reference would be NumPy once more.
+        return None if kind == "reference" else open_array_contender(case, bench)
+    if isinstance(engine, OtherEngine) or (kind == "reference" and not case.every_engine):
+        return None
+    return None if kind != "gpu" and case.gpu_only else open_contender(case, bench.name, engine)
+
+
+def _line(each: AnyContender, bench: Bench) -> Line:
     ms = [1e3 * seconds for seconds in each.seconds]
-    median = statistics.median(ms)
-    case = each.case
     line: Line = {
-        "case": case.name,
+        "case": each.case.name,
         "engine": each.name,
-        "unit": case.unit,
-        "models": case.models,
-        "variant": each.model.info.variant,
-        "median_ms": median,
+        "unit": each.case.unit,
+        "median_ms": statistics.median(ms),
         "min_ms": min(ms),
         "max_ms": max(ms),
         "rounds": len(ms),
         "rounds_ms": ms,
         "per_round": each.per_round,
+    }
+    return line | (_figures(each, bench) if isinstance(each, Contender) else each.figures(bench))
+
+
+def _figures(each: Contender, bench: Bench) -> Line:
+    case, seconds = each.case, statistics.median(each.seconds)
+    line: Line = {
+        "models": case.models,
+        "variant": each.model.info.variant,
         "first_step_ms": 1e3 * each.first_s,
         "first_loss": each.first_loss,
         "gate_evaluations": case.evaluations,
-        "gate_evaluations_per_s": case.evaluations / (1e-3 * median),
+        "gate_evaluations_per_s": case.evaluations / seconds,
         "peak_mb": None if each.peak is None else each.peak / 1e6,
         **({} if each.once else _transfers(each)),
     }
     if case.kind == "train":
-        line |= _train_figures(each, bench, 1e-3 * median)
+        line |= _train_figures(each, bench, seconds)
     profile = each.take_apart() if case.kind == "train" and not each.once else None
-    return line | (_profile_figures(profile, each, bench, 1e-3 * median) if profile else {})
+    return line | (_profile_figures(profile, each, bench, seconds) if profile else {})
 
 
 def _train_figures(each: Contender, bench: Bench, seconds: float) -> Line:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import statistics
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,16 +60,32 @@ def _curve(axis: str, engine: str, found: dict[int, Line]) -> Curve:
 
 
 def overtaking(results: Results) -> list[str]:
-    """A sentence for every engine on a GPU and every axis along which it and the CPU engine were both measured."""
+    """A sentence for every engine on a GPU and all that it and the CPU engine were measured at in several sizes."""
     found = {(line["engine"], line["case"]): line for line in results.cases}
+    asked = [
+        *((each.engine, f"{each.axis}/", each.sizes, "A train step", SCALING[each.axis]) for each in curves(results)),
+        *_array_sizes(results),
+    ]
     sentences = []
-    for curve in curves(results):
-        is_gpu = results.engines[curve.engine]["engine"] == "gpu"
-        sizes = [size for size in curve.sizes if is_gpu and ("cpu", f"{curve.axis}/{size}") in found]
-        faster = [ratio(*(found[name, f"{curve.axis}/{size}"] for name in (curve.engine, "cpu"))) < 1 for size in sizes]
+    for engine, prefix, measured, what, axis in asked:
+        is_gpu = results.engines[engine]["engine"] == "gpu"
+        sizes = [size for size in measured if is_gpu and ("cpu", f"{prefix}{size}") in found]
+        faster = [ratio(*(found[name, f"{prefix}{size}"] for name in (engine, "cpu"))) < 1 for size in sizes]
         if sizes:
-            sentences.append(f"A train step on {curve.engine} {_overtakes(SCALING[curve.axis], sizes, faster)}")
+            sentences.append(f"{what} on {engine} {_overtakes(axis, sizes, faster)}")
     return sentences
+
+
+def _array_sizes(results: Results) -> Iterator[tuple[str, str, tuple[int, ...], str, str]]:
+    """Engine, beginning of the cases' names, sizes, and words for the operation and for its size."""
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for line in results.cases:
+        case, _, size = line["case"].rpartition("-")
+        if case.startswith("arrays/"):
+            sizes.setdefault((line["engine"], case), []).append(int(size))
+    for (engine, case), measured in sizes.items():
+        what = case.removeprefix("arrays/").capitalize()
+        yield engine, f"{case}-", tuple(sorted(measured)), what, "size"
 
 
 def _overtakes(axis: str, sizes: list[int], faster: list[bool]) -> str:

@@ -81,6 +81,7 @@ class GpuArrays:
         self._constants: OrderedDict[float, GpuArray] = OrderedDict()
         self._pending: list[Dispatch] = []
         self._recording: _Recording | None = None
+        device.before_waiting.append(self.flush)
 
     # To the device and back
 

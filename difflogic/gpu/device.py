@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,8 @@ class Device:
         self._layouts: dict[str, Any] = {}
         self._modules: dict[str, Any] = {}
         self._marker: Any = None
+        self.before_waiting: list[Callable[[], None]] = []
+        """What submits work that is gathered elsewhere."""
 
     def info(self, launch: LaunchConfig) -> EngineInfo:
         """What to print and keep about this device running under `launch`."""
@@ -146,7 +148,9 @@ class Device:
         self.ledger.uploaded[purpose] += len(payload)
 
     def wait(self) -> None:
-        """Return when all submitted work is done."""
+        """Return when all work is done that was handed to the device."""
+        for submit in self.before_waiting:
+            submit()
         # wgpu's own call for it does not work in every version; to read a buffer is to wait for what was queued before.
         if self._marker is None:
             self._marker = self.buffer("marker", 4)

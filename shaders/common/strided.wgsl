@@ -12,13 +12,15 @@ struct Strided {
 fn places(i: u32) -> vec2<u32> {
     var rest = i;
     var place = vec2<u32>();
-    for (var axis = shape.rank; axis > 0u; axis--) {
-        let group = (axis - 1u) / 4u;
-        let member = (axis - 1u) % 4u;
-        let size = shape.sizes[group][member];
-        let at = rest % size;
+    for (var axis = shape.rank; axis > 1u; axis--) {
+        let size = shape.sizes[(axis - 1u) / 4u][(axis - 1u) % 4u];
+        place += rest % size * strides(axis - 1u);
         rest /= size;
-        place += at * vec2<u32>(shape.a_strides[group][member], shape.b_strides[group][member]);
     }
-    return place;
+    // What is left is the place along the first axis, which costs a plain list no division.
+    return place + rest * strides(0u);
+}
+
+fn strides(axis: u32) -> vec2<u32> {
+    return vec2(shape.a_strides[axis / 4u][axis % 4u], shape.b_strides[axis / 4u][axis % 4u]);
 }

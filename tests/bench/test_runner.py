@@ -12,12 +12,13 @@ import pytest
 
 from difflogic.bench import contender, runner
 from difflogic.bench.cases import Case
-from difflogic.bench.contender import WrongResultError, open_contender
+from difflogic.bench.contender import open_contender
 from difflogic.bench.engines import Bench, open_benches
 from difflogic.bench.memory import peak_bytes
 from difflogic.bench.profile import Profile, ProfilePart, bottleneck
 from difflogic.bench.results import Results
 from difflogic.bench.runner import Effort, measure
+from difflogic.bench.timed import WrongResultError
 from difflogic.devices.open import open_engine
 from difflogic.engine.job import TrainState, make_job
 from difflogic.errors import LimitError

@@ -85,8 +85,13 @@ def compare_command(old: Path, new: Path, as_json: bool) -> int:
 def _list_cases() -> None:
     from difflogic.bench.cases import all_cases
 
-    rows = [(case.name, case.unit, f"{case.evaluations / 1e6:.1f}") for case in all_cases()]
+    # Of arrays there are no gates to evaluate.
+    rows = [(case.name, case.unit, _millions(getattr(case, "evaluations", None))) for case in all_cases()]
     table.show(("case", "what is timed", "million gate evaluations"), rows)
+
+
+def _millions(count: float | None) -> str:
+    return "" if count is None else f"{count / 1e6:.1f}"
 
 
 def _measure(
@@ -185,7 +190,7 @@ def _row(line: Line, results: Results) -> tuple[str, ...]:
         _number(line["min_ms"]),
         _number(line["max_ms"]),
         f"{slowest / line['median_ms']:.1f}",
-        f"{line['gate_evaluations_per_s'] / 1e6:.0f}",
+        f"{line['gate_evaluations_per_s'] / 1e6:.0f}" if "gate_evaluations_per_s" in line else "",
         _number(line.get("gflop_per_s")),
         _number(line.get("traffic_gb_per_s")),
         _percent(line.get("share_of_copy_rate")),

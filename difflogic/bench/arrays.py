@@ -1,0 +1,250 @@
+"""Arrays and a network's training step per device: `difflogic.tensor`, and PyTorch beside it where it is installed.
+
+As with the other cases, what is timed has first computed what NumPy computes in float64.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.bench.engines import Bench, OtherEngine
+from difflogic.bench.machine import copy_bytes_per_s, cores
+from difflogic.bench.timed import Timed, WrongResultError
+from difflogic.devices.device import Device
+from difflogic.engine.api import EngineInfo
+from difflogic.errors import LimitError
+from difflogic.system.processor import processor_name
+from difflogic.tensor import Recorded, Tensor, nn, optim
+
+What = Literal["matmul", "add", "sum", "network"]
+Floats = npt.NDArray[np.floating]
+
+UNITS: dict[What, str] = {
+    "matmul": "product of two square matrices",
+    "add": "sum of two arrays, entry by entry",
+    "sum": "sum of an array",
+    "network": "training step of three dense layers, Adam included",
+}
+OPERATIONS: dict[What, Callable[..., Any]] = {
+    "matmul": lambda a, b: a @ b,
+    "add": lambda a, b: a + b,
+    "sum": lambda a, b: a.sum(),
+}
+"""Written alike for tensors of every kind."""
+TOLERANCE = 1e-4
+"""Of the largest entry: float32 sums of thousands of terms."""
+VERIFIED_ROWS = 16
+Opened = tuple[Callable[[], Any], Callable[[], None], Callable[[Any], Floats]]
+"""A repetition, what waits for it, and what reads its result."""
+SOFTWARE_FLOP = 2e10
+"""More takes a software adapter many seconds a repetition."""
+
+
+@dataclass(frozen=True)
+class ArrayCase:
+    """One operation on arrays of one size, or a network of one width."""
+
+    what: What
+    size: int
+    """Rows and columns, entries, or the width of the layers."""
+    # Class attributes: only if asked for by name, by group or as `*`, however small.
+    asked = True
+    quick = once = False
+    group = "arrays"
+
+    @property
+    def name(self) -> str:
+        return f"arrays/{self.what}-{self.size}"
+
+    @property
+    def heat(self) -> str:
+        """Sizes of one operation take turns."""
+        return f"arrays/{self.what}"
+
+    @property
+    def unit(self) -> str:
+        return UNITS[self.what]
+
+    @property
+    def flop(self) -> int:
+        """Additions and multiplications, one each."""
+        if self.what == "network":
+            # Forward, and backward by the weights and by what they were multiplied with: three products a layer.
+            return 6 * self.rows * sum(a * b for a, b in zip(self.widths, self.widths[1:], strict=False))
+        return 2 * self.size**3 if self.what == "matmul" else self.size
+
+    @property
+    def traffic(self) -> int | None:
+        """Bytes that have to be read and written at least; None for a network, whose arrays may stay in a cache."""
+        entries = {"matmul": 3 * self.size**2, "add": 3 * self.size, "sum": self.size}
+        return 4 * entries[self.what] if self.what in entries else None
+
+    @property
+    def widths(self) -> list[int]:
+        return [4, self.size, self.size, 1]
+
+    @property
+    def rows(self) -> int:
+        return 256
+
+    def operands(self) -> tuple[Floats, Floats]:
+        """The same every time; of a network its inputs and targets."""
+        rng = np.random.default_rng(0)
+        if self.what == "network":
+            return _normal(rng, self.rows, 4), _normal(rng, self.rows, 1)
+        shape = (self.size, self.size) if self.what == "matmul" else (self.size,)
+        return _normal(rng, *shape), _normal(rng, *shape)
+
+
+CASES = (
+    *(ArrayCase("matmul", size) for size in (128, 1024, 4096)),
+    ArrayCase("add", 1_000_000),
+    ArrayCase("sum", 10_000_000),
+    *(ArrayCase("network", size) for size in (64, 1024)),
+)
+
+
+@dataclass(kw_only=True)
+class ArrayContender(Timed):
+    """A case on a device, verified."""
+
+    case: ArrayCase
+    step: Callable[[], Any]
+    wait: Callable[[], None]
+
+    def _repeat(self, count: int) -> None:
+        for _ in range(count):
+            self.step()
+        self.wait()
+
+    def close(self) -> None:
+        self.step = lambda: None
+
+    def figures(self, bench: Bench) -> dict[str, Any]:
+        """What follows from the time of a repetition and the work in it."""
+        seconds = statistics.median(self.seconds)
+        figures = {"flop": self.case.flop, "gflop_per_s": self.case.flop / seconds / 1e9, "peak_mb": None}
+        if self.case.traffic is not None:
+            rate = self.case.traffic / seconds
+            figures |= {"traffic_gb_per_s": rate / 1e9, "share_of_copy_rate": rate / bench.copy_bytes_per_s}
+        return figures
+
+
+def open_array_contender(case: ArrayCase, bench: Bench) -> ArrayContender:
+    """The case on a device, verified. Raises WrongResultError, or LimitError where it is too much."""
+    info = bench.engine.info
+    if info.engine == "gpu" and info.software and case.flop > SOFTWARE_FLOP:
+        raise LimitError(f"{case.flop / 1e9:.0f} GFLOP take a software adapter too long: measured on hardware alone")
+    values = case.operands()
+    if isinstance(bench.engine, OtherEngine):
+        step, wait, read = _in_torch(case, bench.name.partition(":")[2], *values)
+    else:
+        step, wait, read = _in_tensors(case, Device(bench.engine.selector), *values)
+    got, expected = read(step()), _expected(case, *values)
+    worst = np.abs(got[:VERIFIED_ROWS] - expected).max() if got.ndim else abs(got - expected)
+    if not worst <= TOLERANCE * np.abs(expected).max():
+        raise WrongResultError(f"{case.name} is off by {worst:.1e} where it should be {np.abs(expected).max():.1e}")
+    return ArrayContender(name=bench.name, case=case, step=step, wait=wait)
+
+
+def _in_tensors(case: ArrayCase, device: Device, a: Floats, b: Floats) -> Opened:
+    given = Tensor(a, device), Tensor(b, device)
+    if case.what != "network":
+        operation = OPERATIONS[case.what]
+        return lambda: operation(*given), device.synchronize, Tensor.numpy
+    step = Recorded(_learner(case, device), device)
+    return lambda: step(*given), device.synchronize, Tensor.numpy
+
+
+def _learner(case: ArrayCase, device: Device, dtype: npt.DTypeLike = np.float32) -> Callable[[Tensor, Tensor], Tensor]:
+    net = nn.MLP(case.widths[0], case.widths[1:], device=device, dtype=dtype)
+    adam = optim.Adam(net.parameters())
+
+    def learn(x: Tensor, y: Tensor) -> Tensor:
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        adam.step()
+        return loss
+
+    return learn
+
+
+def _expected(case: ArrayCase, a: Floats, b: Floats) -> Floats:
+    """The first rows of the result, or the first loss."""
+    wide = a.astype(np.float64), b.astype(np.float64)
+    if case.what == "network":
+        given = (Tensor(each, dtype="float64") for each in wide)
+        return _learner(case, Device("cpu"), "float64")(*given).numpy()
+    rows = wide[0] if case.what == "sum" else wide[0][:VERIFIED_ROWS]
+    other = wide[1] if case.what == "matmul" else wide[1][:VERIFIED_ROWS]
+    return np.asarray(OPERATIONS[case.what](rows, other))
+
+
+def torch_benches() -> list[Bench]:
+    """PyTorch on its devices, where it is installed."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    import torch
+
+    names = {"cpu": processor_name(), **({"cuda": torch.cuda.get_device_name()} if torch.cuda.is_available() else {})}
+    return [
+        Bench(
+            f"torch:{place}",
+            OtherEngine(EngineInfo("torch", adapter=name, backend="PyTorch", driver=torch.__version__)),
+            _torch_copy_rate(place),
+        )
+        for place, name in names.items()
+    ]
+
+
+def _torch_copy_rate(place: str) -> float:
+    if place == "cpu":
+        return copy_bytes_per_s(cores())
+    import torch
+
+    one, other = (torch.ones(1 << 28, dtype=torch.uint8, device=place) for _ in range(2))
+    contender = ArrayContender(name=place, case=CASES[0], step=lambda: one.copy_(other), wait=torch.cuda.synchronize)
+    return 2 * (1 << 28) / min(contender.repeat(10) for _ in range(5))
+
+
+def _in_torch(case: ArrayCase, place: str, a: Floats, b: Floats) -> Opened:
+    import torch
+
+    def read(result: Any) -> Floats:
+        return np.asarray(result.detach().cpu().numpy())
+
+    def wait() -> None:
+        if place != "cpu":
+            torch.cuda.synchronize()
+
+    x, y = (torch.tensor(each, device=place) for each in (a, b))
+    if case.what != "network":
+        operation = OPERATIONS[case.what]
+        return lambda: operation(x, y), wait, read
+    layers: list[Any] = []
+    for ours in nn.MLP(case.widths[0], case.widths[1:]).layers:
+        layer = torch.nn.Linear(*ours.weights.shape)
+        layer.weight.data, layer.bias.data = (torch.tensor(each.numpy()) for each in (ours.weights.T, ours.biases))
+        layers += [layer, torch.nn.Tanh()]
+    net = torch.nn.Sequential(*layers[:-1]).to(place)
+    adam = torch.optim.Adam(net.parameters())
+
+    def learn() -> Any:
+        adam.zero_grad()
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        adam.step()
+        return loss
+
+    return learn, wait, read
+
+
+def _normal(rng: np.random.Generator, *shape: int) -> Floats:
+    return rng.standard_normal(shape, dtype=np.float32)

@@ -1,0 +1,101 @@
+"""Small arrays on every device: shapes of what comes out, never a time."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic.bench import arrays, scaling
+from difflogic.bench.arrays import CASES, ArrayCase, open_array_contender
+from difflogic.bench.engines import Bench
+from difflogic.bench.results import Results, compare
+from difflogic.bench.runner import Effort, measure
+from difflogic.bench.timed import WrongResultError
+from difflogic.cli.main import main
+from difflogic.devices.open import open_engine
+from difflogic.errors import UsageError
+
+TINY = (
+    ArrayCase("matmul", 8),
+    ArrayCase("matmul", 20),
+    ArrayCase("add", 5),
+    ArrayCase("sum", 9),
+    ArrayCase("network", 3),
+)
+EFFORT = Effort(rounds=2, round_seconds=0.0, memory=False)
+OURS = ("gpu", "cpu")
+
+
+@pytest.fixture(scope="module")
+def benches() -> list[Bench]:
+    return [Bench(name, open_engine(name), 1e9) for name in (*OURS, "reference")]
+
+
+@pytest.fixture(scope="module")
+def measured(benches: list[Bench]) -> Results:
+    return measure(TINY, benches, EFFORT)
+
+
+def test_every_case_on_every_device(measured: Results) -> None:
+    """The reference is left out, which is NumPy as the processor; PyTorch comes along where it is installed."""
+    names = [*OURS, *(["torch:cpu"] if importlib.util.find_spec("torch") else [])]
+    found = {(line["case"], line["engine"]) for line in measured.cases if line["engine"] != "torch:cuda"}
+    assert found == {(case.name, name) for case in TINY for name in names}
+    assert measured.skipped == []
+    for line in measured.cases:
+        assert line["gflop_per_s"] > 0
+        assert ("share_of_copy_rate" in line) == ("network" not in line["case"])
+
+
+def test_the_results_are_a_file_like_others(measured: Results, tmp_path: Path) -> None:
+    (tmp_path / "one.json").write_text(measured.to_json())
+    found = Results.load(tmp_path / "one.json")
+    assert {each.ratio for each in compare(found, found)} == {1.0}
+    other = Results(json.loads(measured.to_json()))
+    other.cases[0]["flop"] += 1
+    with pytest.raises(UsageError, match="arrays/matmul-8 is 1024 flop in the first and 1025 in the second"):
+        compare(found, other)
+
+
+def test_where_a_gpu_overtakes(measured: Results) -> None:
+    said = scaling.overtaking(measured)
+    assert len(said) == 4
+    assert said[0].startswith("Matmul on gpu ")
+    assert "size 20" in said[0] or "size 8" in said[0]
+
+
+def test_what_takes_software_long_is_left_to_hardware(benches: list[Bench], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "SOFTWARE_FLOP", 1024)
+    found = measure(TINY[:2], benches[:1], EFFORT)
+    assert [line["case"] for line in found.cases] == ["arrays/matmul-8"]
+    (skipped,) = found.skipped
+    assert (skipped["case"], skipped["kind"]) == ("arrays/matmul-20", "does not fit")
+    assert skipped["why"].endswith("take a software adapter too long: measured on hardware alone")
+
+
+@pytest.mark.parametrize("case", [TINY[0], TINY[3]], ids=lambda case: case.name)
+def test_wrong_results_are_not_timed(benches: list[Bench], case: ArrayCase, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = arrays._expected
+    monkeypatch.setattr(arrays, "_expected", lambda *given: right(*given) * 1.001)
+    with pytest.raises(WrongResultError, match=f"{case.name} is off by"):
+        open_array_contender(case, benches[1])
+
+
+def test_the_work_in_a_case() -> None:
+    assert ArrayCase("matmul", 10).flop == 2000
+    assert ArrayCase("network", 64).flop == 6 * 256 * (4 * 64 + 64 * 64 + 64)
+    assert ArrayCase("add", 10).traffic == 120
+    assert {case.what for case in CASES} == {"matmul", "add", "sum", "network"}
+    one, other = (case.operands() for case in (TINY[0], ArrayCase("matmul", 8)))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--engine", "cpu", "--case", "arrays/network-64", "--quick", "--rounds", "1"]) == 0
+    assert "arrays/network-64" in capsys.readouterr().out
+    assert main(["bench", "--list"]) == 0
+    assert "product of two square matrices" in capsys.readouterr().out
