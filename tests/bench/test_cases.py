@@ -45,5 +45,7 @@ def test_quick_is_fewer_unless_asked_for() -> None:
 
 
 def test_unknown() -> None:
-    with pytest.raises(UsageError, match=r"^No case 'no/such': expected one of train/checkerboard, .*arrays/network-1024\.$"):
+    with pytest.raises(
+        UsageError, match=r"^No case 'no/such': expected one of train/checkerboard, .*arrays/network-1024\.$"
+    ):
         select(["train", "no/such"], quick=False)

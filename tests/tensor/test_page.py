@@ -1,0 +1,38 @@
+"""The examples of docs/tensor.md and of the docstrings do what they say, on the processor and on a GPU."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from difflogic import tensor
+from difflogic.tensor import nn, optim
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/tensor.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+
+
+def test_the_page() -> None:
+    names: dict[str, Any] = {}
+    for code in EXAMPLES:
+        exec(code, names)
+    assert len(EXAMPLES) == 3
+    assert names["loss"].shape == ()
+
+
+def test_every_operation_is_on_the_page() -> None:
+    public = {name for name in vars(tensor.Tensor) if not name.startswith("_")}
+    undocumented = {"backward", "data", "device", "dtype", "grad", "ndim", "requires_grad", "shape", "size"}
+    assert public - undocumented <= set(re.findall(r"a\.(\w+)", PAGE))
+
+
+@pytest.mark.parametrize("module", [tensor.tensor, nn, optim], ids=lambda module: module.__name__)
+def test_docstrings(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
