@@ -68,9 +68,9 @@ class Home(Client):
     def unregister(self, name: str) -> None:
         self.call("DELETE", f"/remote/workers/{name}")
 
-    def claim(self, name: str) -> Any:
-        # Once: of a claim whose answer is lost nobody knows, and a second one would take another job.
-        return self.call("POST", f"/remote/workers/{name}/claim", tries=1, json={"lease_s": LEASE_S}).json()
+    def claim(self, name: str, claim: str) -> Any:
+        # As often as it takes: under the same name the server gives the same job.
+        return self.call("POST", f"/remote/workers/{name}/claim", json={"lease_s": LEASE_S, "claim": claim}).json()
 
     def say(self, job: str, what: Literal["heartbeat", "finish", "release"], **body: Any) -> Any:
         """Tell how a job is; the answer to a heartbeat is what somebody asked of it."""
@@ -128,6 +128,8 @@ class Relay:
         self._engines = {name: engines_of(each, devices) for name, each in self._workers.items()}
         self._listed: set[str] = set()
         self._held: dict[str, _Held] = {}
+        self._claims: dict[str, str] = {}
+        """What each worker calls the claim of which it has no answer, or whose job is not here yet."""
         self._trouble = ""
 
     def register(self) -> None:
@@ -171,13 +173,15 @@ class Relay:
         if worker not in self._listed:
             self._list(worker)
         try:
-            claimed = self._home.claim(worker)
+            claimed = self._home.claim(worker, self._claims.setdefault(worker, secrets.token_hex(8)))
         except ServiceError as error:
             if error.status == LOST:  # it was away for so long that it is listed no more
                 self._listed.discard(worker)
             raise
         if claimed is not None:
+            # Where that fails, the next turn claims under the same name: the job is not left to run out its lease.
             self._adopt(worker, claimed)
+        del self._claims[worker]
 
     def _list(self, worker: str) -> None:
         self._home.register(worker, self._workers[worker], self._engines[worker])

@@ -299,6 +299,24 @@ def test_what_the_server_says_of_itself(client):
     assert client.get("/session").json() == {"owner": "ann", "csrf": None, "roles": ["priority"]}
 
 
+def test_head_is_get_without_a_body(client, live):
+    job = submit(client)["id"]
+    run = live.store.job_folder(job).run
+    run.mkdir(parents=True)
+    (run / "metrics.csv").write_bytes(bytes(1 << 20))
+    for path in ("/jobs", f"/jobs/{job}", f"/jobs/{job}/files/metrics.csv", "/presets", "/health", "/jobs/none", "/no"):
+        got, head = client.get(path), client.head(path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        for name in ("content-type", "content-length", "content-security-policy", "content-disposition"):
+            assert head.headers.get(name) == got.headers.get(name), (path, name)
+    for path in (f"/jobs/{job}/events", "/events", f"/jobs/{job}/archive"):  # without an end, or a length
+        assert client.head(path).status_code == 200
+    assert live.context.feed.listeners == 0
+    assert client.head(f"/jobs/{job}/cancel").status_code == 405
+    assert httpx.head(live.address).status_code == 200
+    assert httpx.head(f"{live.address}/api/v1/jobs").status_code == 401
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
 def test_methods_that_are_none(client, method):
     answer = client.request(method, "/presets")

@@ -10,7 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from difflogic.serve.api import usage
 from difflogic.serve.api.auth import CSRF_HEADER
+from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.api.tokens import Tokens
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import wait
@@ -32,9 +34,10 @@ def live(tmp_path: Path, file: Path) -> Iterator[Live]:
         yield running
 
 
-def submit(live: Live, token: str, **request: object) -> httpx.Response:
+def submit(live: Live, token: str, idempotency: str | None = None, **request: object) -> httpx.Response:
+    headers = {} if idempotency is None else {"Idempotency-Key": idempotency}
     with live.client(token) as client:
-        return client.post("/jobs", json={"preset": "checkerboard", **request})
+        return client.post("/jobs", json={"preset": "checkerboard", **request}, headers=headers)
 
 
 def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
@@ -53,7 +56,7 @@ def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
         assert client.post(f"/jobs/{jobs[ANN]}/cancel").json()["status"] == "cancelled"
         assert any(line.startswith("data: ") and jobs[ANN] in line for line in stream.iter_lines())
         copy = client.post(f"/jobs/{jobs[ANN]}/clone").json()
-        assert copy["owner"] == "cas"
+        assert copy["owner"] == "ann"  # as all that is made of her jobs
         assert client.get("/compare", params={"ids": f"{jobs[ANN]},{jobs[BEN]}"}).status_code == 200
     job, lease = live.store.claim("w", "cpu", {"auto"}, 60) or pytest.fail("none waits")
     live.store.finish(job.id, lease, "done", saved_epoch=1)
@@ -63,6 +66,32 @@ def test_an_operator_sees_and_steers_everybodys_jobs(live: Live) -> None:
             made = client.post(f"/jobs/{job.id}/simplify")
             assert (made.status_code, made.json().get("owner")) == (status, "ben" if status == 201 else None)
             assert client.post(f"/jobs/{jobs[CAS]}/cancel").status_code == (200 if token == CAS else 404)
+
+
+def test_an_owner_who_has_used_up_his_room_gets_no_more(tmp_path: Path, file: Path, monkeypatch) -> None:
+    monkeypatch.setattr(usage, "FRESH_S", 0.0)
+    monkeypatch.setattr(usage, "SHARE", 0)
+    caps = Caps(owner_quota=100_000)
+    with serving(tmp_path / "store", ServeSettings(caps=caps), tokens=Tokens.of_file(file)) as live:
+        large = submit(live, ANN, idempotency="once").json()["id"]
+        run = live.store.job_folder(large).run
+        run.mkdir(parents=True)
+        (run / "checkpoint.safetensors").write_bytes(bytes(200_000))
+        refused = submit(live, ANN)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (507, "quota")
+        assert "The jobs of ann take 0.2 MB of the 0.1 MB that an owner has here" in refused.text
+        assert submit(live, ANN, idempotency="once").json()["id"] == large  # whoever repeats a request gets its job
+        assert submit(live, BEN).status_code == 201
+        with live.client(ANN) as ann, live.client(CAS) as cas:
+            assert ann.post(f"/jobs/{large}/clone").status_code == 507
+            assert cas.post(f"/jobs/{large}/clone").status_code == 507  # it would be hers
+            (hers,) = ann.get("/owners").json()["owners"]
+            assert (hers["owner"], hers["jobs"], hers["quota"]) == ("ann", {"queued": 1}, 100_000)
+            assert 200_000 < hers["bytes"] < 220_000
+            assert [each["owner"] for each in cas.get("/owners").json()["owners"]] == ["ann", "ben", "cas"]
+            ann.post(f"/jobs/{large}/cancel")
+            assert ann.delete(f"/jobs/{large}").status_code == 204
+        assert submit(live, ANN).status_code == 201
 
 
 def test_a_priority_above_0_is_for_who_may(live: Live) -> None:

@@ -21,13 +21,15 @@ from difflogic.engine import job as tasks
 from difflogic.runs import attempts, plots
 from difflogic.serve.api.auth import COOKIE
 from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.api.tokens import Tokens
 from difflogic.serve.store.jobs import KINDS, SORTS, STATUSES, JobSpec
 from difflogic.serve.store.presence import Presence
 from difflogic.serve.worker.supervisor import Supervisor
 from difflogic.train import restarts
 from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
-from tests.serve.live import ANN, Live, serving
+from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import ended, reached, short_config, spec_of
 from tests.serve.test_restarts import flat
 
@@ -487,6 +489,49 @@ def test_a_job_is_shared_by_a_link_that_is_read_and_revoked(browser, opened, liv
     visitor.see("Sign in", "h1")
     assert all("401" in problem for problem in visitor.problems())
     visitor.close()
+
+
+def test_a_drawing_opens_alone_and_runs_nothing(browser, live, trained, cookie):
+    text = "<svg xmlns='http://www.w3.org/2000/svg'><rect width='9' height='9'/><script>document.title = 'ran'</script>"
+    (live.store.job_folder(trained).run / "drawn.svg").write_text(text + "</svg>")
+    page = browser.page()
+    page.call("Network.setCookie", name=COOKIE, value=cookie, url=live.address)
+    page.goto(f"{live.address}/api/v1/jobs/{trained}/files/drawn.svg")
+    page.wait("document.querySelector('svg > rect')")
+    assert page.js("document.title") != "ran"
+    page.close()
+    (live.store.job_folder(trained).run / "drawn.svg").unlink()
+
+
+def test_an_operator_sees_whose_each_job_is_and_chooses_an_owner(browser, tmp_path):
+    tokens = Tokens({"ann": ANN, "ben": BEN}, {"ann": ["operator"]})
+    settings = ServeSettings(caps=Caps(owner_quota=10**9))
+    with serving(tmp_path, settings, tokens=tokens) as live:
+        for owner, name in (("ann", "hers"), ("ben", "his"), ("ben", "his other")):
+            live.store.submit(owner, spec_of(short_config(), name=name))
+        page = browser.page()
+        page.goto(live.address)
+        sign_in(page)
+        page.wait("document.querySelectorAll('.jobs .owner').length === 3")
+        page.see("2 owners have 3 jobs, which take", "main")
+        page.js("document.querySelector('[name=owner]').focus()")
+        page.press("b")
+        page.wait("document.querySelectorAll('.jobs li.job').length === 2")
+        page.see("ben has 2 jobs, which take", "main")
+        page.see("of 1 GB.", "main")
+        live.store.submit("ann", spec_of(short_config(), name="hers too"))
+        live.store.submit("ben", spec_of(short_config(), name="his third"))
+        page.see("his third", ".jobs")
+        assert "hers too" not in page.text(".jobs")
+        assert all(UNSIGNED in problem for problem in page.problems())
+        page.close()
+        page = browser.page()
+        page.goto(live.address)
+        page.fill(".sign-in input", BEN)
+        page.press("Enter")
+        page.see("You have 3 jobs, which take", "main")
+        assert page.js("document.querySelectorAll('.owner, [name=owner]').length") == 0
+        page.close()
 
 
 def test_a_long_queue_comes_page_by_page_what_runs_first(opened, live):

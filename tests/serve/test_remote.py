@@ -136,6 +136,42 @@ def test_only_what_is_new_is_sent(live: Live, machine: Machine, spec: JobSpec, m
     assert (there / "metrics.jsonl").read_bytes() == b"1\n"
 
 
+def test_a_claim_whose_answer_is_lost_is_repeated(
+    live: Live, machine: Machine, spec: JobSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is not held for nobody, and nobody gets a second one; where it cannot be fetched, it is claimed again."""
+    first, second = (live.store.submit("ann", spec)[0].id for _ in range(2))
+    live.store.job_folder(first).run.mkdir(parents=True)
+    (live.store.job_folder(first).run / "metrics.jsonl").write_bytes(b"a row")
+    call, download, lost = Home.call, Home.download, ["answer", "file"]
+
+    def losing(home: Home, method: str, path: str, *rest: object, **options: object) -> object:
+        answer = call(home, method, path, *rest, **options)
+        if path.endswith("/claim") and "answer" in lost:
+            lost.remove("answer")
+            raise ServiceError("The connection broke off.")
+        return answer
+
+    def failing(*arguments: object) -> None:
+        if "file" in lost:
+            lost.remove("file")
+            raise ServiceError("The connection broke off.")
+        download(*arguments)
+
+    monkeypatch.setattr(Home, "call", losing)
+    monkeypatch.setattr(Home, "download", failing)
+    for _ in range(3):
+        machine.relay.turn()
+    assert (lost, list(machine.relay._held)) == ([], [first])
+    assert [live.store.job(each).status for each in (first, second)] == ["running", "queued"]
+    assert live.store.job(first).attempts == 0
+    taken, lease = machine.store.claim("cpu-1", "cpu", ["auto"], 60) or pytest.fail("no job came")
+    machine.store.finish(taken.id, lease, "done")
+    for _ in range(2):
+        machine.relay.turn()
+    assert list(machine.relay._held) == [second]  # another claim, another job
+
+
 def test_what_arrived_twice_is_sent_whole(
     live: Live, machine: Machine, spec: JobSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -677,6 +677,14 @@ def test_files_are_had_as_what_they_are(client: httpx.Client, kept: str, live: L
     page = client.get(f"/jobs/{kept}/files/page.html")
     assert page.headers["content-type"] == "application/octet-stream"
     assert page.headers["content-disposition"].startswith("attachment")
+    (live.store.job_folder(kept).run / "circuit.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    drawing = client.get(f"/jobs/{kept}/files/circuit.svg")  # it opens, but runs and fetches nothing
+    assert drawing.headers["content-disposition"].startswith("inline")
+    assert drawing.headers["content-type"] == "image/svg+xml"
+    policy = drawing.headers["content-security-policy"]
+    assert {"sandbox", "default-src 'none'"} <= set(policy.split("; "))
+    assert "script" not in policy
+    (live.store.job_folder(kept).run / "circuit.svg").unlink()
     with zipfile.ZipFile(io.BytesIO(client.get(f"/jobs/{kept}/archive").content)) as archive:
         assert archive.namelist() == [f"{kept}/page.html", f"{kept}/summary.txt"]
         assert archive.testzip() is None

@@ -123,5 +123,11 @@ cap_options = together(
         help="That one job may take [three quarters of the machine's].",
     ),
     click.option("--max-upload", "upload", type=megabytes, metavar="MB", help="Of a picture's file [8]."),
+    click.option(
+        "--owner-quota",
+        type=megabytes,
+        metavar="MB",
+        help="That one owner's jobs may take; then none more.",
+    ),
     click.option("--max-jobs", "jobs", type=click.IntRange(1), help="That one owner may have in the queue [10000]."),
 )

@@ -31,6 +31,7 @@ from difflogic.serve.api.routes import remote as remote_routes
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.api.tokens import Tokens
+from difflogic.serve.api.usage import Usage
 from difflogic.serve.api.webhooks import Webhooks
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.claims import ALIVE_S
@@ -46,7 +47,7 @@ SILENCE_CHECK_S = 5.0
 WEB = Path(str(resources.files("difflogic.serve"))) / "web"
 ABOUT = (
     "Queue trainings of cellular automata, watch them learn, and take what they became. Every error is "
-    '`{"error": {"code", "message"}}`, the message one sentence.'
+    '`{"error": {"code", "message"}}`, the message one sentence. Where GET is, HEAD is too, and answers without a body.'
 )
 
 
@@ -54,7 +55,7 @@ def create_app(store: Store, tokens: Tokens, settings: ServeSettings) -> FastAPI
     """The service on a store; its feed of changes polls while it runs."""
     telemetry, remote = Telemetry(store), Heard(store.folder, ALIVE_S)
     authenticator, feed = Authenticator(store, tokens, settings, telemetry), ChangeFeed(store, telemetry)
-    context = Context(store, settings, authenticator, feed, telemetry, remote, Forecast(store))
+    context = Context(store, settings, authenticator, feed, telemetry, remote, Forecast(store), Usage(store))
 
     webhooks = Webhooks(store, settings.webhooks, telemetry)
 

@@ -26,6 +26,10 @@ MEDIA = {
     ".gif": "image/gif",
     ".svg": "image/svg+xml",
 }
+DRAWING = ".svg"
+"""The ending of what opens in a browser instead of being saved..."""
+DRAWING_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+"""...and the policy under which it does: a drawing may be anybody's file, and runs and fetches nothing."""
 OTHER = "application/octet-stream"
 BLOCK = 1 << 20
 

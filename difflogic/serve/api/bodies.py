@@ -22,6 +22,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 JSON = "application/json"
 FORM = "multipart/form-data"
+BINARY = "application/octet-stream"
 FILES = ("target", "start_picture", "rule_table")
 """Fields of a form that are files: two uploads, and a rule."""
 

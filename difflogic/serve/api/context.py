@@ -17,6 +17,7 @@ from difflogic.serve.api.broadcast import ChangeFeed
 from difflogic.serve.api.schemas import ErrorBody
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.telemetry import Telemetry
+from difflogic.serve.api.usage import Usage
 from difflogic.serve.errors import ApiError
 from difflogic.serve.store.jobs import ID, JobRecord, UnknownJobError
 from difflogic.serve.store.presence import Heard
@@ -39,6 +40,7 @@ class Context:
     remote: Heard
     """Workers on other machines."""
     forecast: Forecast
+    usage: Usage
     samples: Samples = field(default_factory=Samples)
     picture_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(PICTURES))
 
@@ -151,6 +153,7 @@ DESCRIPTIONS = {
     415: "The body is of another kind.",
     421: "The request is for another server's name.",
     422: "The request is not as it must be.",
+    507: "The jobs of the owner take all the room that there is for them.",
     503: "The store or the workers cannot be used just now.",
 }
 ALWAYS = (401, 421, 422, 503)

@@ -12,12 +12,13 @@ from collections.abc import MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from anyio import CancelScope
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from difflogic.errors import StoreError
-from difflogic.serve.api.bodies import FORM
+from difflogic.serve.api.bodies import BINARY, FORM
 from difflogic.serve.api.settings import ConnectionLimits, ServeSettings, is_address
 from difflogic.serve.api.telemetry import Telemetry
 from difflogic.serve.errors import ApiError
@@ -42,8 +43,8 @@ HEADERS = {
 CLOSE = {"connection": "close"}
 """Headers of an answer to a request that was not read to its end: what is left of it must not be read as another."""
 INTERNAL = ApiError(500, "internal", "The server failed; its log says why.")
-BINARY, REMOTE = "application/octet-stream", "/api/v1/remote/"
-"""Files that workers of other machines send, and to where."""
+REMOTE = "/api/v1/remote/"
+"""To where workers of other machines send files."""
 MOST_FILE = 4 << 30
 """The bytes of one of them."""
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "OPTIONS", "PUT")
@@ -97,7 +98,8 @@ class ServiceMiddleware:
                 scope["path"] = root + scope["path"]
             scope["root_path"] = root
             limited = _limited(scope, receive, self._most(scope), self._settings.connections)
-            await self._app(scope, limited, exchange.send)
+            answer = self._head if scope["method"] == "HEAD" else self._app
+            await answer(scope, limited, exchange.send)
         except ApiError as error:
             await exchange.refuse(error)
         except StoreError as error:
@@ -109,6 +111,22 @@ class ServiceMiddleware:
             await exchange.refuse(INTERNAL)
         finally:
             self._note(scope, exchange)
+
+    async def _head(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer as a GET, as far as the headers: what would make a body is ended there, a stream of events too."""
+        # A copy, for whoever passes the answer on has to know that it has no body.
+        asked = {**scope, "method": "GET"}
+        with CancelScope() as whole:
+
+            async def begin(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    await send(message)
+                    await send({"type": "http.response.body", "body": b""})
+                    whole.cancel()
+
+            await self._app(asked, receive, begin)
+        if "route" in asked:  # for the counters
+            scope["route"] = asked["route"]
 
     def _check_host(self, scope: Scope) -> None:
         host = Headers(scope=scope).get("host")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from difflogic.serve.api.schemas import CostReply
 from difflogic.serve.store.access import Share
+from difflogic.serve.store.jobs import Status
 from difflogic.serve.store.leases import Worker
 from difflogic.serve.store.queue import Turn
 
@@ -29,6 +30,21 @@ class TagList(BaseModel):
     """Every tag that jobs have."""
 
     tags: list[TagCount]
+
+
+class OwnerReply(BaseModel):
+    """What an owner has here."""
+
+    owner: str
+    jobs: Annotated[dict[Status, int], Field(description="How many there are of each status that occurs.")]
+    bytes: Annotated[int, Field(description="What the files of the jobs take; counted every few seconds.")]
+    quota: Annotated[int | None, Field(description="What they may take, in bytes; null: all that the disk has.")]
+
+
+class OwnerList(BaseModel):
+    """The owners who have jobs, by name; yourself always."""
+
+    owners: list[OwnerReply]
 
 
 class WebhookReply(BaseModel):

@@ -41,6 +41,8 @@ class Caps:
     """The pixels of a picture, before it is made smaller."""
     jobs: int = 10_000
     """The jobs that one owner may have in the queue."""
+    owner_quota: int | None = None
+    """The bytes that the jobs of one owner may take; None: all that the disk has."""
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,11 @@ def used(store: Store) -> int:
     return _size(store.folder / JOBS)
 
 
+def size_of_job(store: Store, job: str) -> int:
+    """Bytes of a job's files. Raises OSError."""
+    return _size(store.job_folder(job).path)
+
+
 def _expendable(jobs: list[JobRecord]) -> list[JobRecord]:
     """Jobs that are over and that no other one waits for, the longest over first."""
     # A follow-up that waits still has to read the circuit of its source.

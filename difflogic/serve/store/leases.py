@@ -26,7 +26,7 @@ import platform
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from difflogic.errors import StoreError
@@ -37,6 +37,7 @@ from difflogic.serve.store.claims import (
     READY,
     TRAINS,
     NextJob,
+    claimed,
     missing,
     offered,
     ready_at,
@@ -125,7 +126,8 @@ class Leases(Records):
     def workers(self) -> list[Worker]:
         with self.database.reading() as connection:
             rows = connection.execute("SELECT * FROM workers ORDER BY device, name").fetchall()
-        return [Worker(**dict(row) | {"engines": engines_of(row)}) for row in rows]
+        names = [each.name for each in fields(Worker)]
+        return [Worker(**{name: row[name] for name in names} | {"engines": engines_of(row)}) for row in rows]
 
     def unregister_worker(self, name: str) -> None:
         """Remove a worker that ends in good order, and holds no job."""
@@ -134,17 +136,21 @@ class Leases(Records):
 
     # leases -------------------------------------------------------------------------------------------
 
-    def claim(self, worker: str, device: str, engines: Collection[str], lease_s: float) -> tuple[JobRecord, int] | None:
+    def claim(
+        self, worker: str, device: str, engines: Collection[str], lease_s: float, claim: str | None = None
+    ) -> tuple[JobRecord, int] | None:
         """The next job for this worker, by priority, then in turns of owners, then age; None where there is none.
 
         `engines`: what trainings may have asked for; without any they are follow-ups. A training that was on a device
-        goes on there, as long as that has a worker.
+        goes on there, as long as that has a worker. `claim`: who repeats one, whose answer was lost, gets the same job.
         """
         # One moment for all that follows: the job that the read finds is judged by the same clock as the one that is
         # taken.
         selection = NextJob(worker, device, list(engines), self.clock())
         # Workers ask a few times a second, mostly in vain: a read neither waits for a writer nor holds one up.
         with self.database.reading() as connection:
+            if claim is not None and (row := claimed(connection, worker, claim)) is not None:
+                return job_of(row), row["lease"]
             if selection.overdue(connection) is None and selection.next(connection) is None:
                 return None
         with self._recorded() as connection:
@@ -161,6 +167,7 @@ class Leases(Records):
             # smaller one.
             lease = row["lease"] + 1
             self._assign(connection, worker, row["id"])
+            connection.execute("UPDATE workers SET claim = ? WHERE name = ?", (claim, worker))
             selection.took(connection, row["owner"])
             job = change(
                 connection,

@@ -130,11 +130,28 @@ class Store(Leases, Access):
             query = "SELECT id FROM jobs WHERE status = 'running' AND (? IS NULL OR owner = ?)"
             return {row["id"] for row in connection.execute(query, (owner, owner))}
 
+    def counts_by_owner(self, owner: str | None = None) -> dict[str, dict[str, int]]:
+        """The same for each owner who has jobs."""
+        found: dict[str, dict[str, int]] = {}
+        with self.database.reading() as connection:
+            query = (
+                "SELECT owner, status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? "
+                "GROUP BY owner, status ORDER BY owner"
+            )
+            for row in connection.execute(query, (owner, owner)):
+                found.setdefault(row["owner"], {})[row["status"]] = row["jobs"]
+        return found
+
     def counts(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs there are of each status that occurs."""
         with self.database.reading() as connection:
             query = "SELECT status, count(*) AS jobs FROM jobs WHERE ? IS NULL OR owner = ? GROUP BY status"
             return {row["status"]: row["jobs"] for row in connection.execute(query, (owner, owner))}
+
+    def owned(self) -> list[tuple[str, str, str, int]]:
+        """Id, owner, status and version of every job."""
+        with self.database.reading() as connection:
+            return [tuple(row) for row in connection.execute("SELECT id, owner, status, version FROM jobs")]
 
     def tags(self, owner: str | None = None) -> dict[str, int]:
         """How many jobs have each tag that occurs."""
@@ -217,6 +234,12 @@ class Store(Leases, Access):
                 values = (owner, idempotency_key, request, made.id, self.clock())
                 connection.execute("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", values)
             return made, True
+
+    def knows_key(self, owner: str, key: str) -> bool:
+        """Whether a request with this idempotency key has made a job."""
+        with self.database.reading() as connection:
+            query = "SELECT 1 FROM idempotency WHERE owner = ? AND key = ?"
+            return connection.execute(query, (owner, key)).fetchone() is not None
 
     def _earlier(self, connection: sqlite3.Connection, owner: str, key: str, request: str) -> JobRecord | None:
         connection.execute("DELETE FROM idempotency WHERE created < ?", (self.clock() - REMEMBER_S,))

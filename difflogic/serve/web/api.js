@@ -12,8 +12,15 @@ export class ApiError extends Error {
     }
 }
 
-let csrf = "";
+let csrf = "",
+    caller = null;
 let onSignedOut = () => {};
+
+// Who is signed in: {owner, roles, csrf}.
+export const session = () => caller;
+
+// Whether whoever is signed in sees everybody's jobs.
+export const isOperator = () => Boolean(caller?.roles.includes("operator"));
 
 export const address = (path) => BASE + path;
 
@@ -27,6 +34,7 @@ export async function currentSession() {
     try {
         const session = await send("GET", "/session", {}, false);
         csrf = session.csrf;
+        caller = session;
         return session;
     } catch (error) {
         if (error.status === 401) return null;

@@ -1,11 +1,12 @@
 // One job of the list: {element, update(job), shown()}.
 
 import { actionButtons } from "./actions.js";
+import { isOperator } from "./api.js";
 import { h, setText } from "./dom.js";
 import { loss } from "./format.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
-import { facts, progressBar, remark, statusPill } from "./progress.js";
+import { facts, ownerOf, progressBar, remark, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
@@ -26,7 +27,7 @@ export function jobRow(job, chosen, on, changed) {
         "li",
         { class: "job", "data-id": job.id },
         thumbnail(job),
-        h("div", { class: "what" }, h("div", { class: "title" }, link, pill), about, reason, tags, note, place.element),
+        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, isOperator() && ownerOf(job)), about, reason, tags, note, place.element),
         h("div", { class: "how" }, bar, numbers),
         h(
             "div",

@@ -1,10 +1,11 @@
 // All jobs: filtered, live, and a choice of them for comparison.
 
-import { get } from "./api.js";
+import { get, isOperator } from "./api.js";
 import { h } from "./dom.js";
 import { listen } from "./events.js";
 import { jobRow } from "./job-row.js";
 import { announcer, empty, errorPlace, patiently, showConnection } from "./notices.js";
+import { owners } from "./owners.js";
 import { STATUSES, standing } from "./progress.js";
 import { followTurns } from "./queue.js";
 import { selection } from "./selection.js";
@@ -39,6 +40,7 @@ export function jobsView(root, signal) {
             { name, "aria-label": LABELS[name], onchange: () => load() },
             Object.entries(words).map(([value, text]) => h("option", { value }, text)),
         );
+    const whose = owners(() => load(), place, signal);
     const filters = {
         q: h("input", {
             type: "search",
@@ -50,6 +52,7 @@ export function jobsView(root, signal) {
         status: select("status", { "": "Every state", ...STATUSES }),
         kind: select("kind", KINDS),
         tag: select("tag", { "": "Every tag" }),
+        ...(isOperator() ? { owner: whose.filter } : {}),
         sort: select("sort", SORTS),
     };
     const chosen = selection(place, (job, id) => (job ? changed(job) : drop(id)));
@@ -70,6 +73,7 @@ export function jobsView(root, signal) {
             { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
             Object.values(filters),
         ),
+        whose.words,
         chosen.element,
         place.element,
         list,
@@ -117,6 +121,7 @@ export function jobsView(root, signal) {
             tell();
             lookAtTurns();
             offerTags();
+            whose.look();
         } catch (error) {
             place.show(error);
         }
@@ -172,6 +177,7 @@ export function jobsView(root, signal) {
         return (
             (!filters.status.value || job.status === filters.status.value) &&
             (!filters.kind.value || job.kind === filters.kind.value) &&
+            (!filters.owner?.value || job.owner === filters.owner.value) &&
             (!filters.tag.value || job.tags.includes(filters.tag.value)) &&
             [job.name, job.id, job.note].join(" ").toLowerCase().includes(text)
         );

@@ -110,6 +110,9 @@ export function remark(job) {
     return `${within}: ${shortfall(job)}.`;
 }
 
+// Whose job it is, for whoever sees everybody's.
+export const ownerOf = ({ owner }) => h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
+
 export function facts(job) {
     const kinds = { train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
     const parts = [kinds[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 router = APIRouter(include_in_schema=False)
 
-METHODS = ("get", "post", "patch", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 
 
 @router.get("/docs")

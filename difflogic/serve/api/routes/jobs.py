@@ -59,10 +59,14 @@ MADE: dict[int | str, dict[str, Any]] = {
     }},
 }  # fmt: skip
 STEERING = errors(*ALWAYS, *WRITES, 404, 409)
-"""The errors of every address that steers a job."""
+"""The errors of every address that steers a job..."""
+MAKING = STEERING | errors(507)
+"""...and of those that make another one of it."""
 
 
-@router.post("", status_code=201, responses={**MADE, **errors(*ALWAYS, *WRITES, 409, 415)}, openapi_extra=job_body())
+@router.post(
+    "", status_code=201, responses={**MADE, **errors(*ALWAYS, *WRITES, 409, 415, 507)}, openapi_extra=job_body()
+)
 async def submit(request: Request, context: ServiceContext, caller: CurrentCaller, key: Key = None) -> Response:
     """Queue a job: a preset or a configuration, as JSON, or as a form with `job` and files."""
     job, created = await _with_submission(
@@ -118,14 +122,20 @@ def _preview_of(submission: Submission) -> dict[str, Any]:
 
 
 def _submit(
-    context: Context, caller: Caller, spec: JobSpec, key: str | None = None, wanted: int = 0
+    context: Context,
+    caller: Caller,
+    spec: JobSpec,
+    key: str | None = None,
+    wanted: int = 0,
+    origin: JobRecord | None = None,
 ) -> tuple[JobRecord, bool]:
     """A new job; `wanted`: the priority that was asked for, where it was not taken from another job.
 
-    What works on the circuit of a job belongs to that job's owner, also where an operator asked for it.
+    `origin`: the job that it is a copy of. What is made of a job belongs to that job's owner, also where an operator
+    asked for it.
     """
     _check_priority(caller, wanted)
-    owner = caller.owner
+    owner = caller.owner if origin is None else origin.owner
     if not caller.may_hurry:
         spec = replace(spec, priority=min(spec.priority, 0))
     if spec.source is not None:
@@ -134,6 +144,8 @@ def _submit(
         _check_source(source, spec.kind)
         if spec.config is not None and source.config is not None:
             _check_shape(source.config["model"], spec.config["model"])
+    if key is None or not context.store.knows_key(owner, key):  # whoever repeats a request gets the job of then
+        context.usage.check(owner, context.settings.caps.owner_quota)
     return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
 
 
@@ -218,13 +230,13 @@ def retry(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Any:
     return reply(context.store.retry(job.id, caller.sees).to_dict())
 
 
-@router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **STEERING})
+@router.post("/{job}/clone", status_code=201, responses={201: MADE[201], **MAKING})
 def clone(context: ServiceContext, caller: CurrentCaller, job: OwnJob) -> Response:
     """Queue a new job that is to do the same."""
-    return _made(context, *_submit(context, caller, job.spec()))
+    return _made(context, *_submit(context, caller, job.spec(), origin=job))
 
 
-@router.post("/{job}/harden", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
+@router.post("/{job}/harden", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
 def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: HardenRequest | None = None) -> Response:
     """Queue a training that goes on from the circuit of this one, until its undecided gates are decided."""
     asked = body or HardenRequest()
@@ -252,7 +264,7 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     return _made(context, *_submit(context, caller, spec))
 
 
-@router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
+@router.post("/{job}/simplify", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
 def simplify(
     context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: SimplifyRequest | None = None
 ) -> Response:
@@ -260,13 +272,13 @@ def simplify(
     return _follow(context, caller, job, "simplify", (body or SimplifyRequest()).model_dump())
 
 
-@router.post("/{job}/export", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
+@router.post("/{job}/export", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
 def export(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: ExportRequest) -> Response:
     """Queue a job that writes the circuit of this one in other formats."""
     return _follow(context, caller, job, "export", body.model_dump())
 
 
-@router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **STEERING, **errors(415)})
+@router.post("/{job}/evaluate", status_code=201, responses={201: MADE[201], **MAKING, **errors(415)})
 def evaluate(
     context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: EvaluateRequest | None = None
 ) -> Response:

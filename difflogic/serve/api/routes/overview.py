@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from difflogic.serve.api.context import ALWAYS, CurrentCaller, ServiceContext, errors, reply
-from difflogic.serve.api.replies import QueueReply, TagList, WebhookReply
+from difflogic.serve.api.replies import OwnerList, QueueReply, TagList, WebhookReply
 from difflogic.serve.store.jobs import ID
 
 router = APIRouter(tags=["jobs"])
@@ -39,3 +39,12 @@ def webhooks(context: ServiceContext, caller: CurrentCaller) -> Any:
     """Where the ends of your jobs may be told, and the secret that signs what is told."""
     found = context.settings.webhooks
     return reply({"hosts": sorted(found.hosts), "secret": found.secret_of(caller.owner) if found.hosts else None})
+
+
+@router.get("/owners", response_model=OwnerList, responses=errors(*ALWAYS))
+def owners(context: ServiceContext, caller: CurrentCaller) -> Any:
+    """How many jobs you have and what they take; for an operator those of everybody who has jobs."""
+    jobs: dict[str, dict[str, int]] = {caller.owner: {}} | context.store.counts_by_owner(caller.sees)
+    taken, quota = context.usage.bytes(), context.settings.caps.owner_quota
+    found = [{"owner": each, "jobs": jobs[each], "bytes": taken.get(each, 0), "quota": quota} for each in sorted(jobs)]
+    return reply({"owners": found})

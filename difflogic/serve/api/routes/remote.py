@@ -22,7 +22,7 @@ from pydantic import Field, JsonValue, StringConstraints
 
 import difflogic
 from difflogic.runs.folder import LOCK
-from difflogic.serve.api.bodies import JsonRoute
+from difflogic.serve.api import bodies
 from difflogic.serve.api.context import ALWAYS, WRITES, Context, CurrentCaller, Id, ServiceContext, errors, reply
 from difflogic.serve.api.schemas import Strict
 from difflogic.serve.api.tokens import OPERATOR, WORKER
@@ -61,6 +61,9 @@ class ClaimRequest(Strict):
     """A worker without a job asks for one."""
 
     lease_s: Seconds
+    claim: Annotated[
+        Word | None, Field(description="Any name: a claim that comes again under its name gets the same job.")
+    ] = None
 
 
 class Progress(Strict):
@@ -92,8 +95,16 @@ async def remote_worker(caller: CurrentCaller) -> None:
         raise ApiError(403, "no_worker", words)
 
 
-router = APIRouter(prefix="/remote", tags=["workers"], dependencies=[Depends(remote_worker)], route_class=JsonRoute)
-READ = errors(*ALWAYS, 403, 404, 409)
+router = APIRouter(
+    prefix="/remote", tags=["workers"], dependencies=[Depends(remote_worker)], route_class=bodies.JsonRoute
+)
+SENT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {bodies.BINARY: {}}, "description": "The file."},
+    **errors(*ALWAYS, 403, 404, 409),
+}
+FILE = {
+    "requestBody": {"required": True, "content": {bodies.BINARY: {"schema": {"type": "string", "format": "binary"}}}}
+}
 WRITTEN = errors(*ALWAYS, *WRITES, 404, 409, 415)
 Lease = Annotated[int, Query(ge=1, le=2**53, description="The number of the lease.")]
 
@@ -128,14 +139,17 @@ def unregister(context: ServiceContext, name: WorkerName) -> Response:
 
 @router.post("/workers/{name}/claim", responses=WRITTEN)
 def claim(context: ServiceContext, name: WorkerName, body: ClaimRequest) -> Any:
-    """The next job for a worker, under a lease, with the files that it has; `null` where there is none."""
+    """The next job for a worker, under a lease, with the files that it has; `null` where there is none.
+
+    The same claim, sent again because its answer was lost, gets the same job under the same lease.
+    """
     store = context.store
     context.remote.hear(name)
     worker = next((each for each in store.workers() if each.name == name), None)
     if worker is None:
         raise ApiError(409, "no_worker", f"There is no worker {name}: it must be listed first.")
     store.mark_seen(name)
-    claimed = None if store.is_full() else store.claim(name, worker.device, worker.engines, body.lease_s)
+    claimed = None if store.is_full() else store.claim(name, worker.device, worker.engines, body.lease_s, body.claim)
     if claimed is None:
         return reply(None)
     job, lease = claimed
@@ -172,14 +186,14 @@ def release(context: ServiceContext, job: Id, body: Progress) -> Response:
     return Response(status_code=204)
 
 
-@router.get("/jobs/{job}/files/{path:path}", responses=READ)
+@router.get("/jobs/{job}/files/{path:path}", response_class=FileResponse, responses=SENT)
 def download(context: ServiceContext, job: Id, path: str, lease: Lease) -> Response:
     """A file of a job that the worker holds."""
     _held(context, job, lease)
     return _sent(context.store.job_folder(job).path, path)
 
 
-@router.get("/jobs/{job}/source/{path:path}", responses=READ)
+@router.get("/jobs/{job}/source/{path:path}", response_class=FileResponse, responses=SENT)
 def download_source(context: ServiceContext, job: Id, path: str, lease: Lease) -> Response:
     """A file of the run that a job begins with."""
     record = _held(context, job, lease)
@@ -188,7 +202,7 @@ def download_source(context: ServiceContext, job: Id, path: str, lease: Lease) -
     return _sent(context.store.job_folder(context.store.job(record.source, record.owner)).run, path)
 
 
-@router.put("/jobs/{job}/files/{path:path}", status_code=204, responses=WRITTEN)
+@router.put("/jobs/{job}/files/{path:path}", status_code=204, responses=WRITTEN, openapi_extra=FILE)
 async def upload(
     request: Request,
     context: ServiceContext,
@@ -200,6 +214,8 @@ async def upload(
     ] = None,
 ) -> Response:
     """A file of a job, whole, or what was added to it."""
+    if bodies.kind(request) != bodies.BINARY:
+        raise ApiError(415, "unsupported_media_type", f"The body must be {bodies.BINARY}.")
     folder = context.store.job_folder(job).path
     target = _confined(folder, path)
     incoming = folder / f".{secrets.token_hex(8)}{TEMPORARY}"
@@ -249,7 +265,7 @@ def _sent(folder: Path, path: str) -> Response:
     target = _confined(folder, path)
     if not target.is_file():
         raise ApiError(404, "no_file", f"The job has no file {path[:80]!r}.")
-    return FileResponse(target, media_type="application/octet-stream")
+    return FileResponse(target, media_type=bodies.BINARY)
 
 
 def _confined(folder: Path, path: str) -> Path:

@@ -118,13 +118,17 @@ def file(
     job: ReadJob,
     name: Annotated[str, Path(pattern=artefacts.NAME.pattern, max_length=100)],
 ) -> Response:
-    """One of the job's files, as it is."""
+    """One of the job's files, as it is: a drawing to be opened, all others to be saved."""
     found = artefacts.find(context.store.job_folder(job), name)
     if found is None:
         raise ApiError(
             404, "no_file", f"The job {job.id} has no file of this name: GET /jobs/{job.id}/files lists them."
         )
-    return FileResponse(found, media_type=artefacts.media_type(name), filename=name)
+    media_type = artefacts.media_type(name)
+    if found.suffix != artefacts.DRAWING:
+        return FileResponse(found, media_type=media_type, filename=name)
+    headers = {"Content-Security-Policy": artefacts.DRAWING_POLICY}
+    return FileResponse(found, 200, headers, media_type, filename=name, content_disposition_type="inline")
 
 
 @router.get(

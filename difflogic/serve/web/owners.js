@@ -1,0 +1,50 @@
+// Whose jobs are listed, for whoever sees everybody's, and how much room an owner's jobs take.
+
+import { get, isOperator, session } from "./api.js";
+import { h, setText } from "./dom.js";
+import { bytes, plural } from "./format.js";
+
+// `chosen`: called when another owner is chosen.
+// {filter: a <select>, words: a sentence, look(): asks anew}
+export function owners(chosen, place, signal) {
+    const filter = h(
+        "select",
+        { name: "owner", "aria-label": "Owner", hidden: !isOperator(), onchange: pick },
+        h("option", { value: "" }, "Every owner"),
+    );
+    const words = h("p", { class: "quiet", hidden: true });
+    let known = [];
+
+    function pick() {
+        tell();
+        chosen();
+    }
+
+    async function look() {
+        const found = await get("/owners", { signal }).catch(place.show);
+        if (!found) return;
+        known = found.owners;
+        const now = filter.value;
+        const names = new Set([...known.map(({ owner }) => owner), now].filter(Boolean));
+        const options = [...names].map((owner) => h("option", { value: owner }, owner));
+        filter.replaceChildren(h("option", { value: "" }, "Every owner"), ...options);
+        filter.value = now;
+        tell();
+    }
+
+    // Of whoever is chosen, else of oneself; an operator who has chosen nobody sees what all take together.
+    function tell() {
+        const everybody = isOperator() && !filter.value;
+        const shown = everybody ? known : known.filter(({ owner }) => owner === (filter.value || session().owner));
+        const sum = (values) => values.reduce((total, value) => total + value, 0);
+        const jobs = sum(shown.flatMap((each) => Object.values(each.jobs)));
+        const quota = everybody ? null : (shown[0]?.quota ?? null);
+        words.hidden = !shown.length || (quota === null && !isOperator());
+        const whose = everybody ? plural(known.length, "owner") : filter.value || "You";
+        const has = everybody || !filter.value ? "have" : "has";
+        const of = quota === null ? "" : ` of ${bytes(quota)}`;
+        const taken = bytes(sum(shown.map((each) => each.bytes)));
+        setText(words, `${whose} ${has} ${plural(jobs, "job")}, which take ${taken}${of}.`);
+    }
+    return { filter, words, look };
+}
