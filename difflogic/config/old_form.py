@@ -56,6 +56,8 @@ def current(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     data = dict(data)
+    if data.get("kind") == "policy":
+        raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
     written = data.pop("format", None)
     if written is None:
         return moved(data)

@@ -149,7 +149,7 @@ class Environments:
             # A copy alone, since those beside it have episodes of other lengths.
             for action in state["actions"][end - length : end]:
                 with self._guarded("raised in the middle of an episode"):
-                    seen, reward, *_ = self._made[copy].step(self._one(action))
+                    seen, reward, *_ = self._made[copy].step(from_action(self.spaces, action))
                 self.observations[copy] = np.asarray(seen, dtype=np.float32).reshape(-1)
                 self.returns[copy] += float(reward)
                 self._actions[copy].append(action)
@@ -172,9 +172,6 @@ class Environments:
 
     def _given(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return actions if self.spaces.continuous else actions + self.spaces.first
-
-    def _one(self, action: Any) -> Any:
-        return action if self.spaces.continuous else int(action) + self.spaces.first
 
     def _checked(self, seen: npt.NDArray[Any]) -> Floats:
         flat = np.array(seen, dtype=np.float32).reshape(self.count, -1)
@@ -248,6 +245,11 @@ def spaces(environment: Any, identifier: str) -> Spaces:
     raise ConfigError(
         f"{identifier} takes actions in {done}, but a policy gives a Discrete action, or a Box of one axis with bounds."
     )
+
+
+def from_action(spaces: Spaces, action: Any) -> Any:
+    """What a single environment takes for an action of an agent's."""
+    return action if spaces.continuous else int(action) + spaces.first
 
 
 def _giving(environment: Any) -> Callable[[], Any]:

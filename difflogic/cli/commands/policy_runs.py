@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from difflogic.cli.screen import passes, table
-from difflogic.errors import UsageError
+from difflogic.errors import RunFolderError, UsageError
+from difflogic.system.files import quoted
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.prove import Equivalence
     from difflogic.model.controller import Controller
     from difflogic.policies.controllers import Pruned
     from difflogic.policies.evaluate import Score
+    from difflogic.policies.training import Member
     from difflogic.system.files import Output
 
 FAILED = 1
@@ -160,17 +163,100 @@ def evaluate(path: Path, episodes: int | None, member: int | None, as_json: bool
 
 def _scores_of_run(path: Path, count: int, member: int | None) -> tuple[str, float, dict[str, Score]]:
     """Environment, threshold, and the scores of its agents, or of the one counted `member` from 1."""
-    from difflogic.devices.device import Device
     from difflogic.policies import checkpoint, controllers
-    from difflogic.policies.training import Member
 
-    saved, device = checkpoint.read(path), Device("cpu")
-    if member is not None and not 1 <= member <= len(saved.members):
-        raise UsageError(f"There is no member {member} in {path}: it has 1 to {len(saved.members)}.")
-    scores = {}
-    for index in range(len(saved.members)) if member is None else [member - 1]:
-        seed = saved.seeds[index]
-        agent = Member.restored(saved.config.with_(seed=seed), device, saved.members[index])
-        scores[f"seed {seed}"] = agent.evaluate(count, controllers.FRESH)
+    saved, scores = checkpoint.read(path), {}
+    for number in range(1, len(saved.members) + 1) if member is None else [member]:
+        agent = _restored(path, number)
+        scores[f"seed {agent.seed}"] = agent.evaluate(count, controllers.FRESH)
         agent.environments.close()
     return saved.config.environment.id, saved.config.evaluation.threshold, scores
+
+
+PICTURED = ("steps", "seed", "frame_ms")
+"""Options of `render` that an episode has too."""
+FRAME_MS = 40
+
+
+def render(path: Path, out: Output, what: str, member: int | None, options: Mapping[str, Any]) -> int:
+    """A film of an episode, with the lamps of its controller where it has one; or the curve of its training."""
+    from difflogic.circuits.readers import source
+    from difflogic.model import controller_json
+    from difflogic.policies import controllers, film
+    from difflogic.policies.results import CURVE
+
+    given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
+    if given or what == "gates":
+        names = ", ".join("--" + name.replace("_", "-") for name in given) or "--what gates"
+        raise UsageError(f"An episode is drawn as it is played: drop {names}.")
+    if what == "loss":
+        if not (path / CURVE).is_file():
+            raise UsageError(f"There is no {path / CURVE} yet: a run leaves it when it ends.")
+        out.write((path / CURVE).read_bytes())
+        click.echo(f"Written: {out}")
+        return 0
+    steps, seed = options["steps"] or 500, options["seed"] or 0
+    file = path if path.is_file() else path / controller_json.NAME
+    controller = source.controller(path) if file.is_file() and member is None else None
+    if controller is not None:
+        frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, controller)
+    else:
+        agent = _restored(path, member)
+        frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps)
+    out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
+    click.echo(f"Written: {out}, {len(frames)} frames")
+    return 0
+
+
+def _restored(path: Path, member: int | None) -> Member:
+    """One agent of a run, the first unless one is counted. Raises UsageError, CheckpointError."""
+    from difflogic.devices.device import Device
+    from difflogic.policies import checkpoint
+    from difflogic.policies.training import Member
+
+    saved, index = checkpoint.read(path), (member or 1) - 1
+    if not 0 <= index < len(saved.members):
+        raise UsageError(f"There is no member {member} in {path}: it has 1 to {len(saved.members)}.")
+    return Member.restored(saved.config.with_(seed=saved.seeds[index]), Device("cpu"), saved.members[index])
+
+
+def show(path: Path, as_json: bool) -> int:
+    """A run of agents in full."""
+    from difflogic.model import controller_json
+    from difflogic.policies import checkpoint
+    from difflogic.runs import manifest
+    from difflogic.runs.run_list import Broken, read
+
+    entry = read(path)
+    if isinstance(entry, Broken):
+        raise RunFolderError(f"{path} is no run folder that can be shown: {entry.why}.")
+    record, saved = manifest.read(path), checkpoint.read(path)
+    config = saved.config
+    files = {
+        each.name: each.stat().st_size for each in sorted(path.iterdir()) if each.is_file() and each.name[0] != "."
+    }
+    if as_json:
+        click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": files}))
+        return 0
+    made_of = (
+        f"{config.logic.bits} thresholds a number, layers of {', '.join(map(str, config.logic.widths))} gates"
+        if config.policy == "logic" else f"dense layers of {', '.join(map(str, config.mlp.widths))}"
+    )  # fmt: skip
+    lines = [
+        f"Run:         {path}, {entry.name}, {entry.status}",
+        f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
+        f"Agent:       {config.policy}, {made_of}",
+        f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, iteration {saved.iteration}, seed "
+        f"{', '.join(map(str, saved.seeds[:5]))}{' ...' if len(saved.seeds) > 5 else ''}",
+        f"Times:       started {record['started']}, ended {record['ended'] or 'not yet'}, "
+        f"resumed {len(record['resumes'])} times",
+        f"Versions:    {', '.join(f'{name} {version}' for name, version in record['versions'].items())}",
+    ]
+    click.echo("\n".join(lines + ([f"Result:      {record['result']}"] if record.get("result") else [])))
+    click.echo()
+    table.show(("file", "kB"), [(name, f"{size / 1000:.1f}") for name, size in files.items()])
+    if entry.status in ("interrupted", "killed", "failed"):
+        click.echo(f"\nGo on with: difflogic train-policy --resume {quoted(path)}")
+    elif (path / controller_json.NAME).exists():
+        click.echo(f"\nMake its controller smaller: difflogic simplify {quoted(path)} --task -o small.json")
+    return 0

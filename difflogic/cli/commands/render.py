@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import asked_engine, engine_options, force_option, grid_size, output_option, tell_choice
 from difflogic.config.choices import BOUNDARIES, DRAWINGS
 
@@ -89,15 +90,19 @@ def command(
     gpu: bool,
     require_hardware: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Draw the hard circuit of RUN at work, its gates, or its losses, as one picture file.
 
     RUN is a run folder or a checkpoint, of a population its best. The rollout is exact, on any grid, for any
     number of steps, and on every engine: the hardware GPU that the run was on, else the CPU engine, unless another
     is asked for. Nothing is replaced without --force.
 
+    Of a run of agents, or a controller.json, it is a film of one episode, with the thresholds and gates that are 1.
+
     Example: difflogic render runs/NAME -o healing.gif --size 64x64 --steps 80 --damage 20 --damage-steps 1-40
     """
+    if policy_runs.is_policy(run):
+        return policy_runs.render(run, out, what, member, options)
     from difflogic.evaluation.render import render
     from difflogic.runs import chosen
 
@@ -106,6 +111,7 @@ def command(
     size = render(run, out.path, what, _scene(options), _look(options), asked, member, out.force)
     tell_choice(chosen.load(run, member).told)
     click.echo(f"Written: {out}, {size / 1000:.1f} kB")
+    return 0
 
 
 def _refuse_unused(what: str, options: dict[str, Any]) -> None:

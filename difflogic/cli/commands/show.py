@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from difflogic.cli.commands import policy_runs
 from difflogic.cli.options import json_option
 from difflogic.cli.screen import table
 from difflogic.errors import RunFolderError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @json_option
-def command(run: Path, as_json: bool) -> None:
+def command(run: Path, as_json: bool) -> int:
     """Print the run in the folder RUN: what it is, what ran it, how it went, its models, its files, how to go on.
 
     Example: difflogic show runs/NAME
@@ -33,6 +34,8 @@ def command(run: Path, as_json: bool) -> None:
 
     if not run.is_dir():
         raise RunFolderError(f"{run} is no folder: expected a run folder, as `difflogic runs` lists them.")
+    if policy_runs.is_policy(run):
+        return policy_runs.show(run, as_json)
     entry = read(run)
     if isinstance(entry, Broken):
         raise RunFolderError(f"{run} is no run folder that can be shown: {entry.why}.")
@@ -47,13 +50,14 @@ def command(run: Path, as_json: bool) -> None:
         all_of_it = {"manifest": record, "best": best, "models": members, "files": _files(found.path)}
         tries = {"tries": [asdict(each) for each in together]} if together else {}
         click.echo(json.dumps({**entry.to_dict(), **all_of_it, **tries}))
-        return
+        return 0
     click.echo("\n".join([*_facts(entry, record, saved), f"Taken:     {found.told}"]))
     for attempt in together:
         click.echo(f"           {attempt}, seed {attempt.seed}")
     _show_models(saved, rows)
     _show_files(found.path)
     click.echo(f"\n{_next(entry, found.path, bool(together))}")
+    return 0
 
 
 def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]:

@@ -58,14 +58,14 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
     device = Device(shared.engine_selector(options["engine"], options["gpu"]) or "cpu")
     if options["require_hardware"] and device.kind != "hardware":
         raise UsageError(f"--require-hardware refuses {device.described()}: give --engine gpu, or drop it.")
-    stop_when_solved = options["stop_when_solved"] or 0
+    stop_when_solved, population = options["stop_when_solved"] or 0, options["population"]
     trainer = PolicyTrainer(config, device)
     with sinks.choose(as_json, "step") as sink:
         reporter = PolicyReporter(sink)
         if resume is not None:
             run = trainer.resume(resume, stop_when_solved, reporter)
         else:
-            run = trainer.run(out or default_path(config.name), options["population"] or 1, stop_when_solved, reporter)
+            run = trainer.run(out or default_path(config.name), 1 if population is None else population, stop_when_solved, reporter)
     return SIGNAL_BASE + run.interrupted if isinstance(run.interrupted, int) else 0
 
 

@@ -1,0 +1,88 @@
+"""An episode as a film: what the environment draws of itself, and below it the thresholds and gates that are 1."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.core.bits import pack_bits, unpack_bits
+from difflogic.errors import ConfigError, MissingPackagesError, UsageError
+from difflogic.model.controller import Controller
+from difflogic.policies.environments import from_action, library, spaces
+from difflogic.policies.evaluate import Decide
+from difflogic.runs import film
+
+Pixels = npt.NDArray[np.uint8]
+
+FRAMES = 200
+"""Frames of a film at most: of a longer episode every so many steps are shown."""
+SIDE, SPACE = 10, 2
+"""Pixels of a lamp and of the gap beside it."""
+BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
+
+
+def episode(decide: Decide, identifier: str, seed: int, steps: int, controller: Controller | None = None) -> Pixels:
+    """RGB `[n, h, w, 3]` of one episode, with lamps of a controller that decides it.
+
+    Raises UsageError for an environment that draws nothing, MissingPackagesError where the package that draws it is not
+    installed.
+    """
+    gym = library()
+    try:
+        environment = gym.make(identifier, render_mode="rgb_array")
+        seen, _ = environment.reset(seed=seed)
+        frames, rows = [environment.render()], [np.asarray(seen, dtype=np.float32).reshape(-1)]
+    except gym.error.DependencyNotInstalled as error:
+        raise MissingPackagesError(
+            f"Pictures of {identifier} need a package that is not installed, which the extra `rl` brings for the classic "
+            f"environments: {error}"
+        ) from error
+    except Exception as error:
+        raise UsageError(f"{identifier} draws no pictures of itself: {type(error).__name__}: {error}") from error
+    what = spaces(environment, identifier)
+    over = False
+    while not over and len(frames) <= steps:
+        action = from_action(what, decide(rows[-1][None])[0])
+        seen, _, terminated, truncated, _ = environment.step(action)
+        over = bool(terminated or truncated)
+        frames.append(environment.render())
+        rows.append(np.asarray(seen, dtype=np.float32).reshape(-1))
+    environment.close()
+    chosen = np.unique(np.linspace(0, len(frames) - 1, min(FRAMES, len(frames))).astype(int))
+    pictures = np.stack([frames[index] for index in chosen]).astype(np.uint8)
+    if controller is None:
+        return pictures
+    return np.concatenate([pictures, lamps(controller, np.stack(rows)[chosen], pictures.shape[2])], axis=1)
+
+
+def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:
+    """RGB `[N, h, width, 3]`: the thresholds of each dimension in a row, blue where reached; below them the gates."""
+    code = controller.thermometer.code(observations)
+    bits = unpack_bits(controller.program.all_bits(pack_bits(code)), len(observations))
+    row, rows = max(1, (width - SPACE) // (SIDE + SPACE)), []
+    starts = np.cumsum([0, *(len(values) for values in controller.thermometer.thresholds)])
+    for begin, end in itertools.pairwise(starts):
+        rows += [range(k, min(k + row, end)) for k in range(begin, end, row)]
+    gates = range(controller.inputs, len(bits))
+    rows += [gates[k : k + row] for k in range(0, len(gates), row)]
+    height = SPACE + len(rows) * (SIDE + SPACE)
+    canvas = np.empty((len(observations), height, width, 3), dtype=np.uint8)
+    canvas[:] = BACKGROUND
+    for place, each in enumerate(rows):
+        for column, bit in enumerate(each):
+            top, left = SPACE + place * (SIDE + SPACE), SPACE + column * (SIDE + SPACE)
+            lit = np.array(READ if bit < controller.inputs else LIT, dtype=np.uint8)
+            shade = np.where(bits[bit][:, None] == 1, lit, np.array(DARK, dtype=np.uint8))
+            canvas[:, top : top + SIDE, left : left + SIDE] = shade[:, None, None]
+    return canvas
+
+
+def encoded(frames: Pixels, suffix: str, frame_ms: int) -> bytes:
+    """A `.gif` or `.apng` that moves. Raises ConfigError for another ending."""
+    kinds = {".gif": "gif", ".apng": "apng"}
+    if suffix not in kinds:
+        raise ConfigError(f"A film of an episode is a .gif or an .apng, not {suffix!r}.")
+    return film.animation(frames, kinds[suffix], 1, frame_ms)

@@ -1,0 +1,138 @@
+"""The command line: an agent is trained, looked at, and ends as a controller of a few gates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from difflogic.cli.main import group, main
+from difflogic.model import controller_json
+from difflogic.policies import checkpoint, controllers
+from tests.policies import worlds
+from tests.policies.agents import config
+
+
+def run(*words) -> str:
+    """What a command prints."""
+    done = CliRunner().invoke(group, [str(word) for word in words], catch_exceptions=False, standalone_mode=False)
+    assert not done.return_value, done.output
+    return done.stdout
+
+
+def refusal(capsys, *words) -> tuple[int, str]:
+    """The exit code and the sentence."""
+    code = main([str(word) for word in words])
+    return code, capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A run of two agents that has learned `worlds.Signs`."""
+    folder = tmp_path_factory.mktemp("agents")
+    file = folder / "signs.toml"
+    file.write_text(config(seed=8).to_toml())
+    path = folder / "runs/signs"
+    lines = [json.loads(line) for line in
+             run("train-policy", "--config", file, "--population", 2, "--out", path, "--json").splitlines()]  # fmt: skip
+    assert [line["event"] for line in lines if line["event"] != "iteration"] == ["begin", *4 * ["evaluation"], "end"]
+    assert lines[-1]["solved"] == 2
+    return path
+
+
+def test_it_is_listed_and_shown(trained):
+    assert "signs" in run("runs", trained.parent)
+    entry = json.loads(run("runs", trained.parent, "--json"))
+    assert (entry["solved"], entry["members"], entry["epoch"], entry["status"]) == (2, 2, 2048, "complete")
+    text = run("show", trained)
+    assert "test/Signs-v0, 4 copies" in text
+    assert "controller.json" in text
+    assert json.loads(run("show", trained, "--json"))["score"] == entry["score"]
+
+
+def test_its_controller_is_the_agent(trained):
+    controller = controller_json.load(trained / controller_json.NAME)
+    best = max(json.loads((trained / "evaluation.json").read_text())["members"], key=lambda each: each["mean"])
+    saved = checkpoint.read(trained)
+    from difflogic.devices.device import Device
+    from difflogic.policies.training import Member
+
+    index = saved.seeds.index(best["seed"])
+    agent = Member.restored(saved.config.with_(seed=best["seed"]), Device("cpu"), saved.members[index]).agent
+    observations = np.linspace(-1, 1, 501, dtype=np.float32)[:, None]
+    np.testing.assert_array_equal(controller.act(observations), agent.decide(observations))
+    assert controllers.score(controller, 20, 0).mean >= 0.9 * worlds.STEPS
+
+
+def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
+    small, task = tmp_path / "small.json", tmp_path / "task.json"
+    report = json.loads(run("simplify", trained, "-o", small, "--json"))
+    assert report["proved"]
+    assert report["gates"][1] <= report["gates"][0]
+    assert "Equal: the two take the same action at every observation." in run(
+        "prove", trained, small, "--judge", "difflogic"
+    )
+    report = json.loads(run("simplify", small, "--task", "-o", task, "--json"))
+    assert not report["proved"]
+    assert report["episodes"]["after"] >= 0.9 * worlds.STEPS
+    found = json.loads(run("evaluate", task, "--starts", 30, "--json"))
+    assert found["scores"]["task.json"]["mean"] >= 0.9 * worlds.STEPS
+    assert len(found["scores"]["task.json"]["returns"]) == 30
+    text = run("evaluate", trained, "--starts", 10)
+    assert all(word in text for word in ("seed 8", "seed 9", "random", "always"))
+    assert "seed 8" not in run("evaluate", trained, "--starts", 10, "--member", 2)
+    run("export", task, "--format", "c", "--out", tmp_path)
+    assert (tmp_path / "task.h").read_text().startswith("/*")
+    run("render", trained, "--what", "loss", "-o", tmp_path / "curve.png")
+    assert (tmp_path / "curve.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_two_that_differ_are_told_by_an_observation(trained, tmp_path, capsys):
+    held = controller_json.load(trained / controller_json.NAME)
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(controller_json.to_json(held.with_gates([0], [(0, 0)], [held.inputs])))
+    assert main(["prove", str(trained), str(wrong), "--judge", "difflogic"]) == 1
+    assert "Counter-example: thresholds that are reached: observation0>=" in capsys.readouterr().out
+
+
+def test_it_goes_on(trained, tmp_path, capsys):
+    file = tmp_path / "signs.toml"
+    file.write_text(config(steps=256).to_toml())
+    run("train-policy", "--config", file, "--out", tmp_path / "run")
+    run("train-policy", "--resume", tmp_path / "run", "--steps", 512)
+    assert checkpoint.read(tmp_path / "run").iteration == 4
+    code, sentence = refusal(capsys, "train-policy", "--resume", tmp_path / "run", "--seed", 4)
+    assert (code, "drop --seed" in sentence) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        ((), 2, "Say what to train on: cartpole, acrobot, pendulum, lunarlander"),
+        (("cartpol",), 2, "did you mean cartpole?"),
+        (("cartpole", "--set", "ppo.gama=1"), 2, "did you mean gamma?"),
+        (("cartpole", "--algorithm", "sac"), 2, "give --algorithm ppo"),
+        (("pendulum", "--stop-when-solved", "--set", "evaluation.threshold=-inf"), 2, "names no return that solves"),
+        (("cartpole", "--set", "logic.widths=[31]"), 2, "expected a multiple of 2"),
+        (("pendulum", "--set", "sac.buffer_size=2147483648"), 1, "--set sac.buffer_size="),
+        ((worlds.broken("raises"),), 1, "raised in the middle of an episode"),
+        (("cartpole", "--population", "0"), 2, "A population has 1 to"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(tmp_path, capsys, words, code, sentence):
+    returned, told = refusal(capsys, "train-policy", *words, "--out", tmp_path / "run")
+    assert (returned, told.count("\n")) == (code, 1), told
+    assert sentence in told
+    assert not (tmp_path / "run").exists()
+
+
+def test_commands_of_automata_say_where_agents_belong(trained, capsys):
+    for words in (("train", "--config", trained / "config.toml"), ("train", "--resume", trained)):
+        code, sentence = refusal(capsys, *words)
+        assert code
+        assert "`difflogic train-policy` takes it" in sentence
+    code, sentence = refusal(capsys, "render", trained, "-o", "x.gif", "--damage", 3)
+    assert (code, "drop --damage" in sentence) == (2, True)
