@@ -31,7 +31,8 @@ from difflogic.core.prng import key_from_seed
 from difflogic.errors import CircuitError, ExportError, ToolError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.deployment import Scenario
-from difflogic.model.straight_line import Line, lines
+from difflogic.model.netlist import Netlist
+from difflogic.model.straight_line import lines
 
 _MOST_STATEMENTS = 5_000
 """Gates of a shader that a browser still compiles in reasonable time; beyond, the page computes in JavaScript."""
@@ -51,7 +52,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
         "origin": list(netlist.origin),
         "home": None if netlist.scenario is None else _home(netlist.scenario, netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,
-        "lines": [_row(line) for line in code] if drawn else None,
+        "lines": rows(netlist) if drawn else None,
         "most": MAX_GATES,
     }
     cell = statements(netlist, "const {name} = {value};", "result[{name}] = {value};", "0", "-1")
@@ -64,7 +65,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
         data=json.dumps(data),
         cell=cell,
         engines=template("engines.js"),
-        script=template("page.js"),
+        script=template("circuit.js") + template("page.js"),
     )
     return {f"{name}.html": page}
 
@@ -84,10 +85,9 @@ def _home(scenario: Scenario, origin: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _row(line: Line) -> list[int]:
-    """Bit, gate, a, b, of which the page finds all computed: what is not read is a bit that is there anyway."""
-    a, b = (*line.reads, *line.reads, 0, 0)[:2]
-    return [line.bit, line.gate, a, b]
+def rows(netlist: Netlist) -> list[list[int]]:
+    """Bit, gate, a, b of each gate, of which the page finds all computed: what is not read is a bit that is there."""
+    return [[line.bit, line.gate, *(*line.reads, *line.reads, 0, 0)[:2]] for line in lines(netlist)]
 
 
 WINDOWS = {"desktop": (1280, 900), "phone": (390, 844)}
@@ -129,10 +129,13 @@ def verify(netlist: CellNetlist, name: str, files: Files) -> list[str]:
     """Raises ExportError and ToolError."""
     page = text_of(files, f"{name}.html")
     runs = [_Run(netlist, height, width, whole) for height, width in _GRIDS for whole in (True, False)]
+    own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
+    home = None if own is None else words_of(own).tolist()
+    proof = {"runs": [run.data() for run in runs], "outputs": netlist.outputs.tolist(), "home": home}
     proofs = []
     for window, size in WINDOWS.items():
-        report = drive(page, runs, netlist, size)
-        _check(report, window)
+        report = drive(page, proof, "proof.js", size)
+        check_report(report, window)
         engines = sorted({run["engine"] for run in report["runs"]}, reverse=True)
         for given, found in zip([run for run in runs for _ in engines], report["runs"], strict=True):
             given.check(found["after"], f"The page in {'WebGPU' if found['engine'] == 'gpu' else 'JavaScript'}")
@@ -168,7 +171,8 @@ class _Run:
         check_grid(self._expected, found, what)
 
 
-def _check(report: Report, window: str) -> None:
+def check_report(report: Report, window: str) -> None:
+    """Raises ExportError and ToolError where the page is not as it should be."""
     if report["width"] != WINDOWS[window][0]:
         raise ToolError(f"chromium shows the page {report['width']} px wide, {WINDOWS[window][0]} were asked for.")
     problems = [*report["errors"], *(f"not so: {failure}" for failure in report["failures"]), *report["requests"]]
@@ -176,15 +180,14 @@ def _check(report: Report, window: str) -> None:
         raise ExportError(f"The page at {window} size has {len(problems)} problems, first: {problems[0]}")
 
 
-def drive(page: str, runs: list[_Run], netlist: CellNetlist, window: tuple[int, int]) -> Report:
-    """What the driving script reports, and the `requests` that the page should not have made. Raises ToolError."""
-    own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
-    home = None if own is None else words_of(own).tolist()
-    proof = json.dumps({"runs": [run.data() for run in runs], "outputs": netlist.outputs.tolist(), "home": home})
+def drive(page: str, proof: dict[str, Any], script: str, window: tuple[int, int]) -> Report:
+    """What a driving script reports of a page, with `proof` in its hands, and the `requests` that the page should not
+    have made. Raises ToolError.
+    """
     # The page itself stays what is shipped, but for two scripts: the first one, before all others, collects errors, and
     # the last one drives the page and posts what it found.
     driven = page.replace("<style>", f"{_FIRST}<style>", 1).replace(
-        "</body>", f"<script>const proof = {proof};\n{template('proof.js')}</script>\n</body>"
+        "</body>", f"<script>const proof = {json.dumps(proof)};\n{template(script)}</script>\n</body>"
     )
     with serving(driven, window) as server:
         with browser(f"http://127.0.0.1:{server.server_port}/"):

@@ -75,7 +75,7 @@ def command(
     json       circuit.json, as in a run folder: every gate
 
     A controller, of controller.json, is written with an observation in and the number of an action out, in floating
-    point and in fixed point; digitaljs, golly, html and wgsl cannot hold one.
+    point and in fixed point; digitaljs, golly and wgsl cannot hold one.
 
     The same circuit gives the same bytes. All but json leave out what changes nothing: pass-throughs, constants,
     equal gates, gates that no output needs, and channels that the picture never depends on. With --verify the exit

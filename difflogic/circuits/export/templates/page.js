@@ -1,5 +1,3 @@
-"use strict";
-const element = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 5, 10, 20, 60, 240, 1000];
 const SIZES = [16, 24, 32, 48, 64, 96, 128, 256, 512];
 const MOST_AT_ONCE = 64; // steps between two pictures
@@ -178,13 +176,6 @@ function draw() {
 
 // --- the cell looked at, and its circuit
 
-const svg = document.querySelector("#circuit svg");
-if (svg) {
-    const width = Number(svg.getAttribute("width"));
-    Object.assign(svg.style, { width: "100%", height: "auto", minWidth: `${0.75 * width}px`, maxWidth: `${width}px` });
-}
-const marks = [...document.querySelectorAll("#circuit [data-bit]")];
-
 function look() {
     const { y, x } = automaton.cursor, cell = element("cursor").style;
     const scale = canvas.clientWidth / automaton.width;
@@ -195,16 +186,14 @@ function look() {
     }
     const values = valuesAt(y, x);
     element("looked").textContent = `Row ${y}, column ${x}. Wires that carry a 1 are thick and green.`;
-    for (const mark of marks) mark.classList.toggle("on", (values[mark.dataset.bit] ^ Number(mark.dataset.inverted ?? 0)) === 1);
+    light(values);
 }
 
-// Every bit of one cell, gate by gate: a gate's id is its truth table, 00, 01, 10, 11 from the highest bit.
+// Every bit of one cell.
 function valuesAt(y, x) {
     const patch = new Int32Array(9 * circuit.channels);
     neighbourhood(automaton.state, automaton.height, automaton.width, y, x >> 5, patch);
-    const values = Array.from(patch, (word) => (word >>> (x & 31)) & 1);
-    for (const [bit, gate, a, b] of circuit.lines) values[bit] = (gate >> (3 - 2 * values[a] - values[b])) & 1;
-    return values;
+    return withGates(Array.from(patch, (word) => (word >>> (x & 31)) & 1));
 }
 
 // --- controls

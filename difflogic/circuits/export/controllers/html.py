@@ -1,0 +1,67 @@
+"""HTML: one page that needs no network: a controller's circuit, its gates lit, its thresholds on sliders.
+
+A controller of CartPole steers a pole there, which the visitor may push; any other is shown at observations that the
+visitor sets. The proof drives the page in headless Chromium, and has it decide at a hundred thousand observations.
+"""
+
+from __future__ import annotations
+
+import json
+
+from difflogic.circuits.export import html
+from difflogic.circuits.export.controllers.observations import Observations
+from difflogic.circuits.export.drawing import MAX_GATES
+from difflogic.circuits.export.svg import drawing
+from difflogic.circuits.export.text import Files, fill, template, text_of
+from difflogic.errors import CircuitError
+from difflogic.model.controller import Controller
+
+POLE = "CartPole-v"
+"""The environments whose equations the page knows: four numbers, position, velocity, angle and its velocity."""
+
+
+def export(controller: Controller, name: str) -> Files:
+    """`NAME.html`. A circuit too large to be drawn comes without its drawing, and says so."""
+    try:
+        drawn = drawing(controller, name)
+    except CircuitError:
+        drawn = f"<p>With more than {MAX_GATES} gates it is too large to be drawn.</p>"
+    rows = zip(controller.observations, controller.thermometer.thresholds, strict=True)
+    data = {
+        "observations": [{"name": observed, "thresholds": list(values)} for observed, values in rows],
+        "actions": list(controller.actions),
+        "pole": is_pole(controller),
+        "lines": html.rows(controller),
+        "outputs": controller.outputs.tolist(),
+    }
+    page = fill(
+        "controller.html",
+        controller,
+        name,
+        style=template("page.css") + template("controller.css"),
+        drawing=drawn,
+        data=json.dumps(data),
+        script=template("circuit.js") + template("controller.js"),
+    )
+    return {f"{name}.html": page}
+
+
+def is_pole(controller: Controller) -> bool:
+    """Whether the page can show its world."""
+    known = controller.environment.removeprefix("gymnasium:").startswith(POLE)
+    return known and (len(controller.observations), len(controller.actions)) == (4, 2)
+
+
+def verify(controller: Controller, name: str, files: Files) -> list[str]:
+    """Raises ExportError and ToolError."""
+    page = text_of(files, f"{name}.html")
+    tried = Observations(controller, controller.thermometer.fixed_point())
+    proofs: list[str] = []
+    for window, size in html.WINDOWS.items():
+        # All observations once: the page is the same at every width.
+        given = tried.values if not proofs else tried.values[:1]
+        report = html.drive(page, {"observations": given.tolist()}, "controller_proof.js", size)
+        html.check_report(report, window)
+        if not proofs:
+            proofs.append(tried.check(report["actions"], False, "the page"))
+    return [*proofs, f"controls, sliders and live wires work at {' and '.join(html.WINDOWS)} size without a request"]

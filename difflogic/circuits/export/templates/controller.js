@@ -1,0 +1,199 @@
+const SPEEDS = [5, 10, 25, 50, 200]; // steps a second; 50 are real time
+const names = circuit.observations.map((each) => each.name);
+const trained = circuit.observations.map((each) => each.thresholds);
+const state = {
+    observation: names.map(() => 0),
+    thresholds: trained.map((values) => [...values]),
+    steps: 0,
+    playing: false,
+    turn: 0, // of the loop that plays: an earlier one stops
+};
+
+// --- the controller
+
+// The bits of an observation; what is no number is below every threshold.
+function code(observation, thresholds) {
+    return thresholds.flatMap((values, d) => values.map((threshold) => Number(observation[d] >= threshold)));
+}
+
+function decide(observation, thresholds) {
+    const values = withGates(code(observation, thresholds));
+    return { values, action: circuit.outputs.reduce((number, bit, index) => number + (values[bit] << index), 0) };
+}
+
+// --- the pole: CartPole of gymnasium, its constants and its Euler steps; it observes 32-bit numbers
+
+const POLE = { gravity: 9.8, cart: 1.0, mass: 0.1, half: 0.5, force: 10.0, tau: 0.02, tilt: (12 * 2 * Math.PI) / 360, reach: 2.4 };
+
+function stepped([x, v, angle, spin], action) {
+    const force = action === 1 ? POLE.force : -POLE.force, total = POLE.mass + POLE.cart, length = POLE.mass * POLE.half;
+    const cos = Math.cos(angle), sin = Math.sin(angle);
+    const pushed = (force + length * spin * spin * sin) / total;
+    const turned = (POLE.gravity * sin - cos * pushed) / (POLE.half * (4 / 3 - (POLE.mass * cos * cos) / total));
+    const driven = pushed - (length * turned * cos) / total;
+    return [x + POLE.tau * v, v + POLE.tau * driven, angle + POLE.tau * spin, spin + POLE.tau * turned];
+}
+
+const fallen = ([x, , angle]) => Math.abs(x) > POLE.reach || Math.abs(angle) > POLE.tilt;
+
+function advance() {
+    if (fallen(state.observation)) return;
+    state.observation = stepped(state.observation, decide(observed(), state.thresholds).action);
+    state.steps++;
+    if (fallen(state.observation)) {
+        pause();
+        element("message").textContent = `It fell after ${state.steps} steps.`;
+    }
+    draw();
+}
+
+const observed = () => (circuit.pole ? state.observation.map(Math.fround) : state.observation);
+
+function beginAgain() {
+    state.observation = names.map(() => (circuit.pole ? Math.random() * 0.1 - 0.05 : 0));
+    state.steps = 0;
+    element("message").textContent = "";
+    draw();
+}
+
+// A blow at the pole: at once it turns quicker, to the right where `direction` is 1.
+function push(direction) {
+    state.observation[3] += direction * 0.1 * Number(element("strength").value);
+    draw();
+}
+
+function pause() {
+    state.playing = false;
+    state.turn++;
+    element("play").textContent = "Play";
+    element("play").setAttribute("aria-pressed", "false");
+}
+
+async function play() {
+    if (fallen(state.observation)) beginAgain();
+    state.playing = true;
+    element("play").textContent = "Pause";
+    element("play").setAttribute("aria-pressed", "true");
+    const turn = ++state.turn;
+    let before = performance.now(), due = 0;
+    for (;;) {
+        const now = await new Promise(requestAnimationFrame);
+        if (state.turn !== turn) return;
+        due = Math.min(due + (Math.max(0, now - before) / 1000) * SPEEDS[element("speed").value], 20);
+        before = now;
+        for (; due >= 1 && state.turn === turn; due--) advance();
+    }
+}
+
+// --- what is shown
+
+const short = (value) => value.toFixed(3);
+const notes = []; // beside the inputs in the drawing
+for (const mark of document.querySelectorAll("#circuit .input")) notes[mark.dataset.bit] = mark.querySelector(".note");
+
+function draw() {
+    const seen = observed(), { values, action } = decide(seen, state.thresholds);
+    light(values);
+    if (circuit.pole) {
+        element("cart").setAttribute("transform", `translate(${state.observation[0]} 0)`);
+        element("pole").setAttribute("transform", `rotate(${(state.observation[2] * 180) / Math.PI})`);
+    }
+    element("count").textContent = circuit.pole ? `Step ${state.steps}` : "";
+    element("taken").textContent = `Action: ${circuit.actions[action]}`;
+    names.forEach((name, d) => (element(`observation-${d}`).textContent = short(seen[d])));
+    state.thresholds.flat().forEach((threshold, bit) => {
+        element(`threshold-${bit}-text`).textContent = short(threshold);
+        element(`threshold-${bit}`).closest("label").classList.toggle("reached", values[bit] === 1);
+        if (notes[bit]) notes[bit].textContent = `≥ ${short(threshold)}`;
+    });
+}
+
+function slider(text, id, [low, high], value, change) {
+    const label = document.createElement("label"), output = document.createElement("output"), input = document.createElement("input");
+    Object.assign(input, { type: "range", id, min: low, max: high, step: (high - low) / 1000, value });
+    output.id = `${id}-text`;
+    input.addEventListener("input", () => {
+        change(Number(input.value));
+        draw();
+    });
+    label.append(`${text} `, output, input);
+    return label;
+}
+
+// As far beyond the outer thresholds as they lie apart.
+function range(values) {
+    const span = values.length > 1 ? values[values.length - 1] - values[0] : Math.abs(values[0] ?? 0) || 1;
+    return [(values[0] ?? 0) - span, (values[values.length - 1] ?? 0) + span];
+}
+
+// A threshold cannot pass its neighbours: the gates rely on their order.
+function move(d, index, value, input) {
+    const values = state.thresholds[d];
+    values[index] = Math.min(Math.max(value, values[index - 1] ?? -Infinity), values[index + 1] ?? Infinity);
+    input().value = values[index];
+}
+
+function resetThresholds() {
+    state.thresholds = trained.map((values) => [...values]);
+    trained.flat().forEach((value, bit) => (element(`threshold-${bit}`).value = value));
+    draw();
+}
+
+let bit = 0;
+names.forEach((name, d) => {
+    if (circuit.pole) {
+        const line = document.createElement("span");
+        line.append(`${name} `, Object.assign(document.createElement("output"), { id: `observation-${d}` }));
+        element("observations").append(line);
+    } else {
+        const label = slider(name, `look-${d}`, range(trained[d]), 0, (value) => (state.observation[d] = value));
+        label.querySelector("output").id = `observation-${d}`;
+        element("observations").append(label);
+    }
+    trained[d].forEach((value, index) => {
+        const id = `threshold-${bit++}`;
+        element("thresholds").append(slider(`${name} ≥`, id, range(trained[d]), value, (to) => move(d, index, to, () => element(id))));
+    });
+});
+
+// --- controls
+
+const ACTIONS = {
+    play: () => (state.playing ? pause() : play()),
+    step: advance,
+    again: beginAgain,
+    left: () => push(-1),
+    right: () => push(1),
+};
+const KEYS = { " ": "play", s: "step", b: "again", arrowleft: "left", arrowright: "right" };
+for (const [id, action] of Object.entries(ACTIONS)) element(id).addEventListener("click", action);
+element("reset").addEventListener("click", resetThresholds);
+
+document.addEventListener("keydown", (event) => {
+    if (!circuit.pole || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("button, input, summary")) return;
+    const action = KEYS[event.key.toLowerCase()];
+    if (!action) return;
+    event.preventDefault();
+    ACTIONS[action]();
+});
+
+element("scene").addEventListener("pointerdown", (event) => {
+    const box = element("scene").getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * 6 - 3;
+    push(x < state.observation[0] + Math.sin(state.observation[2]) ? 1 : -1);
+});
+
+const TEXTS = { speed: (value) => `${SPEEDS[value]} steps a second`, strength: (value) => `${(0.1 * value).toFixed(1)} rad/s` };
+for (const [id, text] of Object.entries(TEXTS)) {
+    const show = () => {
+        element(`${id}-text`).textContent = text(element(id).value);
+        element(id).setAttribute("aria-valuetext", text(element(id).value));
+    };
+    element(id).addEventListener("input", show);
+    show();
+}
+
+for (const id of ["scene", "drive", "keys"]) circuit.pole ? element(id).removeAttribute("hidden") : element(id).setAttribute("hidden", "");
+beginAgain();
+if (circuit.pole && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();
