@@ -65,7 +65,9 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
         if resume is not None:
             run = trainer.resume(resume, stop_when_solved, reporter)
         else:
-            run = trainer.run(out or default_path(config.name), 1 if population is None else population, stop_when_solved, reporter)
+            run = trainer.run(
+                out or default_path(config.name), 1 if population is None else population, stop_when_solved, reporter
+            )
     return SIGNAL_BASE + run.interrupted if isinstance(run.interrupted, int) else 0
 
 
