@@ -37,8 +37,8 @@ def episode(decide: Decide, identifier: str, seed: int, steps: int, controller: 
         frames, rows = [environment.render()], [np.asarray(seen, dtype=np.float32).reshape(-1)]
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackagesError(
-            f"Pictures of {identifier} need a package that is not installed, which the extra `rl` brings for the classic "
-            f"environments: {error}"
+            f"Pictures of {identifier} need a package that is not installed, which the extra `rl` brings for classic "
+            f"ones: {error}"
         ) from error
     except Exception as error:
         raise UsageError(f"{identifier} draws no pictures of itself: {type(error).__name__}: {error}") from error

@@ -36,9 +36,10 @@ def trained(tmp_path_factory) -> Path:
     file = folder / "signs.toml"
     file.write_text(config(seed=8).to_toml())
     path = folder / "runs/signs"
-    lines = [json.loads(line) for line in
-             run("train-policy", "--config", file, "--population", 2, "--out", path, "--json").splitlines()]  # fmt: skip
-    assert [line["event"] for line in lines if line["event"] != "iteration"] == ["begin", *4 * ["evaluation"], "end"]
+    told = run("train-policy", "--config", file, "--population", 2, "--out", path, "--json")
+    lines = [json.loads(line) for line in told.splitlines()]
+    events = [line["event"] for line in lines if line["event"] != "iteration"]
+    assert events == ["begin", *4 * ["evaluation"], "end"]
     assert lines[-1]["solved"] == 2
     return path
 

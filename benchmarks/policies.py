@@ -1,0 +1,161 @@
+"""How good are agents, how soon, and how small are their controllers? A line per seed, beside Stable-Baselines3.
+
+python -m benchmarks.policies cartpole --seeds 12                 # from FIRST on, to results/policies.jsonl
+python -m benchmarks.policies cartpole --rival /path/to/python    # the same by Stable-Baselines3, installed there
+python -m benchmarks.policies --report --write                    # the table of docs/policies.md
+
+The last parameters are judged, never the best ones of a run, by the discrete circuit, on 100 episodes that nothing
+else has played. Seeds from FIRST on were looked at by nobody while settings were chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import statistics
+import subprocess
+import time
+from typing import Any
+
+from benchmarks.store import CHECKOUT, append, inserted, load
+from difflogic.bench.machine import stamp
+from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.config.choices import ACTORS
+from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.policies import controllers
+from difflogic.policies.training import Member, PolicyTrainer
+
+FILE, FIRST, EPISODES = "policies", 50_000, 100
+RIVAL = CHECKOUT / "benchmarks/rivals/sb3_policies.py"
+PAGE = CHECKOUT / "docs/policies.md"
+BEGIN = "<!-- generated: python -m benchmarks.policies --report --write -->"
+
+
+def ours(config: PolicyConfig) -> dict[str, Any]:
+    """One run, its score, and its controller."""
+    begin = time.perf_counter()
+    run = PolicyTrainer(config, Device("cpu")).run()
+    member = run.best
+    assert member.score is not None
+    return {
+        "seconds": round(run.elapsed_s, 2),
+        "with_evaluations": round(time.perf_counter() - begin, 2),
+        "steps_per_s": round(run.iteration * member.agent.iteration_steps / run.elapsed_s),
+        "mean": member.score.mean,
+        "spread": member.score.spread,
+        "reached": member.score.reached(config.evaluation.threshold),
+        "perfect": member.score.reached(max(config.evaluation.threshold, max(member.score.returns))),
+        "baselines": run.baselines,
+        **_controller(config, member),
+    }
+
+
+def _controller(config: PolicyConfig, member: Member) -> dict[str, Any]:
+    """Gates and thresholds as trained, simplified and proved, and pruned to the codes of 100 episodes."""
+    if config.policy != "logic" or member.environments.spaces.continuous:
+        return {}
+    whole = controllers.of_actor(member.agent.actor, config.environment.id, member.environments.spaces)
+    begin = time.perf_counter()
+    small = synthesis.simplified(whole)
+    pruned = controllers.pruned(small.controller, EPISODES, config.seed)
+    return {
+        "gates": [gate_count(each) for each in (whole, small.controller, pruned.smaller.controller)],
+        "thresholds": [each.inputs for each in (whole, small.controller, pruned.smaller.controller)],
+        "proved": bool(small.verdict.equal and small.verdict.proves),
+        "pruned_mean": pruned.after.mean,
+        "pruned_reached": pruned.after.reached(config.evaluation.threshold),
+        "simplify_s": round(time.perf_counter() - begin, 2),
+    }
+
+
+def rival(python: str, config: PolicyConfig) -> dict[str, Any]:
+    """The same budget and parameters by Stable-Baselines3, in an environment of its own."""
+    done = subprocess.run(
+        [python, RIVAL], input=json.dumps(config.to_dict()), capture_output=True, text=True, check=True
+    )
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def study(options: argparse.Namespace) -> None:
+    for seed in range(options.first, options.first + options.seeds):
+        config = PRESETS[options.preset].with_(seed=seed, policy=options.policy)
+        if options.steps:
+            config = config.with_(steps=options.steps)
+        if options.algorithm:
+            config = config.with_(algorithm=options.algorithm)
+        here = stamp()
+        found = rival(options.rival, config) if options.rival else ours(config)
+        line = {
+            "preset": options.preset,
+            "policy": "sb3" if options.rival else options.policy,
+            "algorithm": config.algorithm,
+            "steps": config.steps,
+            "seed": seed,
+            **found,
+            **here,
+        }
+        if not options.dry:
+            append(FILE, [line])
+        print(f"{line['preset']} {line['policy']} {seed}: mean {line['mean']:.1f}, {line['seconds']} s, "
+              f"gates {line.get('gates', '')}, pruned {line.get('pruned_mean', '')}", flush=True)  # fmt: skip
+
+
+def report() -> str:
+    """A table in Markdown: a row per preset, steps and kind of policy, of the newest line of each seed."""
+    heads = ["environment", "steps", "policy", "seeds", "mean return: median, least", "solved", "every episode",
+             "seconds", "steps a second", "gates: proved equal, pruned", "pruned, mean return"]  # fmt: skip
+    rows = [f"| {' | '.join(heads)} |", "|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|"]
+    lines = {(line["preset"], line["steps"], line["policy"], line["seed"]): line for line in load(FILE)}
+    for preset, kind in itertools.product(PRESETS, (*ACTORS, "sb3")):
+        of = [line for key, line in lines.items() if (key[0], key[2]) == (preset, kind)]
+        for steps in sorted({line["steps"] for line in of}):
+            rows.append(_row(preset, kind, [line for line in of if line["steps"] == steps]))
+    return "\n".join(rows)
+
+
+def _row(preset: str, kind: str, lines: list[dict[str, Any]]) -> str:
+    config = PRESETS[preset]
+    means = [line["mean"] for line in lines]
+    small = [line for line in lines if "gates" in line]
+    gates = " ".join(f"{statistics.median(line['gates'][k] for line in small):g}," for k in (1, 2)) if small else ""
+    pruned = f"{statistics.median(line['pruned_mean'] for line in small):.1f}" if small else ""
+    names = {"logic": "gates", "mlp": "dense", "sb3": "Stable-Baselines3, dense"}
+    cells = [
+        config.environment.id, f"{lines[0]['steps']:,}", names[kind], str(len(lines)),
+        f"{statistics.median(means):.1f}, {min(means):.1f}",
+        f"{sum(mean >= config.evaluation.threshold for mean in means)} of {len(lines)}",
+        f"{sum(line['reached'] == EPISODES for line in lines)} of {len(lines)}",
+        f"{statistics.median(line['seconds'] for line in lines):.1f}",
+        f"{statistics.median(line['steps_per_s'] for line in lines):.0f}",
+        gates.rstrip(","), pruned,
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("preset", nargs="?", choices=list(PRESETS))
+    parser.add_argument("--policy", choices=ACTORS, default="logic")
+    parser.add_argument("--algorithm", choices=("ppo", "sac"))
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--seeds", type=int, default=12)
+    parser.add_argument("--first", type=int, default=FIRST)
+    parser.add_argument("--rival", metavar="PYTHON", help="a Python that has Stable-Baselines3")
+    parser.add_argument("--dry", action="store_true", help="print, and keep nothing")
+    parser.add_argument("--report", action="store_true", help="print the table")
+    parser.add_argument("--write", action="store_true", help="with --report: put it into docs/policies.md")
+    options = parser.parse_args()
+    if not options.report:
+        study(options)
+    elif options.write:
+        PAGE.write_text(inserted(PAGE.read_text(encoding="utf-8"), BEGIN, f"\n{report()}"), encoding="utf-8")
+    else:
+        print(report())
+
+
+if __name__ == "__main__":
+    main()
