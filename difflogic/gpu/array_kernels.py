@@ -5,6 +5,7 @@ A test holds the WGSL and the twins to it.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -39,15 +40,17 @@ _UNARY = ("negate", "exp", "log", "sqrt", "tanh", "sigmoid", "relu")
 _BINARY = ("add", "subtract", "multiply", "divide", "power")
 _D_BINARY = ("multiply a", "multiply b", "divide a", "divide b", "power a", "power b")
 
+_STRIDED = ("WG", "FOURS", "REPEAT_A")
+
 KERNELS = {
     kernel.name: kernel
     for kernel in (
         ArrayKernel("unary", "Shape", bindings("shape", "x", "y"), ("WG", "OP"), _UNARY),
         ArrayKernel("d_unary", "Shape", bindings("shape", "d_y saved", "d_x"), ("WG", "OP"), _UNARY[1:]),
-        ArrayKernel("binary", "Strided", bindings("shape", "a b", "y"), ("WG", "OP"), _BINARY),
-        ArrayKernel("d_binary", "Strided", bindings("shape", "d_y a b", "d"), ("WG", "OP"), _D_BINARY),
+        ArrayKernel("binary", "Strided", bindings("shape", "a b", "y"), (*_STRIDED, "REPEAT_B", "OP"), _BINARY),
+        ArrayKernel("d_binary", "Strided", bindings("shape", "d_y a b", "d"), (*_STRIDED, "REPEAT_B", "OP"), _D_BINARY),
         ArrayKernel("matmul", "Shape", bindings("shape", "a b", "y"), ("TRANSPOSE_A", "TRANSPOSE_B")),
-        ArrayKernel("transpose", "Strided", bindings("shape", "x", "y")),
+        ArrayKernel("transpose", "Strided", bindings("shape", "a", "y"), _STRIDED),
         ArrayKernel("reduce", "Shape", bindings("shape", "x", "y"), ("OP", "LANES"), ("sum", "squares")),
         ArrayKernel("softmax", "Rows", bindings("shape", "x", "y"), ("LANES",)),
         ArrayKernel("d_softmax", "Rows", bindings("shape", "d_y y", "d_x"), ("LANES",)),
@@ -66,11 +69,46 @@ def strides_of(shape: Shape, wanted: Shape) -> Shape:
     return tuple(strides)
 
 
-def strided(sizes: Shape, a_strides: Shape, b_strides: Shape) -> dict[str, Any]:
-    """The fields of `Strided`: axes that all operands go through in one stride are one."""
+@dataclass(frozen=True)
+class Walk:
+    """How arrays are gone through together: the fields of `Strided` and what its kernels are compiled for."""
+
+    fields: dict[str, Any]
+    fours: bool
+    repeat_a: bool
+    repeat_b: bool
+
+
+@functools.lru_cache(maxsize=1024)
+def walk(sizes: Shape, a_strides: Shape, b_strides: Shape) -> Walk:
+    """The way through a result of these sizes and two operands. Raises LimitError for too many axes."""
+    axes = _joined_axes(sizes, a_strides, b_strides)
+    last = axes[-1]
+    repeats = tuple(stride == 0 for stride in last[1:])
+    # By fours, where each operand stays in place along the last axis or goes on entry by entry, and where what is
+    # before ends with a whole four. A list ends where it likes: there are buffers behind it.
+    whole = len(axes) == 1 or last[0] % 4 == 0
+    in_fours = [
+        repeat or (last[k] == 1 and all(axis[k] % 4 == 0 for axis in axes[:-1])) for k, repeat in enumerate(repeats, 1)
+    ]
+    fours = whole and all(in_fours)
+    if fours:
+        axes[-1] = (-(-last[0] // 4), *last[1:])
+        axes[:-1] = [
+            (size, *(stride if repeat else stride // 4 for stride, repeat in zip(strides, repeats, strict=True)))
+            for size, *strides in axes[:-1]
+        ]
+    table = np.zeros((3, MOST_AXES), np.uint32)
+    table[:, : len(axes)] = np.array(axes, np.uint32).T
+    rows = dict(zip(("sizes", "a_strides", "b_strides"), table.reshape(3, -1, 4), strict=True))
+    return Walk({"fours": -(-math.prod(sizes) // 4), "rank": len(axes), **rows}, fours, *repeats)
+
+
+def _joined_axes(sizes: Shape, a_strides: Shape, b_strides: Shape) -> list[tuple[int, ...]]:
+    """Size and both strides of each axis; axes that both operands go through in one stride are one."""
     # [256, 64] plus [64]: strides (64, 1) and (0, 1), two axes. [2, 3, 4] plus its like: strides (12, 4, 1) twice. Each
     # axis goes on where the one behind it ends, 12 = 3 * 4 and 4 = 4 * 1, so that they are one axis of 24.
-    axes: list[tuple[int, int, int]] = []
+    axes: list[tuple[int, ...]] = []
     for size, a, b in zip(sizes, a_strides, b_strides, strict=True):
         if size == 1:
             continue
@@ -80,11 +118,7 @@ def strided(sizes: Shape, a_strides: Shape, b_strides: Shape) -> dict[str, Any]:
             axes.append((size, a, b))
     if len(axes) > MOST_AXES:
         raise LimitError(f"A GPU goes through at most {MOST_AXES} axes at once, not {len(axes)}: reshape the tensors.")
-    table = np.zeros((3, MOST_AXES), np.uint32)
-    table[:, : len(axes)] = np.array(axes, np.uint32).reshape(-1, 3).T
-    names = ("sizes", "a_strides", "b_strides")
-    fields = {name: row.reshape(-1, 4) for name, row in zip(names, table, strict=True)}
-    return {"count": math.prod(sizes), "rank": len(axes), **fields}
+    return axes or [(1, 0, 0)]
 
 
 def runs_of(shape: Shape, axes: Shape) -> list[tuple[int, int, int]]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.errors import UsageError
-from difflogic.gpu.array_kernels import KERNELS, ArrayKernel, Shape, runs_of, strided, strides_of
+from difflogic.gpu.array_kernels import KERNELS, ArrayKernel, Shape, runs_of, strides_of, walk
 from difflogic.gpu.buffer_pool import BufferPool, Lease
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LINEAR_WG
@@ -194,8 +194,13 @@ class GpuArrays:
 
     def _strided(self, kernel: str, constants: Constants, given: Sequence[GpuArray], a: Shape, b: Shape) -> None:
         y = given[-1]
+        if not y.size:
+            return
+        way = walk(y.shape, a, b)
+        known = {"FOURS": way.fours, "REPEAT_A": way.repeat_a, "REPEAT_B": way.repeat_b, "WG": LINEAR_WG, **constants}
+        constants = {name: known[name] for name in KERNELS[kernel].overrides}
         sizes = {"sizes": y.shape, "a_strides": a, "b_strides": b}
-        self._dispatch(kernel, {"WG": LINEAR_WG, **constants}, sizes, given, -(-y.size // LINEAR_WG))
+        self._dispatch(kernel, constants, sizes, given, -(-y.size // (4 * LINEAR_WG)))
 
     def matmul(self, a: GpuArray, b: GpuArray, transpose_a: bool = False, transpose_b: bool = False) -> GpuArray:
         rows, inner = a.shape[::-1] if transpose_a else a.shape
@@ -297,7 +302,7 @@ class GpuArrays:
         return _kept(self._uniforms, (kernel.name, *sizes.values()), lambda: self._new_uniform(kernel, sizes))
 
     def _new_uniform(self, kernel: ArrayKernel, sizes: dict[str, Any]) -> Any:
-        packed = uniform_struct(kernel.path, kernel.struct).pack(strided(**sizes) if "sizes" in sizes else sizes)
+        packed = uniform_struct(kernel.path, kernel.struct).pack(walk(**sizes).fields if "sizes" in sizes else sizes)
         buffer = self.device.buffer("shape", len(packed), uniform=True)
         self.device.upload(buffer, packed, "shape")
         return buffer

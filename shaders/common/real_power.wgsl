@@ -11,3 +11,7 @@ fn real_power(a: f32, b: f32) -> f32 {
     // A root of a negative number is none.
     return bitcast<f32>(bitcast<u32>(size) | 0x7fc00000u);
 }
+
+fn real_powers(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
+    return vec4(real_power(a.x, b.x), real_power(a.y, b.y), real_power(a.z, b.z), real_power(a.w, b.w));
+}

@@ -1,14 +1,20 @@
-// Arrays of up to eight axes read through strides: 0 repeats an entry along an axis.
+// Arrays of up to eight axes read through strides, four entries at once. A stride of 0 repeats an entry along an axis.
+//
+// FOURS: along the last axis every operand either goes on entry by entry, in whole fours, or, under REPEAT_A or
+// REPEAT_B, stays where it is; the last size then counts fours, and so do the strides of an operand that goes on.
+// Elsewhere each entry is looked up on its own.
 
 struct Strided {
-    count: u32,
+    fours: u32,  // of the result
     rank: u32,
     sizes: array<vec4<u32>, 2>,
     a_strides: array<vec4<u32>, 2>,
     b_strides: array<vec4<u32>, 2>,
 }
 
-// Where the entries lie that belong to entry i of the result, of one operand and of the other.
+override FOURS: bool;
+
+// Where what belongs to place i of the result lies, of one operand and of the other.
 fn places(i: u32) -> vec2<u32> {
     var rest = i;
     var place = vec2<u32>();

@@ -1,32 +1,31 @@
 // y = f(a, b), entry by entry, where axes of size 1 are repeated as needed.
 // Twin: difflogic/tensor/kernels/binary.py
-// Dispatch: x = ceil(count / WG), at most 65535, then invocations loop.
-// Shapes: y [sizes]; a, b read through strides.
+// Dispatch: x = ceil(count / 4 / WG), at most 65535, then invocations loop.
+// Shapes: y [sizes], in fours; a, b read through strides.
 #import common/linear.wgsl
 #import common/strided.wgsl
+#import common/strided_a.wgsl
+#import common/strided_b.wgsl
 #import common/real_power.wgsl
 
 @group(0) @binding(0) var<uniform> shape: Strided;
-@group(0) @binding(1) var<storage, read> a: array<f32>;
-@group(0) @binding(2) var<storage, read> b: array<f32>;
-@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<vec4<f32>>;
+@group(0) @binding(2) var<storage, read> b: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4<f32>>;
 
 override OP: u32;
 
-fn value(p: f32, q: f32) -> f32 {
+fn value(p: vec4<f32>, q: vec4<f32>) -> vec4<f32> {
     switch OP {
         case 0u: { return p + q; }
         case 1u: { return p - q; }
         case 2u: { return p * q; }
         case 3u: { return p / q; }
-        default: { return real_power(p, q); }
+        default: { return real_powers(p, q); }
     }
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
-    for (var i = id.x; i < shape.count; i += workgroups.x * WG) {
-        let place = places(i);
-        y[i] = value(a[place.x], b[place.y]);
-    }
+    for (var i = id.x; i < shape.fours; i += workgroups.x * WG) { y[i] = value(four_of_a(i), four_of_b(i)); }
 }

@@ -97,6 +97,17 @@ def test_axes_in_another_order(shape: tuple[int, ...], axes: tuple[int, ...], gp
     check(lambda a: a.transpose(*axes), operands([shape]), gpu)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_any_shapes_that_broadcast(seed: int, gpu: Device) -> None:
+    """In fours where they fit, along joined axes and along axes that are repeated."""
+    rng = np.random.default_rng(seed)
+    whole = rng.choice([1, 2, 3, 4, 8, 12], size=rng.integers(1, 5))
+    one, other = (tuple(np.where(rng.random(whole.size) < 0.3, 1, whole)[rng.integers(0, whole.size) :]) for _ in "ab")
+    check(lambda a, b: a / b, operands([one, other]), gpu)
+    order = rng.permutation(whole.size).tolist()
+    check(lambda a: a.transpose(*order).mean(0), operands([tuple(whole)]), gpu)
+
+
 def test_large_numbers_make_no_nan(gpu: Device) -> None:
     """Where the true value is finite; where it is not, it is infinity."""
     values = np.array([-1e4, -100, -89, -1e-3, 0, 1e-30, 1e-3, 88, 100, 1e4], np.float32)

@@ -1,4 +1,4 @@
-"""`y[i, j, ...] = x` with its axes in another order. Twin of `transpose.wgsl`."""
+"""`y[i, j, ...] = a` with its axes in another order. Twin of `transpose.wgsl`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import numpy as np
 from difflogic.engine.shape import Array
 
 
-def transpose(axes: tuple[int, ...], x: Array) -> Array:
-    """Axis k of the result is axis `axes[k]` of `x`."""
-    return np.transpose(x, axes)
+def transpose(axes: tuple[int, ...], a: Array) -> Array:
+    """Axis k of the result is axis `axes[k]` of `a`."""
+    return np.transpose(a, axes)
