@@ -57,7 +57,12 @@ class CircuitFunction(ABC):
         self._circuit = circuit
         self._shape = _shape(circuit, self.grid, steps, every_state)
         self._logits = circuit.flat_logits().astype(self._dtype)
-        self._seen = False
+        self._passes, self._seen = 0, False
+
+    @property
+    def current(self) -> int | None:
+        """The number of the forward pass that `backward` goes back over; None where there is none."""
+        return self._passes if self._seen else None
 
     @property
     def circuit(self) -> Circuit:
@@ -76,7 +81,7 @@ class CircuitFunction(ABC):
             raise DataError("A hard function works on bits: every value of x must be 0 or 1; round it, or use soft.")
         self._seen = False  # not before the buffers hold it whole
         y = self._forward(values.reshape(-1, self._circuit.channels))
-        self._seen = True
+        self._passes, self._seen = self._passes + 1, True
         return y.reshape(self.y_shape)
 
     def backward(self, d_y: npt.ArrayLike) -> tuple[Array, Array]:
@@ -93,9 +98,11 @@ class CircuitFunction(ABC):
         return gradients, d_x.reshape(*self.grid, self._circuit.channels)
 
     def update(self, logits: npt.ArrayLike) -> None:
-        """Take these logits, `[G, 16]`, in place of those before. Raises DataError."""
-        self._logits = self._checked("logits", logits, self._logits.shape).copy()
-        self._seen = False
+        """Take these logits, `[G, 16]`, in place of those before; the same once more cost nothing. Raises DataError."""
+        new = self._checked("logits", logits, self._logits.shape)
+        if np.array_equal(new, self._logits):
+            return
+        self._logits, self._seen = new.copy(), False
         self._update()
 
     def to(self, place: Place) -> CircuitFunction:

@@ -1,0 +1,31 @@
+"""A circuit as a function that JAX differentiates, within compiled code too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic import Circuit, open_engine
+from tests.random_circuits import bits
+
+jax: Any = pytest.importorskip("jax")
+from difflogic.jax import circuit_function  # noqa: E402
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_jax_gets_the_engines_gradients(compiled: bool, hard: bool) -> None:
+    circuit = Circuit.feed_forward([5, 8, 3], seed=0)
+    circuit = circuit.with_logits(np.random.default_rng(0).standard_normal((11, 16)).astype(np.float32))
+    x = bits(np.random.default_rng(2), 6, 5)
+    layer = circuit_function(circuit, [6], hard=hard, device="reference")
+    loss = jax.value_and_grad(lambda logits, x: (layer(logits, x) ** 2).sum(), argnums=(0, 1))
+    value, (gradients, d_x) = (jax.jit(loss) if compiled else loss)(circuit.flat_logits(), x)
+    function = open_engine("reference").open_function(circuit, [6], hard=hard)
+    y = function.forward(x)
+    assert float(value) == pytest.approx(float((y**2).sum()))
+    expected, expected_d_x = function.backward(2 * y)
+    np.testing.assert_array_equal(np.asarray(gradients), expected)
+    np.testing.assert_array_equal(np.asarray(d_x), expected_d_x)

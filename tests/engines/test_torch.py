@@ -1,0 +1,65 @@
+"""A circuit as a layer of PyTorch: the engine's own gradients, however its buffers were used in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic import Circuit, open_engine
+from tests.random_circuits import bits, random_circuit
+
+torch: Any = pytest.importorskip("torch")
+from difflogic.torch import CircuitModule  # noqa: E402
+
+CASES = {
+    "feed-forward": (Circuit.feed_forward([5, 8, 3], seed=0), (6,), 1),
+    "an automaton": (random_circuit(np.random.default_rng(1)), (2, 4, 5), 3),
+}
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_a_layer_is_the_engines_function(case: str, hard: bool) -> None:
+    circuit, grid, steps = CASES[case]
+    circuit = circuit.with_logits(np.random.default_rng(0).standard_normal((circuit.gates, 16)).astype(np.float32))
+    x = bits(np.random.default_rng(2), *grid, circuit.channels)
+    layer = CircuitModule(circuit, steps, hard, device="reference")
+    given = torch.tensor(x, requires_grad=True)
+    y = layer(given)
+    (y**2).sum().backward()
+    function = open_engine("reference").open_function(circuit, grid, steps, hard)
+    expected = function.forward(x)
+    np.testing.assert_array_equal(y.detach().numpy(), expected)
+    gradients, d_x = function.backward(2 * expected)
+    np.testing.assert_array_equal(layer.logits.grad.numpy(), gradients)
+    np.testing.assert_array_equal(given.grad.numpy(), d_x)
+
+
+def test_one_layer_may_stand_twice_in_a_network() -> None:
+    """The second pass uses the first one's buffers."""
+    layer = CircuitModule(random_circuit(np.random.default_rng(1)), device="reference")
+    x = torch.rand(1, 3, 3, 2, generator=torch.Generator().manual_seed(0))
+    layer(layer(x)).sum().backward()
+    at_once = CircuitModule(layer.circuit, steps=2, device="reference")
+    at_once(x).sum().backward()
+    np.testing.assert_allclose(layer.logits.grad.numpy(), at_once.logits.grad.numpy(), atol=1e-5)
+
+
+def test_an_optimiser_trains_it_and_the_hard_circuit_is_right() -> None:
+    """To the exclusive or of two bits, of which no start gate knows anything."""
+    torch.manual_seed(0)
+    layer = CircuitModule(Circuit.feed_forward([2, 8, 1], seed=0), device="cpu")
+    x = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    target = (x.sum(-1, keepdim=True) == 1).float()
+    with torch.no_grad():
+        layer.logits.copy_(torch.randn_like(layer.logits))
+    optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
+    for _ in range(200):
+        optimiser.zero_grad()
+        ((layer(x) - target) ** 2).sum().backward()
+        optimiser.step()
+    layer.hard = True
+    np.testing.assert_array_equal(layer(x).detach().numpy(), target.numpy())
+    assert list(layer.state_dict()) == ["logits"]
