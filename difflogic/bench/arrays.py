@@ -130,7 +130,12 @@ class ArrayContender(Timed):
     def figures(self, bench: Bench) -> dict[str, Any]:
         """What follows from the time of a repetition and the work in it."""
         seconds = statistics.median(self.seconds)
-        figures = {"flop": self.case.flop, "gflop_per_s": self.case.flop / seconds / 1e9, "peak_mb": None}
+        figures = {
+            "variant": {},
+            "flop": self.case.flop,
+            "gflop_per_s": self.case.flop / seconds / 1e9,
+            "peak_mb": None,
+        }
         if self.case.traffic is not None:
             rate = self.case.traffic / seconds
             figures |= {"traffic_gb_per_s": rate / 1e9, "share_of_copy_rate": rate / bench.copy_bytes_per_s}

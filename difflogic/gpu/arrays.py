@@ -247,23 +247,12 @@ class GpuArrays:
         self._dispatch(kernel, {"LANES": lanes}, sizes, (*given, y), -(-outer * inner * lanes // SHARERS))
         return y
 
-    def adam(
-        self,
-        hyper: tuple[float, float, float, float],
-        rate: GpuArray,
-        count: GpuArray,
-        square: GpuArray,
-        gradient: GpuArray,
-        parameter: GpuArray,
-        mu: GpuArray,
-        nu: GpuArray,
-    ) -> None:
-        """`hyper`: beta1, beta2, epsilon and max_norm."""
+    def adam(self, hyper: tuple[float, float, float, float], *state: GpuArray) -> None:
+        """`hyper`: beta1, beta2, epsilon and max_norm; `state`: what the twin takes behind it."""
         names = ("beta1", "beta2", "epsilon", "max_norm")
         fields = dict(zip(names, (min(each, LARGEST) for each in hyper), strict=True))
-        given = (rate, count, square, gradient, parameter, mu, nu)
-        groups = -(-parameter.size // LINEAR_WG)
-        self._dispatch("adam", {"WG": LINEAR_WG}, {"entries": parameter.size, **fields}, given, groups)
+        entries = state[-1].size
+        self._dispatch("adam", {"WG": LINEAR_WG}, {"entries": entries, **fields}, state, -(-entries // LINEAR_WG))
 
     # Dispatches
 

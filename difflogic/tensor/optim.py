@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from difflogic.devices.device import same_device
 from difflogic.errors import UsageError
 from difflogic.tensor.kernels.adam import Hyper
 from difflogic.tensor.tensor import Tensor
@@ -21,6 +22,9 @@ class Adam:
         lr: the learning rate; it may be set again between steps.
         beta1, beta2, epsilon: as Kingma & Ba 2015 name them.
         max_norm: where the gradients of all parameters together are longer, they are shortened to it.
+
+    Raises:
+        DeviceMismatchError: where the parameters are on two devices.
 
         >>> x = Tensor([3.0], requires_grad=True)
         >>> adam = Adam([x], lr=0.5)
@@ -43,6 +47,7 @@ class Adam:
         if not parameters:
             raise UsageError("Adam needs at least one parameter.")
         self.parameters = list(parameters)
+        same_device("Adam", **{f"parameters[{k}]": each.device for k, each in enumerate(parameters)})
         self._hyper = Hyper(beta1, beta2, epsilon, math.inf if max_norm is None else max_norm)
         first = self.parameters[0]
         self._rate = Tensor(lr, first.device, dtype=first.dtype)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import keep
 from difflogic.bench import arrays, scaling
 from difflogic.bench.arrays import CASES, ArrayCase, open_array_contender
 from difflogic.bench.engines import Bench
@@ -55,6 +56,9 @@ def test_the_results_are_a_file_like_others(measured: Results, tmp_path: Path) -
     (tmp_path / "one.json").write_text(measured.to_json())
     found = Results.load(tmp_path / "one.json")
     assert {each.ratio for each in compare(found, found)} == {1.0}
+    kept = keep.flatten(found)
+    assert [line["case"] for line in kept] == [line["case"] for line in measured.cases]
+    assert all(line["adapter"] and line["gflop_per_s"] for line in kept)
     other = Results(json.loads(measured.to_json()))
     other.cases[0]["flop"] += 1
     with pytest.raises(UsageError, match="arrays/matmul-8 is 1024 flop in the first and 1025 in the second"):

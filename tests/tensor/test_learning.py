@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from difflogic.errors import UsageError
+from difflogic.errors import DeviceMismatchError, UsageError
 from difflogic.tensor import Tensor, nn, optim
 
 
@@ -61,6 +61,8 @@ def test_a_parameter_without_a_gradient_stays() -> None:
     assert (used.item(), unused.item()) == (0.5, 1)
     with pytest.raises(UsageError, match="at least one parameter"):
         optim.Adam([])
+    with pytest.raises(DeviceMismatchError, match=r"Adam needs both on one device, but parameters\[0\] is on cpu"):
+        optim.Adam([used, Tensor([1.0], "reference", requires_grad=True)])
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu", "sigmoid"])

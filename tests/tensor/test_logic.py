@@ -10,7 +10,7 @@ from difflogic.errors import DeviceMismatchError, ShapeError
 from difflogic.model.circuit import Circuit
 from difflogic.tensor import Tensor, nn, optim
 
-ENGINES = ("cpu", "reference")
+ENGINES = ("cpu", "reference", "gpu:0")
 
 
 def noisy(seed: int = 0) -> Circuit:
