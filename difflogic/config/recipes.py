@@ -2,9 +2,9 @@
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on a smaller grid, for larger pictures more steps, for the
-lizard a wiring that leads everywhere
-(`difflogic.core.wiring.moore_start`) and a search at the end (`difflogic.engine.search`), and stochastic hardening
-(`difflogic.engine.events`), spread over the epochs that a run has. It begins again where training stalls (`RESTARTS`).
+lizard a wiring that leads everywhere (`difflogic.core.wiring.moore_start`); for boards and Life stochastic hardening
+(`difflogic.engine.events`), spread over the epochs that a run has, for pictures a search that follows a short training
+(`difflogic.engine.search`). It begins again where training stalls (`RESTARTS`).
 """
 
 from __future__ import annotations
@@ -26,22 +26,18 @@ RESTARTS = frozenset({"robust"})
 `train.run_request.resolved`."""
 HARDENED = 0.8
 """The share of gates that are hardened at last."""
-FALLEN = 0.3333
-"""What is left of a learning rate that falls."""
 
 
 @dataclass(frozen=True)
 class Recipe:
     """What it sets; where it speaks of epochs, as shares of all that a run has."""
 
-    hardened: tuple[float, float]
-    """Between which hardening grows, to HARDENED."""
+    hardened: tuple[float, float] | None = None
+    """Between which hardening grows, to HARDENED; None: a search decides what gates become."""
     fields: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By section."""
     grids: tuple[tuple[float, int, int], ...] = ()
     """Until when, sides and CA steps of the smaller grids."""
-    falls: tuple[float, float] | None = None
-    """Between which the learning rate falls, to FALLEN of itself."""
     all_round: bool = False
     searched: float | None = None
     """From when the hard circuit is searched."""
@@ -52,8 +48,9 @@ class Recipe:
         sections: dict[str, dict[str, Any]] = {
             "model": {"wiring_per_kernel": True, "all_round": self.all_round},
             "initial": {"logit": 6.0},
-            "hardening": {"share": HARDENED, **_epochs(self.hardened, config)},
         }
+        if self.hardened is not None:
+            sections["hardening"] = {"share": HARDENED, **_epochs(self.hardened, config)}
         # With very few epochs two grids would end at the same one: then it does not grow at all.
         until = [round(share * config.train.epochs) for share, *_ in self.grids]
         few = any(a >= b for a, b in itertools.pairwise([0, *until]))
@@ -61,8 +58,6 @@ class Recipe:
             sides, steps = ([grid[index] for grid in self.grids] for index in (1, 2))
             sections["growth"] = {"until": until, "sides": sides, "steps": steps}
         # Shares and not epochs: a run of a third of the length should do the same in a third of the time.
-        if self.falls is not None:
-            sections["schedule"] = {"share": FALLEN, **_epochs(self.falls, config)}
         if self.searched is not None:
             sections["search"] = {"begin": max(1, round(self.searched * config.train.epochs))}
         if self.batch_of_rules is not None and config.task.rule != presets.get(config.name).task.rule:
@@ -107,14 +102,14 @@ ROBUST = {
     "checkerboard": _BOARD,
     "checkerboard-small": _BOARD,
     "checkerboard-async": Recipe((0.05, 0.2), _BOARD_FIELDS, grids=((0.3, 8, 22),)),
+    # The search mends a hard circuit that is a tenth wrong, and an epoch of it costs less than a train step. So
+    # training need neither go on until the picture is nearly right, nor decide its gates.
     "lizard": Recipe(
-        (0.2286, 0.8),
-        {"optimizer": {"epsilon": 1e-9, "weight_decay": 0.005}, "initial": {"logit": 9.0}},
-        falls=(0.5714, 0.8),
+        fields={"optimizer": {"epsilon": 1e-9, "weight_decay": 0.005}, "initial": {"logit": 9.0}},
         all_round=True,
-        searched=0.5714,
+        searched=0.2,
     ),
-    "colored-g": Recipe((0.13, 0.66)),
+    "colored-g": Recipe(searched=0.1),
 }
 """The recipe `robust` of each preset, by its name."""
 

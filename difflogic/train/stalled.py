@@ -27,7 +27,7 @@ SMALL = 0.03
 long, and may raise the loss again."""
 PROGRESS = 0.99
 """A soft loss has fallen where it is below this share of what it was."""
-UNLIKE = 0.025
+UNLIKE = 0.1
 """Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
 mends."""
 MEAN_OF = 10
@@ -45,7 +45,7 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
 
     None where it is neither, or where no other attempt could be of use any more. `epochs` are those of all attempts,
     `left` those that were left to this one when it began; `config` is its own. One that ends with a search is judged
-    at the first look alone, unless it searches by then: a search has no soft loss, and needs what is left.
+    by its soft loss at the first look alone, unless it searches by then, for a search has none.
     """
     done, look = len(rows), first_look(config, epochs)
     # Too early to tell, or too late: another attempt needs a first look's epochs at least, and so would this one have.
@@ -53,8 +53,12 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
         return None
     if config.search.begin:
         # `not ... <=` and not `>`, so that a loss that is NaN counts as too large.
-        unlike = config.search.begin >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config)
-        return "its soft loss was more than a search mends" if unlike else None
+        begin = config.search.begin
+        if begin >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config):
+            return "its soft loss was more than a search mends"
+        # Most searches are soon over, and few of the others ever: what has been searched for as long as it was trained
+        # is as far from a solution as a fresh attempt.
+        return "its search took longer than its training" if done - begin >= max(begin, look) else None
     if not math.isfinite(_mean(rows[-MEAN_OF:])):
         return "its soft loss is not finite"
     return _why_grown(rows, epochs, look, config) if config.growth.until else _why_plain(rows, left, epochs)

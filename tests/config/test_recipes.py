@@ -44,8 +44,11 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     before = presets.get(preset)
     after = recipes.applied("robust", before)
     assert after.model.wiring_per_kernel
-    assert 0 < after.hardening.share <= 1
-    assert 0 < after.hardening.begin < after.hardening.end < after.train.epochs == before.train.epochs
+    assert after.train.epochs == before.train.epochs
+    # Something decides what gates become: hardening while they are trained, or a search afterwards.
+    assert bool(after.hardening.share) != bool(after.search.begin)
+    assert 0 <= after.hardening.begin <= after.hardening.end < after.train.epochs
+    assert after.search.begin < after.train.epochs
     model = replace(after.model, wiring_per_kernel=False, all_round=False)
     same = replace(after, model=model, **{name: getattr(before, name) for name in TRAINING})
     assert same == before
@@ -56,10 +59,9 @@ def test_robust_changes_training_and_wiring_alone(preset: str) -> None:
     [
         ("checkerboard", lambda c: (c.hardening.begin, c.hardening.end), {1: (0, 1), 100: (6, 24), 1000: (60, 240)}),
         ("checkerboard", lambda c: c.growth.until, {1000: (400,), 500: (200,), 9: (4,), 1: ()}),
-        ("lizard", lambda c: (c.schedule.begin, c.schedule.end), {3500: (2000, 2800), 700: (400, 560), 1: (1, 2)}),
-        ("lizard", lambda c: c.search.begin, {3500: 2000, 700: 400, 1: 1}),
+        ("lizard", lambda c: c.search.begin, {3500: 700, 700: 140, 1: 1}),
     ],
-    ids=["hardening", "growth", "learning rate", "search"],
+    ids=["hardening", "growth", "search"],
 )
 def test_it_is_spread_over_the_epochs_that_a_run_has(
     preset: str, find: Callable[[Config], Any], expected: dict[int, Any]
@@ -67,10 +69,6 @@ def test_it_is_spread_over_the_epochs_that_a_run_has(
     """A board does not grow in so few epochs that a grid would have none."""
     runs = {epochs: presets.get(preset).with_(train={"epochs": epochs}) for epochs in expected}
     assert {epochs: find(recipes.applied("robust", config)) for epochs, config in runs.items()} == expected
-
-
-def test_the_learning_rate_of_the_lizard_falls() -> None:
-    assert recipes.applied("robust", presets.get("lizard")).schedule.share < 1
 
 
 def test_other_rules_than_life_see_more_boards_at_once() -> None:

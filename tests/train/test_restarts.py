@@ -82,16 +82,25 @@ def test_what_has_grown_and_is_late_is_given_up(epochs: int, stalled: bool) -> N
 @pytest.mark.parametrize(
     ("losses", "stalled"),
     [
-        ([12.7] * 100, False),
-        ([12.9] * 100, True),
-        ([12.9] * 99, False),  # too early to say
-        ([64] * 90 + [12.7] * 10 + [64] * 250, False),  # later losses do not matter
-        ([12.7] * 99 + [math.nan], True),
+        ([51.1] * 100, False),
+        ([51.3] * 100, True),
+        ([51.3] * 99, False),  # too early to say
+        ([64] * 90 + [51.1] * 10 + [64] * 250, False),  # later losses do not matter
+        ([51.1] * 99 + [math.nan], True),
     ],
 )
 def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bool) -> None:
     """By 512 values, of 2 samples of 16x16 cells."""
     assert is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
+
+
+@pytest.mark.parametrize(("begin", "over"), [(120, 240), (60, 160)])
+def test_a_search_as_long_as_its_training_is_given_up(begin: int, over: int) -> None:
+    """But not before it has had a first look's epochs, 100."""
+    config = SEARCHED.with_(search={"begin": begin})
+    assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
+    assert is_stalled(rows(*[1.0] * over), EPOCHS, EPOCHS, config)
+    assert not is_stalled(rows(*[1.0] * over), over + 99, EPOCHS, config)  # nothing could catch up with it
 
 
 def test_a_schedule_that_ends_with_a_search_shrinks_and_others_are_cut_short() -> None:
