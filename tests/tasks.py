@@ -54,6 +54,8 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
                "pool": {"size": 16}},
     "a pool of noise, no resets": {"train": {"batch": 3, "fire_rate": 0.3}, "pool": {"size": 6, "reset": 0}},
     "a pool of one grid": {"task": {"start": "zeros"}, "train": {"batch": 1}, "pool": {"size": 1}},
+    "a pool that stays": {"task": {"steps": 1}, "train": {"batch": 2, "fire_rate": 0.4},
+                          "pool": {"size": 8, "starts": "any"}},
     "a pool of boards": {
         "model": {"channels": 1},
         "task": {"start": "boards", "height": 4, "width": 3, "steps": 2},

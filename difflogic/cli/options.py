@@ -269,6 +269,12 @@ train_options = together(
     click.option("--resume", type=PATH, metavar="DIR", help="Continue the run in this folder, bit for bit."),
     click.option("--init-from", type=PATH, metavar="RUN", help="Start from the logits and wiring of another run."),
     click.option(
+        "--starts",
+        type=PATH,
+        metavar="FILE",
+        help="Start grids to train on too, half of all: .npy in all channels, such as counterexamples of prove.",
+    ),
+    click.option(
         "--max-memory", type=megabytes, metavar="MB", help="Device memory that training may take (GPU engine)."
     ),
     json_option,

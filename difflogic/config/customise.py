@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflogic.config import picture_file, presets, recipes
+from difflogic.config import kept_starts, picture_file, presets, recipes
 from difflogic.config.fields import hint, merged, plain
 from difflogic.config.picture_file import CHANNELS
 from difflogic.config.request import TrainRequest
@@ -60,6 +60,8 @@ def configure(request: TrainRequest) -> Configured:
     config = base.with_(**merged(changed, fields))
     if request.recipe is not None:
         config = recipes.applied(request.recipe, config).with_(**fields)
+    if request.starts is not None:
+        config = kept_starts.kept(config, kept_starts.load(request.starts, config))
     return Configured(config, base, changed)
 
 

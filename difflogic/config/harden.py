@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflogic.config.schema import Config
-from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig
+from difflogic.config.train import HARDENING_EPOCHS, GrowthConfig, PoolConfig
 
 SHARE_OF_EPOCHS = 0.25
 """The share of a run's epochs that settling it takes, unless it is said otherwise."""
@@ -29,4 +29,6 @@ def hardening(config: Config, search: bool = False, epochs: int | None = None, i
         hardening={"share": 0.0} if search else {"share": 1.0, "begin": 0, "end": to},
         growth=GrowthConfig(),
         search={"begin": 1 if search else 0},  # after one epoch that changes nothing
+        # Starts that were kept are not at hand any more.
+        pool=PoolConfig() if config.pool.starts else config.pool,
     )

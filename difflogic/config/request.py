@@ -106,6 +106,8 @@ class TrainRequest:
     """Where that ends, solved or not."""
     init_from: Path | str | None = None
     """The run whose logits and wiring it starts from; of a request to a server, a job."""
+    starts: Path | None = None
+    """A file of start grids to train on beside the task's own: `config.kept_starts`."""
     decide: bool = False
     """Whether undecided gates of a model that is solved become what they most probably are."""
 
@@ -114,6 +116,8 @@ class TrainRequest:
         again = "--until-solved" if self.until_solved else "--restarts" if self.restarts else None
         if again is not None and self.init_from is not None:
             raise UsageError(f"{again} begins again with other wiring, --init-from keeps that of a run: drop one.")
+        if again is not None and self.starts is not None:
+            raise UsageError(f"--starts is for one run, {again} makes attempts: drop one.")
         if self.until_solved and self.restarts is not None:
             raise UsageError("--until-solved begins again however often, --restarts says how often: drop one.")
         if self.within is not None and not self.until_solved:

@@ -94,6 +94,10 @@ class Config(Document):
             f"pool.size must be batch times a power of two, got {size} for a batch of {batch}.",
         )
         require(reset <= batch, f"pool.reset must be at most the batch, {batch}, got {reset}.")
+        require(
+            not self.pool.starts or part > 1,
+            f"Of a pool every second grid is a start that is kept: pool.size must be at least {2 * batch}, got {size}.",
+        )
 
     def _check_growth(self) -> None:
         """The smaller grids against the task."""

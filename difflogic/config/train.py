@@ -237,3 +237,10 @@ class PoolConfig(Section):
             WHOLE,
         ),
     )
+    starts: str = field(
+        default="",
+        metadata=spec(
+            "The SHA-256 of start grids that are every second one of the pool, which then stays as it is: --starts "
+            "sets it; empty: the pool keeps last states"
+        ),
+    )

@@ -118,6 +118,8 @@ class Buffers(NamedTuple):
     """One of the kinds of `seed_grid`."""
     damage_side: int
     pool_reset: int
+    pool_stays: bool
+    """Whether nothing is written back into the pool."""
     optimizer: Optimizer
     hardening: Hardening
 
@@ -250,14 +252,14 @@ def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers
         if item == 0:  # sums over blocks, in their order; the phase's other items only let the count go on
             row[0] = commit(buffers.losses, buffers.squares, buffers.finite, buffers.control)
             row[1] = buffers.control[c.NONFINITE]
-            if buffers.pool.size:
+            if buffers.pool.size and not buffers.pool_stays:
                 _rank(program, grid, buffers)
     elif not buffers.control[c.NONFINITE]:
         control = buffers.control
         if buffers.squares.size:
             shorten(first, last, buffers.squares.sum(), buffers.gradients)
         adamw(first, last, buffers.optimizer, control, buffers.gradients, buffers.logits, buffers.mu, buffers.nu)
-        if buffers.pool.size:
+        if buffers.pool.size and not buffers.pool_stays:
             _write_back(item, program, grid, buffers)
 
 

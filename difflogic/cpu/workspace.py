@@ -97,6 +97,7 @@ class SoftWorkspace:
             start=_start_kind(job),
             damage_side=shape.damage_side,
             pool_reset=0 if config is None else config.pool.reset,
+            pool_stays=config is not None and bool(config.pool.starts),
             optimizer=Optimizer.of(hyper),
             hardening=NO_HARDENING if config is None else Hardening.of(config.hardening),
         )

@@ -17,3 +17,5 @@ class BatchSource:
     """Grids of the sample pool; 0 where there is none."""
     resets: int = 0
     """As PoolConfig's `reset`."""
+    stays: bool = False
+    """Whether nothing is written back into the pool."""

@@ -244,7 +244,9 @@ def _work(jobs: Sequence[Job]) -> Plan:
         probes=len(job.probes),
         hard_batch=config.train.batch,
         asynchronous=config.train.asynchronous,
-        batch_source=BatchSource(config.task.start, job.rule is not None, config.pool.size, config.pool.reset),
+        batch_source=BatchSource(
+            config.task.start, job.rule is not None, config.pool.size, config.pool.reset, bool(config.pool.starts)
+        ),
     )
 
 

@@ -222,7 +222,7 @@ class Workspace:
     def update(self) -> list[Dispatch]:
         """New logits; and the batch goes back into the pool, where it came from one."""
         adamw = self._dispatch("adamw")
-        if not self.plan.batch_source.pool:
+        if not self.plan.batch_source.pool or self.plan.batch_source.stays:
             return [adamw]
         last = {"state": self.state(self.plan.shape.steps)}
         return [self._dispatch("sample_losses", last), adamw, self._dispatch("write_back", last)]

@@ -69,7 +69,7 @@ class ReferenceModel:
             clip_norm(self._hyper, done.gradients, control)
         commit(done.loss_partials, control, self._history)
         adamw(self._hyper, control, done.gradients, self._logits, self._mu, self._nu)
-        if self._pool is not None:
+        if self._pool is not None and not self._job.config.pool.starts:
             losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
             with np.errstate(over="ignore", invalid="ignore"):  # of a skipped epoch
                 sample_losses(shape, last, self._targets, losses)

@@ -60,6 +60,8 @@ def resolved(request: TrainRequest, config: Config) -> tuple[TrainRequest, str |
     most = stalled.most_restarts(config, config.train.epochs)
     if request.init_from is not None:
         why = "--init-from keeps the wiring of another run, so that there is one attempt"
+    elif request.starts is not None:
+        why = "--starts is for one run"
     elif request.population > 1:
         why = "--population tries other wirings at once, each with all epochs: give --restarts too to begin again"
     elif not most:
@@ -108,6 +110,7 @@ def run_request(
         out=out,
         resume=resume,
         init_from=request.init_from,
+        starts=request.starts,
         # A run that is resumed has its population already, and would refuse to be told.
         population=request.population if resume is None else None,
         stop_when_solved=request.solved_models,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.config import schedule
+from difflogic.config import kept_starts, schedule
+from difflogic.config.kept_starts import Grids
 from difflogic.config.schema import Config
 from difflogic.engine import job
 from difflogic.engine import population as populations
@@ -35,26 +36,46 @@ class Start:
     """The best model so far, where the run had one."""
 
 
-def fresh(config: Config, init_from: Path | None, population: int = 1) -> Start:
+def fresh(config: Config, init_from: Path | None, population: int = 1, starts: Path | None = None) -> Start:
     """Epoch 0: pass-through gates, or the logits and the wiring they were trained with of another run.
 
     Raises ConfigError or LimitError for a population that cannot be, ConfigError for a target that nothing can reach,
-    CheckpointError where that other run cannot be read, or has circuits of another shape.
+    CheckpointError where that other run cannot be read, or has circuits of another shape, and for a configuration that
+    keeps start grids UsageError or DataError where `starts` is not their file.
     """
     configs = populations.configs(config, population)
     # Before any circuit is made: what nothing can reach is refused, and what takes more steps is told.
     notice = reach.notice(config)
     lender = None if init_from is None else chosen.load(init_from)
     circuit = None if lender is None else lender.circuit
-    saved = Checkpoint(tuple(_first(each, circuit, init_from) for each in configs))
-    return Start(saved, members(saved, [[] for _ in configs]), () if notice is None else (notice,), lender)
+    kept = _kept(config, starts)
+    saved = Checkpoint(tuple(_first(each, circuit, init_from, kept) for each in configs))
+    notices = [] if notice is None else [notice]
+    if kept is not None:
+        notices.append(f"Half of all starts are drawn from the {len(kept)} in {starts}.")
+    return Start(saved, members(saved, [[] for _ in configs]), tuple(notices), lender)
 
 
-def _first(config: Config, lender: Circuit | None, path: Path | None) -> ModelState:
+def _kept(config: Config, file: Path | None) -> Grids | None:
+    """The start grids that the configuration keeps."""
+    if not config.pool.starts:
+        return None
+    if file is None:
+        raise UsageError("The configuration keeps start grids, pool.starts: give their file with --starts FILE.")
+    grids = kept_starts.load(file, config)
+    if kept_starts.digest(grids) != config.pool.starts:
+        raise UsageError(f"{file} does not hold the start grids that the configuration keeps, pool.starts.")
+    return grids
+
+
+def _first(config: Config, lender: Circuit | None, path: Path | None, kept: Grids | None) -> ModelState:
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
-    return ModelState(config, circuit, TrainState.initial(job.make_job(config, circuit)))
+    state = TrainState.initial(job.make_job(config, circuit))
+    if kept is not None and state.pool is not None:
+        state = replace(state, pool=kept_starts.pool_of(state.pool, kept))
+    return ModelState(config, circuit, state)
 
 
 def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit:

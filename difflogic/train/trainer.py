@@ -130,6 +130,7 @@ class Trainer:
         out: Path | str | None = None,
         resume: Path | str | None = None,
         init_from: Path | str | None = None,
+        starts: Path | str | None = None,
         population: int | None = None,
         stop_when_solved: int = 0,
         log_interval: int = LOG_INTERVAL,
@@ -143,7 +144,8 @@ class Trainer:
 
         `out`: a new run folder; without it nothing is written. `resume`: a run folder, or a checkpoint file in it, to
         go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint whose circuit to
-        start from, with fresh moments. `population`: how many models to train at once, of the configuration's seed
+        start from, with fresh moments. `starts`: the file of start grids that `config` keeps (`config.kept_starts`).
+        `population`: how many models to train at once, of the configuration's seed
         and those after it; each is what it would be alone. `stop_when_solved`: end at the first evaluation that finds
         so many models without a wrong value (0: never); what `finish` makes of their circuits is kept then. `give_up`:
         end at the first evaluation where it says why of the members. `accept`: says of an evaluated model whether it
@@ -163,7 +165,7 @@ class Trainer:
         else:
             population = 1 if population is None else population
             _check_stop(stop_when_solved, population)
-            opened = self._begun(config, _path(out), _path(init_from), population, observer)
+            opened = self._begun(config, _path(out), _path(init_from), _path(starts), population, observer)
         # Signals are watched before the engine opens its model, which may take long, so that Ctrl-C is never lost.
         with StopSignals() if stop is None else nullcontext(stop) as stop, opened as session:
             try:
@@ -176,7 +178,13 @@ class Trainer:
 
     @contextmanager
     def _begun(
-        self, config: Config, out: Path | None, init_from: Path | None, population: int, observer: Observer
+        self,
+        config: Config,
+        out: Path | None,
+        init_from: Path | None,
+        starts: Path | None,
+        population: int,
+        observer: Observer,
     ) -> Iterator[Session]:
         if out is not None:
             folders.check_new(out)
@@ -185,7 +193,7 @@ class Trainer:
         if is_slow:
             memory.check_processor(config, population, engine.variant.get("threads", 1))
         # Everything that can be refused, by the device too, is refused before the folder is made.
-        begin = start.fresh(config, init_from, population)
+        begin = start.fresh(config, init_from, population, starts)
         if is_slow and (long := cost.notice(config, population)) is not None:
             begin = replace(begin, notices=(*begin.notices, long))
         with closing(Session(self.placement, begin, observer)) as session:

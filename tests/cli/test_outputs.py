@@ -23,8 +23,9 @@ READ_OR_FOLDERS = {
     "serve token_file", "show run",
     "simplify circuit", "simulate circuit", "submit config_file", "submit rule_table", "submit target",
     "train config_file",
-    "train init_from", "train out", "train resume", "train rule_table", "train target", "train-checkerboard init_from",
-    "train-checkerboard out", "train-checkerboard resume", "tune config_file",
+    "train init_from", "train out", "train resume", "train rule_table", "train starts", "train target",
+    "train-checkerboard init_from", "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
+    "tune config_file",
 }  # fmt: skip
 """Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
 

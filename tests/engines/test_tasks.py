@@ -95,6 +95,16 @@ def test_a_skipped_epoch_leaves_the_pool_alone(engine: Engine) -> None:
     np.testing.assert_array_equal(after.pool, before.pool)
 
 
+def test_a_pool_that_stays_is_drawn_from_and_never_changed(engine: Engine) -> None:
+    job = task_job("a pool that stays", lr=0.0, fire_rate=1.0)
+    state = start(job)
+    assert state.pool is not None
+    after, rows, _ = train(engine, job, state, 4)
+    np.testing.assert_array_equal(after.pool, state.pool)
+    nothing = replace(state, pool=np.zeros_like(state.pool))
+    assert [row.soft_loss for row in train(engine, job, nothing, 4)[1]] != [row.soft_loss for row in rows]
+
+
 def test_a_trained_step_is_the_references(engine: Engine, job: Job) -> None:
     subject = Subject.of(job, start(job))
     (ours, state, metrics), (theirs, expected, _) = (

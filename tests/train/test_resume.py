@@ -8,9 +8,12 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from difflogic.cli.screen.training import interruption
+from difflogic.config import kept_starts
+from difflogic.config.harden import hardening
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.engine.api import Engine
@@ -22,7 +25,7 @@ from difflogic.train.trainer import Run, Trainer
 from tests.tasks import task_config
 from tests.train import processes
 from tests.train.diary import Diary
-from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of
+from tests.train.tiny import EPOCHS, arrays_of, assert_same_run, columns_of, tiny_config
 
 CHILD = "tests.train.child"
 Whole = Callable[[int], Run]
@@ -54,6 +57,31 @@ def test_two_halves_equal_the_whole(
     trainer.run(epochs=first, out=tmp_path / "halves", population=population)
     assert len(trainer.run(resume=tmp_path / "halves").members) == population
     assert_same_run(whole(population).path, tmp_path / "halves")
+
+
+def test_starts_that_are_kept_are_in_the_run(tmp_path: Path) -> None:
+    """Their file is needed only where it begins, and is then the one that the configuration names."""
+    drawn = np.random.default_rng(2).integers(0, 2, (3, 5, 6, 2), dtype=np.uint8)
+    np.save(tmp_path / "starts.npy", drawn)
+    np.save(tmp_path / "others.npy", 1 - drawn)
+    config, engine = kept_starts.kept(tiny_config(), drawn), open_engine("cpu")
+    trainer = Trainer(config, engine)
+    for starts, what in ((None, "give their file with --starts FILE"), (tmp_path / "others.npy", "does not hold")):
+        with pytest.raises(UsageError, match=what):
+            trainer.run(out=tmp_path / "refused", starts=starts)
+    assert not (tmp_path / "refused").exists()
+    trainer.run(out=tmp_path / "whole", starts=tmp_path / "starts.npy", population=2)
+    trainer.run(epochs=7, out=tmp_path / "halves", starts=tmp_path / "starts.npy", population=2)
+    for file in ("starts.npy", "others.npy"):
+        (tmp_path / file).unlink()
+    trainer.run(resume=tmp_path / "halves")
+    assert_same_run(tmp_path / "whole", tmp_path / "halves")
+    pools = [each.state.pool for each in checkpoint.read(tmp_path / "whole").members]
+    for pool in pools:
+        assert pool is not None
+        np.testing.assert_array_equal(pool[1:7:2], drawn)
+    assert not np.array_equal(*pools)  # what is not kept is drawn by the seed
+    assert not hardening(config).pool.size  # they are not at hand where the run is hardened
 
 
 @pytest.mark.parametrize("name", ["a pool of boards", "everything"])

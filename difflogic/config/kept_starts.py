@@ -1,0 +1,70 @@
+"""Start grids to train on beside the task's own, such as counterexamples that a proof found.
+
+They are half of a sample pool to which nothing is written back (`[pool] starts`): every sample of a batch begins with
+one of them in half of all epochs, else with one of as many random grids. The configuration holds their hash, and every
+checkpoint the pool, so that a run needs its file only once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.schema import Config
+from difflogic.config.train import GrowthConfig
+from difflogic.errors import ConfigError, DataError
+
+Grids = npt.NDArray[np.uint8]
+
+PLACES = 1024
+"""Of a pool, where a batch and the starts do not need more: random grids must come so seldom again that the circuit
+cannot learn them one by one."""
+
+
+def load(path: Path, config: Config) -> Grids:
+    """`[N, H, W, C]` of 0 and 1, from an `.npy` file that may hold a single grid. Raises DataError."""
+    task = config.task
+    grid = (task.height, task.width, config.model.channels)
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"Cannot read the starts {path}: {error}.") from error
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+        raise DataError(f"{path} must be one array of 0 and 1: start grids, in all channels.")
+    grids = array[None] if array.ndim == len(grid) else array
+    if grids.shape[1:] != grid or not len(grids):
+        raise DataError(f"The starts in {path} must have shape {list(grid)} or [N, ...], got {list(array.shape)}.")
+    return np.ascontiguousarray(grids, dtype=np.uint8)
+
+
+def digest(grids: Grids) -> str:
+    """What `pool.starts` says of these grids: the SHA-256 of their bits, in hexadecimal digits."""
+    return hashlib.sha256(np.packbits(grids.reshape(len(grids), -1), axis=1).tobytes()).hexdigest()
+
+
+def kept(config: Config, grids: Grids) -> Config:
+    """The configuration that trains on these starts too. Raises ConfigError where its own are no random bits."""
+    task, batch = config.task, config.train.batch
+    if task.start != "random" or task.target == "rule":
+        raise ConfigError(
+            f"--starts adds to starts that are random and have one target; those of {config.name} are not such."
+        )
+    if config.pool.size and not config.pool.starts:
+        raise ConfigError(f"--starts keeps a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
+    # Each sample draws from its part of the pool, a power of two, of which every second grid is kept.
+    part = 2
+    while part * batch < max(PLACES, 2 * len(grids)):
+        part *= 2
+    pool = {"size": part * batch, "starts": digest(grids)}
+    # They are of the task's own size, and what was trained before has no need of smaller grids.
+    return config.with_(pool=pool, growth=GrowthConfig())
+
+
+def pool_of(random: Grids, grids: Grids) -> Grids:
+    """The pool: `random [size, H, W, C]`, but every second one is a start that is kept, in turn."""
+    pool = random.copy()
+    pool[1::2] = grids[np.arange(len(pool) // 2) % len(grids)]
+    return pool

@@ -1,0 +1,80 @@
+"""Start grids that a run is trained on too: their file, and what they make of a configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic.config import kept_starts, presets, recipes
+from difflogic.config.customise import configure
+from difflogic.config.request import TrainRequest
+from difflogic.errors import ConfigError, DataError, UsageError
+
+GRIDS = np.random.default_rng(4).integers(0, 2, (3, 16, 16, 8), dtype=np.uint8)
+BOARD = presets.get("checkerboard")
+
+
+def file(folder: Path, grids: np.ndarray) -> Path:
+    np.save(folder / "starts.npy", grids)
+    return folder / "starts.npy"
+
+
+def test_a_request_with_starts_keeps_them_in_half_of_a_pool(tmp_path: Path) -> None:
+    """One grid, as a proof leaves it, is enough; a grid that would grow does not."""
+    one = file(tmp_path, GRIDS[0])
+    config = configure(TrainRequest("checkerboard", recipe="robust", starts=one)).config
+    assert config.pool.starts == kept_starts.digest(kept_starts.load(one, config)) == kept_starts.digest(GRIDS[:1])
+    assert (config.pool.size, config.growth.until) == (1024, ())
+    assert recipes.applied("robust", BOARD).growth.until
+
+
+@pytest.mark.parametrize(("count", "batch", "size"), [(1, 2, 1024), (600, 2, 2048), (3, 600, 1200), (700, 3, 1536)])
+def test_the_pool_has_room_for_every_start(count: int, batch: int, size: int) -> None:
+    grids = np.random.default_rng(5).integers(0, 2, (count, 16, 16, 8), dtype=np.uint8)
+    config = kept_starts.kept(BOARD.with_(train={"batch": batch}), grids)
+    assert config.pool.size == size
+    random = np.full((size, *grids.shape[1:]), 7, dtype=np.uint8)
+    pool = kept_starts.pool_of(random, grids)
+    assert (pool[::2] == 7).all()
+    np.testing.assert_array_equal(pool[1 : 2 * count : 2], grids)
+    # Every sample's part of the pool holds as many of both.
+    assert ((pool == 7).reshape(batch, -1, *grids.shape[1:]).all(axis=(2, 3, 4)).mean(axis=1) == 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("grids", "what"),
+    [
+        (GRIDS[:, :15], r"must have shape \[16, 16, 8\] or \[N, ...\], got \[3, 15, 16, 8\]"),
+        (GRIDS[:0], "must have shape"),
+        (2 * GRIDS, "must be one array of 0 and 1"),
+        (np.array(["a"]), "must be one array of 0 and 1"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(grids: np.ndarray, what: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=what):
+        kept_starts.load(file(tmp_path, grids), BOARD)
+
+
+def test_no_array_and_no_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "pickled.npy", np.array([{}]), allow_pickle=True)
+    for name in ("pickled.npy", "missing.npy"):
+        with pytest.raises(DataError, match=r"^Cannot read the starts "):
+            kept_starts.load(tmp_path / name, BOARD)
+
+
+def test_tasks_whose_starts_are_not_random_are_refused() -> None:
+    for name in ("lizard", "game-of-life"):
+        with pytest.raises(ConfigError, match="--starts adds to starts that are random and have one target"):
+            kept_starts.kept(presets.get(name), GRIDS)
+    with pytest.raises(ConfigError, match=r"pool\.size is 4: set it to 0"):
+        kept_starts.kept(BOARD.with_(pool={"size": 4}), GRIDS)
+    with pytest.raises(ConfigError, match=r"pool\.size must be at least 4, got 2"):
+        BOARD.with_(pool={"size": 2, "starts": "any"})
+
+
+@pytest.mark.parametrize("again", [{"until_solved": True}, {"restarts": 2}])
+def test_attempts_are_not_for_them(again: dict[str, int], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--starts is for one run"):
+        TrainRequest("checkerboard", starts=tmp_path / "any.npy", **again).check_attempts()
