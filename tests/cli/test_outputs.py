@@ -25,7 +25,7 @@ READ_OR_FOLDERS = {
     "train config_file",
     "train init_from", "train out", "train resume", "train rule_table", "train starts", "train target",
     "train-checkerboard init_from", "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
-    "tune config_file",
+    "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",
 }  # fmt: skip
 """Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
 
