@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,10 @@ from difflogic.tensor.arrays import Shape, arrays_of, device_of
 from difflogic.tensor.tensor import Tensor
 
 T = TypeVar("T")
+Kinds = tuple[tuple[Shape, np.dtype[Any]], ...]
+
+MOST_RECORDINGS = 8
+"""Kinds of inputs for which a recording, and its memory, is kept."""
 
 
 class Recorded(Generic[T]):
@@ -33,17 +38,23 @@ class Recorded(Generic[T]):
     def __init__(self, function: Callable[..., T], device: Device | str = "cpu") -> None:
         self._function = function
         self._device = device_of(device) if isinstance(device, str) else device
-        self._recordings: dict[tuple[Shape, ...], tuple[list[Tensor], Callable[[], T]]] = {}
+        self._recordings: OrderedDict[Kinds, tuple[list[Tensor], Callable[[], T]]] = OrderedDict()
 
     def __call__(self, *inputs: Tensor | npt.ArrayLike) -> T:
         given = [each if isinstance(each, Tensor) else np.asarray(each, np.float32) for each in inputs]
-        shapes = tuple(each.shape for each in given)
-        known = shapes in self._recordings
-        filled = self._recordings[shapes][0] if known else [Tensor(np.zeros(shape), self._device) for shape in shapes]
+        kinds = tuple((each.shape, each.dtype) for each in given)
+        known = kinds in self._recordings
+        filled = self._recordings[kinds][0] if known else [self._empty(*kind) for kind in kinds]
         for tensor, values in zip(filled, given, strict=True):
             tensor.assign(values)
         if known:
-            return self._recordings[shapes][1]()
+            self._recordings.move_to_end(kinds)
+            return self._recordings[kinds][1]()
         result, again = arrays_of(self._device).record(lambda: self._function(*filled))
-        self._recordings[shapes] = filled, again
+        self._recordings[kinds] = filled, again
+        if len(self._recordings) > MOST_RECORDINGS:
+            self._recordings.popitem(last=False)
         return result
+
+    def _empty(self, shape: Shape, dtype: np.dtype[Any]) -> Tensor:
+        return Tensor(np.zeros(shape), self._device, dtype=dtype)

@@ -12,7 +12,7 @@ from difflogic.errors import UsageError
 from difflogic.gpu import buffer_pool
 from difflogic.gpu.arrays import GpuArrays
 from difflogic.gpu.buffer_pool import BufferPool
-from difflogic.tensor import Recorded, Tensor, nn, optim
+from difflogic.tensor import Recorded, Tensor, nn, optim, record
 
 ROWS = 32
 
@@ -83,6 +83,15 @@ def test_other_shapes_are_recorded_anew(device: str) -> None:
         expected = values.numpy() if isinstance(values, Tensor) else np.asarray(values)
         assert twice.numpy().tolist() == (2 * expected).tolist()
         assert total.item() == expected.sum()
+
+
+def test_few_recordings_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "MOST_RECORDINGS", 2)
+    double = Recorded(lambda x: x + x)
+    for size in (1, 2, 1, 3, 1, 2):
+        assert double(np.ones(size)).numpy().tolist() == [2.0] * size
+    assert [kinds[0][0] for kinds in double._recordings] == [(1,), (2,)]
+    assert double(Tensor([1 / 3], dtype="float64")).numpy() == [2 / 3]
 
 
 def test_work_between_replays_does_not_touch_a_recording(gpu: Device) -> None:
