@@ -34,8 +34,9 @@ DRAWN = 4
 WHERE, HOW_FAR, FUNCTION, SIDES = range(DRAWN)
 """Which gate or output a candidate begins at, how many gates it goes up, the new function, and by which inputs.
 
-Odd lanes change any gate that an output depends on. Even ones go up from an output that is judged, as far as any
-number of layers of the update network but all of them. The present circuit's WHERE chooses among the best.
+Odd lanes change any gate that a judged value depends on, through all steps. Even ones go up from an output that is
+judged, as far as any number of layers of the update network but all of them. The present circuit's WHERE chooses among
+the best.
 """
 
 Array = npt.NDArray[np.int64]
