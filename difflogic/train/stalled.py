@@ -30,6 +30,8 @@ PROGRESS = 0.99
 UNLIKE = 0.1
 """Where a search is to mend what training leaves: a soft loss of a value above this, at the first look, is more than it
 mends."""
+LONG = 2
+"""A search of so many times the epochs that were trained before it is given up, if it has had a first look's."""
 MEAN_OF = 10
 """Epochs that the soft loss is averaged over: that of one epoch is of a few samples."""
 
@@ -56,9 +58,8 @@ def why(rows: Sequence[Row], left: int, epochs: int, config: Config) -> str | No
         begin = config.search.begin
         if begin >= look and not _mean(rows[look - MEAN_OF : look]) <= UNLIKE * _values(config):
             return "its soft loss was more than a search mends"
-        # Most searches are soon over, and few of the others ever: what has been searched for as long as it was trained
-        # is as far from a solution as a fresh attempt.
-        return "its search took longer than its training" if done - begin >= max(begin, look) else None
+        # Most searches are over sooner, and few of the others ever.
+        return "its search took long" if done - begin >= max(LONG * begin, look) else None
     if not math.isfinite(_mean(rows[-MEAN_OF:])):
         return "its soft loss is not finite"
     return _why_grown(rows, epochs, look, config) if config.growth.until else _why_plain(rows, left, epochs)

@@ -94,8 +94,8 @@ def test_what_ends_with_a_search_is_judged_once(losses: list[float], stalled: bo
     assert is_stalled(rows(*losses), EPOCHS, EPOCHS, SEARCHED) == stalled
 
 
-@pytest.mark.parametrize(("begin", "over"), [(120, 240), (60, 160)])
-def test_a_search_as_long_as_its_training_is_given_up(begin: int, over: int) -> None:
+@pytest.mark.parametrize(("begin", "over"), [(120, 360), (40, 140)])
+def test_a_search_of_twice_its_trainings_epochs_is_given_up(begin: int, over: int) -> None:
     """But not before it has had a first look's epochs, 100."""
     config = SEARCHED.with_(search={"begin": begin})
     assert not is_stalled(rows(*[1.0] * (over - 1)), EPOCHS, EPOCHS, config)
