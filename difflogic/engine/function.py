@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.task import MIN_SIDE
+from difflogic.engine import memory
 from difflogic.engine.batch import as_finite
 from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError, UsageError
@@ -56,6 +57,7 @@ class CircuitFunction(ABC):
         self.grid, self.steps, self.hard, self.every_state = tuple(map(int, grid)), steps, hard, every_state
         self._circuit = circuit
         self._shape = _shape(circuit, self.grid, steps, every_state)
+        memory.check_states(self._shape, circuit.outputs)
         self._logits = circuit.flat_logits().astype(self._dtype)
         self._passes, self._seen = 0, False
 
@@ -106,7 +108,9 @@ class CircuitFunction(ABC):
         self._update()
 
     def to(self, place: Place) -> CircuitFunction:
-        """The same function on that device, itself where it is there already; its logits go along to the bit."""
+        """The same function on that `Device`, itself where it is there already; its logits go along to the bit."""
+        if isinstance(place, str):
+            raise UsageError(f"A function moves to a device, but got the text {place!r}: give Device({place!r}).")
         if str(place) == self.selector:
             return self
         return place.open().open_function(self.circuit, self.grid, self.steps, self.hard, self.every_state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflogic.config.schema import Config
 from difflogic.core.wiring import PATCH
+from difflogic.engine.shape import Shape
 from difflogic.errors import LimitError, UsageError
 from difflogic.system.memory import physical_memory
 
@@ -76,6 +77,17 @@ def _check(each: int, population: int, amount: str, smaller: str) -> None:
         f"A population of {population} needs {amount.format(needed / 1e9)}, {here}: at most {memory // each} such "
         "models fit."
     )
+
+
+def check_states(shape: Shape, outputs: int) -> None:
+    """Raises LimitError where the states of a rollout alone would take more memory than this machine has."""
+    needed = rollout_bytes((shape.batch, shape.height, shape.width, max(shape.channels, outputs)), shape.steps)
+    memory = physical_memory()
+    if memory is not None and needed > memory:
+        raise LimitError(
+            f"A function on {shape.cells} cells needs at least {needed / 1e9:.1f} GB for its states, but this machine "
+            f"has {memory / 1e9:.1f} GB of memory: use a smaller grid or batch, or fewer steps."
+        )
 
 
 def refuse_limit(engine: str, max_memory: int | None) -> None:

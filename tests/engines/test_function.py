@@ -11,7 +11,7 @@ from difflogic import Device
 from difflogic.config.train import InitialConfig
 from difflogic.engine.api import Engine
 from difflogic.engine.function import CircuitFunction
-from difflogic.errors import CircuitError, DataError, UsageError
+from difflogic.errors import CircuitError, DataError, DifflogicError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
@@ -123,6 +123,8 @@ def test_a_function_moves_to_the_bit_and_back(any_engine: Engine) -> None:
     back = function.to(there).to(here)
     assert (Device(back.selector), back.hard) == (here, True)
     np.testing.assert_array_equal(back.circuit.flat_logits(), circuit.flat_logits())
+    with pytest.raises(UsageError, match=r"give Device\('cpu'\)"):
+        function.to("cpu")  # type: ignore[arg-type]
 
 
 AUTOMATON = CASES["an automaton"][0]
@@ -136,10 +138,11 @@ AUTOMATON = CASES["an automaton"][0]
         (AUTOMATON, (4,), {}, r"An automaton needs a grid \[B, H, W\] of at least 3x3 cells, got \[4\]"),
         (AUTOMATON, (1, 2, 9), {}, r"at least 3x3 cells, got \[1, 2, 9\]"),
         (AUTOMATON, (1, 4, 4), {"steps": 0}, "steps must be at least 1, got 0"),
+        (AUTOMATON, (9, 99999, 99999), {"steps": 99}, r"on 89998200009 cells needs at least .* GB for its states, but"),
     ],
 )
 def test_what_cannot_be_opened(circuit: Circuit, grid: Any, arguments: Any, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(DifflogicError, match=sentence):
         REFERENCE.open_function(circuit, grid, **arguments)
 
 
