@@ -161,13 +161,14 @@ _WITHOUT_GPU: dict[str, Callable[[], Engine]] = {"cpu": _open_cpu, "reference": 
 def _open_gpu(which: str | None, require_hardware: bool, trusted: bool) -> Engine:
     try:
         from difflogic.gpu.engine import GpuEngine
-    except ImportError as error:
-        raise NoAdapterError(_NO_WGPU.format(error)) from error
-    if trusted:  # before a device is opened here: a broken driver may end the process
-        from difflogic.devices import selftest
 
-        selftest.require(gpu_adapter(which, require_hardware))
-    return GpuEngine.on(which, require_hardware)
+        if trusted:  # before a device is opened here: a broken driver may end the process
+            from difflogic.devices import selftest
+
+            selftest.require(gpu_adapter(which, require_hardware))
+        return GpuEngine.on(which, require_hardware)
+    except ImportError as error:  # of wgpu, which the first adapter that is listed loads
+        raise NoAdapterError(_NO_WGPU.format(error)) from error
 
 
 def open_local_search(job: Job) -> LocalSearch:
@@ -190,15 +191,17 @@ def gpu_adapters() -> Sequence[Adapter]:
     """The GPU adapters of this machine, hardware first; none where wgpu cannot be loaded."""
     try:
         from difflogic.gpu.adapter import list_adapters
+
+        return list_adapters()  # which is what loads wgpu
     except ImportError:
         return ()
-    return list_adapters()
 
 
 def gpu_adapter(which: str | None, require_hardware: bool = False) -> Adapter:
     """The GPU adapter of that index or name, else the first. Raises NoAdapterError."""
     try:
         from difflogic.gpu.adapter import select_adapter
+
+        return select_adapter(which, require_hardware)
     except ImportError as error:
         raise NoAdapterError(_NO_WGPU.format(error)) from error
-    return select_adapter(which, require_hardware)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import difflogic
 from difflogic.devices import selftest
 from difflogic.devices.device import Device, same_device
 from difflogic.errors import DeviceError, DeviceMismatchError, NoAdapterError, UsageError
+from difflogic.gpu import adapter
 from difflogic.gpu.adapter import list_adapters
 
 
@@ -66,9 +66,20 @@ def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not gone.is_available()
         with pytest.raises(NoAdapterError, match="No GPU adapter matches"):
             gone.name  # noqa: B018
-    monkeypatch.setitem(sys.modules, "difflogic.gpu.adapter", None)
-    assert [str(device) for device in Device.all()] == ["cpu", "reference"]
+
+
+def test_without_wgpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is missed when adapters are listed, not when the module that lists them is loaded."""
+
+    def missing() -> None:
+        raise ModuleNotFoundError("No module named 'wgpu'", name="wgpu")
+
+    monkeypatch.setattr(adapter, "list_adapters", missing)
+    assert Device.all() == [Device("cpu"), Device("reference")]
     assert not Device("gpu").is_available()
+    with pytest.raises(NoAdapterError, match="needs the package wgpu, which cannot be loaded: No module named 'wgpu'"):
+        Device("gpu").name  # noqa: B018
+    assert str(Device("auto")) == "cpu"
 
 
 def test_operands_on_two_devices() -> None:
