@@ -6,10 +6,12 @@
     python -m benchmarks.service abort --count 5 --save        # a submit with a destroyed buffer, on the GPU engine
     python -m benchmarks.service hang --count 5 --save
     python -m benchmarks.service full --count 5 --save         # the disk is full at a checkpoint
-    python -m benchmarks.service load --save                   # 1000 jobs wait, 100 clients listen, 20 requests/s
+    python -m benchmarks.service load --save                   # 1000 jobs wait, 100 clients listen, 20 requests/s;
+                                                               # then 50,000 requests in which memory is looked at
     python -m benchmarks.service costs                         # what each kind of answer takes of a processor
 
-Exit code 1 where a job came to anything but what it would have come to undisturbed, or a request failed.
+Exit code 1 where a job came to anything but what it would have come to undisturbed, a request failed, or the load broke
+what the service promises (`benchmarks.service.load.PROMISES`).
 """
 
 from __future__ import annotations
@@ -34,13 +36,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the random moments")
     parser.add_argument("--seconds", type=float, default=60.0, help="of load")
+    parser.add_argument("--requests", type=int, default=50_000, help="of the flood after the load")
     parser.add_argument("--save", action="store_true", help="append to results/service.jsonl")
     options = parser.parse_args()
     logging.getLogger("difflogic.serve").addHandler(logging.NullHandler())
     os.environ.setdefault(ALLOW, "1")  # stores that last as long as a measurement may lie anywhere
     with tempfile.TemporaryDirectory() as folder:
         if options.case == "load":
-            return _kept(load.measure(Path(folder) / "jobs", options.seconds), options.save)
+            return _kept(load.measure(Path(folder) / "jobs", options.seconds, flood=options.requests), options.save)
         if options.case == "costs":
             return _kept(costs.measure(Path(folder) / "jobs"), options.save)
         if options.case == "kills":
@@ -65,7 +68,7 @@ def _kept(line: Line, save: bool) -> int:
     print(json.dumps(line | stamp()))
     if save:
         append("service", [line | stamp()])
-    return 1 if line.get("errors") else 0
+    return 1 if line.get("errors") or line.get("broken") else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
 """A server with a long queue, many listeners and a stream of requests, while its worker trains on the same cores.
 
 Training is timed in four stretches in turns: quiet, under load, under load, quiet. The load comes from this process,
-on the same machine: what it takes itself is told apart from what the server takes.
+on the same machine: what it takes itself is told apart from what the server takes. Then comes a flood of requests, one
+after another over ten connections, in which the server's memory is looked at ten times.
+
+What the service promises, and a line says whether it was so: see `PROMISES`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,12 @@ from difflogic.config import presets
 from difflogic.serve.worker.follow_up_process import processor_time
 
 API = "/api/v1"
+PROMISES = {"submit_p99_ms": 50.0, "slowed": 0.15, "flood_growth": 0.02}
+"""The most that a submission takes, with a thousand jobs in the queue while one is trained; that the load slows
+training; and that memory grows in the second half of the flood, as a share."""
+SAMPLES = 10
+"""Looks at the memory in a flood."""
+CONNECTIONS = 10
 SETTLE_S = 3.0
 """Seconds before a stretch is timed: the listeners are there, and the last poll has passed."""
 
@@ -36,9 +45,10 @@ class Load:
     events: int = 0
     frames: int = 0
 
-    def percentile(self, share: float) -> float:
-        ordered = sorted(self.milliseconds)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 1)
 
 
 class Connection:
@@ -113,18 +123,27 @@ async def _chunks(reader: asyncio.StreamReader) -> Any:
 
 
 def measure(
-    folder: Path, seconds: float = 60.0, jobs: int = 1000, clients: int = 100, rate: float = 20.0, compared: bool = True
+    folder: Path,
+    seconds: float = 60.0,
+    jobs: int = 1000,
+    clients: int = 100,
+    rate: float = 20.0,
+    compared: bool = True,
+    flood: int = 50_000,
 ) -> Line:
     """A line for the results: `seconds` of load, with so many jobs in the queue, listeners, and requests a second.
 
-    Not `compared`: in one stretch, without the quiet ones.
+    Not `compared`: in one stretch, without the quiet ones. `flood`: requests after that.
     """
     with Served(folder).running() as service:
         time.sleep(SETTLE_S)
         idle = _resident_mb(service.process.pid)
         found = asyncio.run(_measured(service, seconds, jobs, clients, rate, compared))
         found["loaded_mb"] = _resident_mb(service.process.pid)
-    return {"case": "load", "ready_s": round(service.ready_s, 2), "idle_mb": idle, **found}
+        if flood:
+            found |= asyncio.run(_flooded(service, flood))
+    broken = [name for name, most in PROMISES.items() if (found.get(name) or 0.0) > most]
+    return {"case": "load", "ready_s": round(service.ready_s, 2), "idle_mb": idle, **found, "broken": broken}
 
 
 async def _measured(
@@ -134,9 +153,11 @@ async def _measured(
     control = Connection(service.address)
     running = await _submit(control, _training(), priority=10)
     await _until_trains(control, running)
-    begun = time.perf_counter()
-    waiting = [await _submit(control, {"preset": "lizard", "name": f"waits {number}"}) for number in range(jobs)]
-    submitted = time.perf_counter() - begun
+    waiting, submissions = [], []
+    for number in range(jobs):
+        begun = time.perf_counter()
+        waiting.append(await _submit(control, {"preset": "lizard", "name": f"waits {number}"}))
+        submissions.append(1000 * (time.perf_counter() - begun))
     quiet: list[float] = []
     loaded: list[float] = []
     server, own = 0.0, 0.0
@@ -162,12 +183,13 @@ async def _measured(
         "jobs": jobs,
         "clients": clients,
         "requests_per_s": rate,
-        "submit_ms": round(1000 * submitted / max(1, jobs), 2),
+        **{f"submit_p{round(100 * share)}_ms": percentile(submissions, share) for share in (0.5, 0.99)},
+        "submit_max_ms": round(max(submissions), 1),
         "reads": len(load.milliseconds),
         "errors": len(load.errors),
         "error": load.errors[0] if load.errors else None,
-        "p50_ms": round(load.percentile(0.5), 1),
-        "p99_ms": round(load.percentile(0.99), 1),
+        "p50_ms": percentile(load.milliseconds, 0.5),
+        "p99_ms": percentile(load.milliseconds, 0.99),
         "max_ms": round(max(load.milliseconds), 1),
         "events": load.events,
         "frames": load.frames,
@@ -177,6 +199,34 @@ async def _measured(
         "server_cores": round(server, 3),
         "load_cores": round(own, 3),
     }
+
+
+async def _flooded(service: Served, requests: int) -> dict[str, Any]:
+    """So many requests, as fast as they are answered, and the server's memory on the way."""
+    control = Connection(service.address)
+    status, body = await control.ask("GET", f"{API}/jobs?limit=1")
+    assert status == 200, body
+    paths = list(reads_of(str(json.loads(body)["jobs"][0]["id"])).values())
+    control.close()
+    begun, memory = time.perf_counter(), []
+    for _ in range(SAMPLES):
+        share = requests // SAMPLES // CONNECTIONS
+        await asyncio.gather(*(_stream(service.address, paths, share) for _ in range(CONNECTIONS)))
+        memory.append(_resident_mb(service.process.pid))
+    half = memory[SAMPLES // 2 - 1]
+    return {
+        "flood": requests,
+        "flood_s": round(time.perf_counter() - begun, 1),
+        "flood_mb": memory,
+        "flood_growth": round((memory[-1] - half) / half, 4),
+    }
+
+
+async def _stream(address: str, paths: list[str], count: int) -> None:
+    connection = Connection(address)
+    for number in range(count):
+        await connection.ask("GET", API + paths[number % len(paths)])
+    connection.close()
 
 
 def _training() -> dict[str, Any]:
@@ -247,7 +297,7 @@ async def listen(address: str, path: str, load: Load) -> None:
 
 async def _request(address: str, running: str, waiting: list[str], rate: float, load: Load) -> None:
     """Reads at fixed times, over ten connections, and a write among twenty."""
-    connections = [Connection(address) for _ in range(10)]
+    connections = [Connection(address) for _ in range(CONNECTIONS)]
     reads = list(reads_of(running).values())
     await asyncio.sleep(SETTLE_S)
     begun = time.perf_counter()

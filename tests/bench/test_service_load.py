@@ -12,8 +12,10 @@ from benchmarks.service import load
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the benchmark reads /proc")
 def test_ten_seconds_of_load_without_an_error(tmp_path: Path) -> None:
-    line = load.measure(tmp_path / "jobs", seconds=10, jobs=100, clients=100, rate=20, compared=False)
+    line = load.measure(tmp_path / "jobs", seconds=10, jobs=100, clients=100, rate=20, compared=False, flood=1000)
     assert (line["errors"], line["error"]) == (0, None)
     assert line["reads"] >= 150
     assert line["events"] > 1000
+    assert line["submit_p50_ms"] <= line["submit_p99_ms"] <= line["submit_max_ms"]
+    assert len(line["flood_mb"]) == load.SAMPLES
     assert line["epochs_per_s_loaded"][0] > 0

@@ -10,7 +10,11 @@ export function configPanel(job) {
         "section",
         { class: "card", "aria-labelledby": "config-title" },
         h("h2", { id: "config-title" }, "Configuration"),
-        h("dl", { class: "facts scroll", tabindex: "0", role: "group", "aria-label": "Fields" }, sections),
+        h(
+            "div",
+            { class: "facts scroll", tabindex: "0", role: "group", "aria-label": "Fields" },
+            h("dl", {}, sections),
+        ),
     );
 }
 
