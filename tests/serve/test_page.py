@@ -511,13 +511,16 @@ def test_an_operator_sees_whose_each_job_is_and_chooses_an_owner(browser, tmp_pa
     tokens = Tokens({"ann": ANN, "ben": BEN}, {"ann": ["operator"]})
     settings = ServeSettings(caps=Caps(owner_quota=10**9))
     with serving(tmp_path, settings, tokens=tokens) as live:
+        live.store.register_worker("cpu-1", "cpu", "", 1, ["auto", "cpu"])
         for owner, name in (("ann", "hers"), ("ben", "his"), ("ben", "his other")):
-            live.store.submit(owner, spec_of(short_config(), name=name))
+            live.store.submit(owner, spec_of(short_config(), name=name, predicted_s=300))
         page = browser.page()
         page.goto(live.address)
         sign_in(page)
-        page.wait("document.querySelectorAll('.jobs .owner').length === 3")
+        page.wait("document.querySelectorAll('.jobs .owner').length === 2")
         page.see("2 owners have 3 jobs, which take", "main")
+        for words in ("next, begins now", "number 2 in the queue, begins in about 5 min", "in about 10 min"):
+            page.see(words, ".jobs")
         page.js("document.querySelector('[name=owner]').focus()")
         page.press("b")
         page.wait("document.querySelectorAll('.jobs li.job').length === 2")

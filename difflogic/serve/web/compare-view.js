@@ -24,9 +24,10 @@ export function compareView(root, signal, ids) {
     );
     const axis = h("select", { onchange: () => draw() }, h("option", {}, "epochs"), h("option", {}, "seconds"));
     const differences = h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Settings" });
-    const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates", ""].map((name) =>
+    const head = ["Run", "State", "Epochs", "Soft loss", "Hard loss", "Active gates"].map((name) =>
         h("th", { scope: "col" }, name),
     );
+    head.push(h("th", { scope: "col" }, h("span", { class: "unseen" }, "Remove")));
     const picker = h("select", { "aria-label": "Add a run", onchange: () => move([...chosen, picker.value]) });
     const nothing = empty("Nothing to compare", "Add a run above, or tick some in the list of jobs.");
     const shown = h(

@@ -1,7 +1,6 @@
 // The top of a job's page: what it is, how it stands, what can be done with it.
 
 import { actionButtons, priorityField } from "./actions.js";
-import { isOperator } from "./api.js";
 import { h, setText } from "./dom.js";
 import { facts, ownerOf, progressBar, remark, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
@@ -20,7 +19,7 @@ export function jobHead(job, place, changed, shared = false) {
         "header",
         { class: "job-head" },
         h("p", { class: "crumb" }, shared ? "Shared with you, to be read" : h("a", { href: "#/" }, "Jobs")),
-        h("div", { class: "title" }, title, pill, !shared && isOperator() && ownerOf(job)),
+        h("div", { class: "title" }, title, pill, !shared && ownerOf(job)),
         about,
         reason,
         tags,

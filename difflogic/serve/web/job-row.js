@@ -1,7 +1,6 @@
 // One job of the list: {element, update(job), shown()}.
 
 import { actionButtons } from "./actions.js";
-import { isOperator } from "./api.js";
 import { h, setText } from "./dom.js";
 import { loss } from "./format.js";
 import { errorPlace } from "./notices.js";
@@ -27,7 +26,7 @@ export function jobRow(job, chosen, on, changed) {
         "li",
         { class: "job", "data-id": job.id },
         thumbnail(job),
-        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, isOperator() && ownerOf(job)), about, reason, tags, note, place.element),
+        h("div", { class: "what" }, h("div", { class: "title" }, link, pill, ownerOf(job)), about, reason, tags, note, place.element),
         h("div", { class: "how" }, bar, numbers),
         h(
             "div",

@@ -1,6 +1,6 @@
 // Whose jobs are listed, for whoever sees everybody's, and how much room an owner's jobs take.
 
-import { get, isOperator, session } from "./api.js";
+import { get, session } from "./api.js";
 import { h, setText } from "./dom.js";
 import { bytes, plural } from "./format.js";
 
@@ -9,7 +9,7 @@ import { bytes, plural } from "./format.js";
 export function owners(chosen, place, signal) {
     const filter = h(
         "select",
-        { name: "owner", "aria-label": "Owner", hidden: !isOperator(), onchange: pick },
+        { name: "owner", "aria-label": "Owner", hidden: true, onchange: pick },
         h("option", { value: "" }, "Every owner"),
     );
     const words = h("p", { class: "quiet", hidden: true });
@@ -29,17 +29,18 @@ export function owners(chosen, place, signal) {
         const options = [...names].map((owner) => h("option", { value: owner }, owner));
         filter.replaceChildren(h("option", { value: "" }, "Every owner"), ...options);
         filter.value = now;
+        filter.hidden = names.size < 2;
         tell();
     }
 
     // Of whoever is chosen, else of oneself; an operator who has chosen nobody sees what all take together.
     function tell() {
-        const everybody = isOperator() && !filter.value;
+        const everybody = known.length > 1 && !filter.value;
         const shown = everybody ? known : known.filter(({ owner }) => owner === (filter.value || session().owner));
         const sum = (values) => values.reduce((total, value) => total + value, 0);
         const jobs = sum(shown.flatMap((each) => Object.values(each.jobs)));
         const quota = everybody ? null : (shown[0]?.quota ?? null);
-        words.hidden = !shown.length || (quota === null && !isOperator());
+        words.hidden = !shown.length || (quota === null && known.length < 2);
         const whose = everybody ? plural(known.length, "owner") : filter.value || "You";
         const has = everybody || !filter.value ? "have" : "has";
         const of = quota === null ? "" : ` of ${bytes(quota)}`;

@@ -1,5 +1,6 @@
 // How a job stands: a word, a bar, a line of numbers. `update(job)` changes what is there, and never rebuilds it.
 
+import { session } from "./api.js";
 import { h, setText } from "./dom.js";
 import { ago, count, duration, loss, rate } from "./format.js";
 import { turnWords } from "./queue.js";
@@ -110,8 +111,9 @@ export function remark(job) {
     return `${within}: ${shortfall(job)}.`;
 }
 
-// Whose job it is, for whoever sees everybody's.
-export const ownerOf = ({ owner }) => h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
+// Whose job it is, where that is somebody else.
+export const ownerOf = ({ owner }) =>
+    owner !== session().owner && h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
 
 export function facts(job) {
     const kinds = { train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
