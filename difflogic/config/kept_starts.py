@@ -25,8 +25,15 @@ cannot learn them one by one."""
 
 
 def load(path: Path, config: Config) -> Grids:
-    """`[N, H, W, C]` of 0 and 1, from an `.npy` file that may hold a single grid. Raises DataError."""
+    """`[N, H, W, C]` of 0 and 1, from an `.npy` file that may hold a single grid.
+
+    Raises ConfigError where the configuration's own starts are no random bits, DataError.
+    """
     task = config.task
+    if task.start != "random" or task.target == "rule":
+        raise ConfigError(
+            f"--starts adds to starts that are random and have one target; those of {config.name} are not such."
+        )
     grid = (task.height, task.width, config.model.channels)
     try:
         array = np.load(path, allow_pickle=False)
@@ -46,12 +53,8 @@ def digest(grids: Grids) -> str:
 
 
 def kept(config: Config, grids: Grids) -> Config:
-    """The configuration that trains on these starts too. Raises ConfigError where its own are no random bits."""
-    task, batch = config.task, config.train.batch
-    if task.start != "random" or task.target == "rule":
-        raise ConfigError(
-            f"--starts adds to starts that are random and have one target; those of {config.name} are not such."
-        )
+    """The configuration that trains on these starts too. Raises ConfigError where it has another pool."""
+    batch = config.train.batch
     if config.pool.size and not config.pool.starts:
         raise ConfigError(f"--starts keeps a pool of its own, but pool.size is {config.pool.size}: set it to 0.")
     # Each sample draws from its part of the pool, a power of two, of which every second grid is kept.

@@ -42,10 +42,10 @@ def _mending(run: Run) -> list[str]:
 def _again(run: Run, restarted: bool) -> list[str]:
     """From the beginning."""
     config, alone, steps = run.config, len(run.members) == 1, []
-    if config.name in recipes.ROBUST and not config.hardening.share:
+    if config.name in recipes.ROBUST and not (config.hardening.share or config.search.begin):
         steps.append("the same with --recipe robust: more seeds succeed by it")
     restarts = min(2, stalled.most_restarts(config, config.train.epochs))
-    if restarts and alone and not restarted:
+    if restarts and alone and not restarted and not config.pool.starts:
         steps.append(f"the same with --restarts {restarts}: other wiring where training stalls, in the same epochs")
     if alone and config.task.target == "rule":
         steps.append("the same with --population 8: the next seeds too, some wirings learn a rule that others do not")

@@ -64,10 +64,10 @@ def test_no_array_and_no_file(tmp_path: Path) -> None:
             kept_starts.load(tmp_path / name, BOARD)
 
 
-def test_tasks_whose_starts_are_not_random_are_refused() -> None:
+def test_tasks_whose_starts_are_not_random_are_refused(tmp_path: Path) -> None:
     for name in ("lizard", "game-of-life"):
         with pytest.raises(ConfigError, match="--starts adds to starts that are random and have one target"):
-            kept_starts.kept(presets.get(name), GRIDS)
+            kept_starts.load(file(tmp_path, GRIDS), presets.get(name))
     with pytest.raises(ConfigError, match=r"pool\.size is 4: set it to 0"):
         kept_starts.kept(BOARD.with_(pool={"size": 4}), GRIDS)
     with pytest.raises(ConfigError, match=r"pool\.size must be at least 4, got 2"):
