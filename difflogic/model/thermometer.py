@@ -48,20 +48,14 @@ class Thermometer:
                 )
 
     @classmethod
-    def fitted(cls, observations: npt.ArrayLike, bits: int | Sequence[int], stretch: float = STRETCH) -> Thermometer:
-        """Thresholds at quantiles of the normal distribution of observations `[N, D]`, times `stretch`.
+    def around(
+        cls, mean: npt.ArrayLike, spread: npt.ArrayLike, bits: int | Sequence[int], stretch: float = STRETCH
+    ) -> Thermometer:
+        """Thresholds at quantiles of the normal distribution of this mean and spread `[D]`, times `stretch`.
 
         `bits`: how many a dimension has, or each of them. A dimension that never changes has thresholds around its
         value, by the spread 1.
         """
-        values = np.asarray(observations, dtype=np.float64)
-        return cls.around(values.mean(axis=0), values.std(axis=0), bits, stretch)
-
-    @classmethod
-    def around(
-        cls, mean: npt.ArrayLike, spread: npt.ArrayLike, bits: int | Sequence[int], stretch: float = STRETCH
-    ) -> Thermometer:
-        """The same for observations of this mean and spread, `[D]` each."""
         pairs = np.stack([np.asarray(mean), np.asarray(spread)], axis=1).tolist()
         counts = [bits] * len(pairs) if isinstance(bits, int) else bits
         normal = NormalDist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,6 +18,12 @@ from difflogic.errors import CircuitError, DataError
 from difflogic.model.controller import Controller
 from tests.controllers import controllers, linear_rule, observations, random_controller
 from tests.export_cases import needs
+
+
+@pytest.fixture(autouse=True)
+def _short_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthesis, "WALKS", 1)
+    monkeypatch.setattr(synthesis, "MOVES", 60)
 
 
 def differs_by_one_threshold() -> tuple[Controller, Controller]:
@@ -41,8 +48,7 @@ def test_smaller_it_does_the_same_at_every_observation(controller: Controller) -
     assert np.array_equal(small.act(x), controller.act(x))
 
 
-def test_a_policy_for_the_pole_becomes_a_hundred_gates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synthesis, "WALKS", 0)
+def test_a_policy_for_the_pole_becomes_a_hundred_gates() -> None:
     controller = random_controller(0)
     assert gate_count(controller) > 150
     assert gate_count(simplified(controller).controller) <= 100
@@ -52,8 +58,7 @@ def met(controller: Controller, count: int) -> Bits:
     return controller.thermometer.code(np.random.default_rng(3).normal(size=(count, len(controller.observations))))
 
 
-def test_pruned_it_does_the_same_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synthesis, "WALKS", 0)
+def test_pruned_it_does_the_same_where_it_was() -> None:
     controller = random_controller(2)
     codes = met(controller, 30)
     found = pruned(controller, codes)
@@ -67,13 +72,18 @@ def test_pruned_it_does_the_same_where_it_was(monkeypatch: pytest.MonkeyPatch) -
     assert verdict.counterexample.outputs
 
 
-def test_codes_too_many_to_be_listed_are_known_by_what_they_imply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same circuit, where the solver is asked."""
-    controller = random_controller(3, (20, 20), (5, 5, 5))
+@pytest.mark.parametrize("dims", [(5, 5, 5), (1,) * 12])
+def test_codes_too_many_to_be_listed_are_known_by_what_they_imply(
+    dims: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same circuit, where the solver is asked; where no threshold implies another, all bits count."""
+    controller = random_controller(3, (20, 20), dims)
     monkeypatch.setattr(synthesis, "LISTED", 100)
+    monkeypatch.setattr(synthesis, "SAMPLES", 64)
     monkeypatch.setattr(synthesis, "EXHAUSTIVE", 100)
     found = simplified(controller)
-    assert (found.verdict.equal, found.verdict.how) == (True, "outputs: 1 by exhaustion (up to 32768 inputs)")
+    assert (found.verdict.equal, found.verdict.proves) == (True, True)
+    assert found.verdict.how.startswith("outputs: 1 by exhaustion")
     assert gate_count(found.controller) < 0.8 * gate_count(controller)
 
 
@@ -101,6 +111,19 @@ def test_any_bits_are_taken_for_a_code(controller: Controller, seed: int) -> Non
         codes[lower] |= codes[upper]
     assert controller.thermometer.is_code(codes).all()
     assert np.array_equal(whole.decide(bits), controller.decide(codes))
+
+
+def test_ctrl_c_keeps_what_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = random_controller(3, (12, 12), (3, 3))
+    told = []
+    monkeypatch.setattr(synthesis, "improved", Mock(side_effect=KeyboardInterrupt))
+    found = simplified(controller, told.append)
+    assert found.stopped
+    assert [step.stopped for step in told] == [False, False, False, True]
+    assert found.verdict.equal
+    assert gate_count(found.controller) < gate_count(controller)
+    with pytest.raises(KeyboardInterrupt):
+        simplified(controller)
 
 
 def test_a_constant_action_is_a_controller_too() -> None:

@@ -60,8 +60,9 @@ def test_the_pole_is_that_of_gymnasium() -> None:
     assert all(np.allclose(one, other, rtol=0, atol=1e-9) for one, other in zip(found, expected, strict=True))
 
 
-def test_another_world_is_set_by_hand() -> None:
+def test_another_world_is_set_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     needs("chromium")
+    monkeypatch.setattr(html, "WINDOWS", {"phone": html.WINDOWS["phone"]})
     controller = random_controller(9, (9, 12), (2, 3), actions=4)
     page = page_of(controller)
     assert '"pole": false' in page

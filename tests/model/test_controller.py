@@ -93,13 +93,12 @@ def test_thresholds_that_are_whole_steps_are_exact() -> None:
         Thermometer(((1e300,),)).fixed_point()
 
 
-def test_thresholds_are_fitted_to_what_was_seen() -> None:
-    seen = np.random.default_rng(1).normal([0, 5, 7], [1, 0.1, 0], (5000, 3))
-    one, two, three = Thermometer.fitted(seen, [3, 2, 1]).thresholds
-    assert np.allclose(one, [-1.01, 0, 1.01], atol=0.05)
-    assert np.allclose(two, [4.935, 5.065], atol=0.01)
+def test_thresholds_lie_around_what_was_seen() -> None:
+    one, two, three = Thermometer.around([0, 5, 7], [1, 0.1, 0], [3, 2, 1]).thresholds
+    assert np.allclose(one, [-1.0117, 0, 1.0117], atol=1e-4)
+    assert np.allclose(two, [4.9354, 5.0646], atol=1e-4)
     assert three == (7.0,)
-    assert Thermometer.fitted(seen, 7).bits == 21
+    assert Thermometer.around([0, 5, 7], [1, 0.1, 0], 7).bits == 21
 
 
 def test_its_bits_say_what_they_are() -> None:

@@ -23,12 +23,12 @@ from difflogic.circuits.synthesis.dont_care import DontCares
 from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
 from difflogic.circuits.synthesis.prove import prove as prove_netlists
 from difflogic.circuits.synthesis.resubstitution import improved
-from difflogic.circuits.synthesis.resynthesis import WHOLE_GATES, resynthesised_where, window_by_window
+from difflogic.circuits.synthesis.resynthesis import WHOLE_GATES, window_by_window
 from difflogic.circuits.synthesis.sat import Clause
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof, swept_on
 from difflogic.circuits.synthesis.truth_tables import samples_of
-from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, rebuilt
+from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, Interrupted, input_literal, rebuilt
 from difflogic.core.bits import Bits, pack_bits
 from difflogic.errors import CircuitError, DataError
 from difflogic.model.controller import Controller
@@ -59,6 +59,11 @@ class SmallerController:
     """Gates and thresholds before and after each pass."""
     verdict: Equivalence
     """It `proves` that both do the same at every observation; after pruning, that they do so at the codes met."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self.steps[-1].stopped
 
 
 def simplified(controller: Controller, on_pass: OnPass = silent) -> SmallerController:
@@ -93,40 +98,59 @@ def pruned(controller: Controller, codes: Bits, on_pass: OnPass = silent) -> Sma
 
 
 def _smaller(
-    controller: Controller, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] = ()
+    controller: Controller, codes: Bits, on_pass: OnPass, clauses: Sequence[Clause] | None = None
 ) -> tuple[Controller, tuple[PassReport, ...]]:
     """The passes in turn; without clauses all that counts is the codes, with them these are samples of what does."""
-    words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
-
-    def merged(graph: XAG) -> XAG:
-        return swept_by_proof(graph, words, clauses) if clauses else swept_on(graph, words)
-
-    def resynthesised(graph: XAG) -> XAG:
-        if clauses:
-            return resynthesised_where(graph, words, clauses)
-        if len(graph.gates) > WHOLE_GATES or codes.shape[1] > WHOLE:
-            with closing(DontCares(words, proved=False)) as dont_cares:
-                return window_by_window(graph, dont_cares)
-        samples = samples_of(codes)
-        graph = improved(graph, 0, 0, samples)
-        return improved(graph, WALKS, MOVES // max(1, len(graph.gates)), samples)
-
-    passes: dict[str, Callable[[XAG], XAG]] = {
-        "equal gates shared": rebuilt,
-        "nodes that agree on these codes merged": merged,
-        "resynthesis on these codes": resynthesised,
-    }
     graph, steps = to_xag(controller), list[PassReport]()
     before = gate_count(controller), controller.inputs
-    for name, change in passes.items():
-        start = time.perf_counter()
-        graph = change(graph)
+    for name, change in _passes(codes, clauses).items():
+        start, stopped = time.perf_counter(), True
+        try:
+            graph, stopped = change(graph), False
+        except Interrupted as interrupted:
+            graph = interrupted.graph
+        except KeyboardInterrupt:
+            pass  # what the pass began with is kept
         after = len(graph.gates), len(graph.support(graph.outputs))
         gates, thresholds = zip(before, after, strict=True)
-        steps.append(PassReport(name, gates, thresholds, time.perf_counter() - start))
+        steps.append(PassReport(name, gates, thresholds, time.perf_counter() - start, stopped))
         on_pass(steps[-1])
         before = after
+        if stopped:
+            break
     return _on_read_thresholds(graph, controller), tuple(steps)
+
+
+def _passes(codes: Bits, clauses: Sequence[Clause] | None) -> dict[str, Callable[[XAG], XAG]]:
+    """By name, in order. Few gates are improved as a whole, others window by window, which may make them few."""
+    words = pack_bits(np.concatenate([codes, np.repeat(codes[:, -1:], -codes.shape[1] % 64, axis=1)], axis=1))
+    samples = samples_of(codes)
+
+    def merged(graph: XAG) -> XAG:
+        return swept_on(graph, words) if clauses is None else swept_by_proof(graph, words, clauses)
+
+    def is_whole(graph: XAG) -> bool:
+        return clauses is None and len(graph.gates) <= WHOLE_GATES and codes.shape[1] <= WHOLE
+
+    def by_windows(graph: XAG) -> XAG:
+        if is_whole(graph):
+            return graph  # to begin with windows would only hide what the whole shows
+        with closing(DontCares(words, clauses or (), proved=clauses is not None)) as dont_cares:
+            return window_by_window(graph, dont_cares)
+
+    def as_a_whole(graph: XAG) -> XAG:
+        return improved(graph, 0, 0, samples) if is_whole(graph) else graph
+
+    def walked(graph: XAG) -> XAG:
+        return improved(graph, WALKS, MOVES // max(1, len(graph.gates)), samples) if is_whole(graph) else graph
+
+    return {
+        "equal gates shared": rebuilt,
+        "nodes that agree on these codes merged": merged,
+        "windows made anew for these codes": by_windows,
+        "resynthesis on these codes": as_a_whole,
+        "random walks": walked,
+    }
 
 
 def _on_read_thresholds(graph: XAG, controller: Controller) -> Controller:

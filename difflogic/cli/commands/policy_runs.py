@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from difflogic.policies.training import Member
     from difflogic.system.files import Output
 
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 EPISODES = 100
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
@@ -46,7 +46,7 @@ def simplify(given: Controller, to_task: bool, out: Output | None, as_json: bool
 
     on_pass = silent if as_json else passes.show
     smaller, judged = synthesis.simplified(given, on_pass), None
-    if to_task:
+    if to_task and not smaller.stopped:
         judged = controllers.pruned(smaller.controller, EPISODES, 0, on_pass)
     found = smaller if judged is None else judged.smaller
     made = found.controller
@@ -72,6 +72,8 @@ def simplify(given: Controller, to_task: bool, out: Output | None, as_json: bool
         if judged is not None:
             click.echo(_pruned(judged))
         click.echo(_size(made) + (f": {out}" if out else "."))
+    if found.stopped:
+        return INTERRUPTED
     # A pruned controller is not proved: it has to do as well on episodes that it was not pruned for.
     is_worse = judged is not None and judged.is_worse
     return FAILED if is_worse or not smaller.verdict.equal else 0
