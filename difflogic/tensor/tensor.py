@@ -113,7 +113,7 @@ class Tensor:
     def assign(self, values: Tensor | npt.ArrayLike) -> None:
         """Put other numbers of the same shape here: weights that were loaded, a target network that follows another.
 
-        Whatever was computed from the old ones stays as it is.
+        Not between a forward pass and its `backward`, which may need the old ones.
         """
         given = self._operand("assign", values) if isinstance(values, Tensor) else np.asarray(values, self.dtype)
         if given.shape != self.shape:
@@ -146,7 +146,12 @@ class Tensor:
 
         Raises:
             ShapeError: without an adjoint where this is more than one number, or for an adjoint of another shape.
+            UsageError: where this was computed from no tensor with `requires_grad`.
         """
+        if not self.requires_grad:
+            raise UsageError(
+                "backward has nowhere to go: this was computed from no tensor that was made with requires_grad=True."
+            )
         if adjoint is None and self.size != 1:
             raise ShapeError(
                 f"backward begins at a single number, and this tensor has the shape {self.shape}: sum it up, or hand "
