@@ -94,6 +94,14 @@ class LogicConfig(Section):
     start_logit: float = field(
         default=3.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
     )
+    temperature: float = field(
+        default=1.0,
+        metadata=spec(
+            "A preference is the number of ones among an action's k bits, divided by this and by sqrt(k): lower is "
+            "less random",
+            POSITIVE,
+        ),
+    )
     forward: str = field(
         default="hard",
         metadata=spec(

@@ -88,7 +88,7 @@ class LogicActor:
     """Thermometer bits, layers of gates, and the bits of each action's group, counted.
 
     The last layer is shared out among the actions in equal groups; a preference is the number of ones in a group of k,
-    divided by sqrt(k).
+    divided by `logic.temperature` and sqrt(k).
     """
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, outputs: int) -> None:
@@ -107,7 +107,8 @@ class LogicActor:
         # Means lie between -1 and 1: no bit and all bits of a group. Preferences grow with the square root of the
         # group's size, as the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
         self._continuous = spaces.continuous
-        self._head = nn.GroupSum(outputs, tau=size / 2 if spaces.continuous else math.sqrt(size))
+        tau = size / 2 if spaces.continuous else logic.temperature * math.sqrt(size)
+        self._head = nn.GroupSum(outputs, tau)
 
     @property
     def circuit(self) -> Circuit:

@@ -156,7 +156,7 @@ class Environments:
         if not np.array_equal(self.observations, state["observations"]):
             raise CheckpointError(
                 f"The environment {self.identifier} does not repeat itself: the same seeds and actions led elsewhere "
-                "than before, so the run cannot go on bit for bit. Start a new run with --init-from this one."
+                "than before, so the run cannot go on bit for bit: start a new run."
             )
 
     def require_lasting(self, ends: int, steps: int) -> None:
