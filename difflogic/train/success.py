@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.circuits.synthesis.every_start import find_wrong_start, folded, prove_every_start
+from difflogic.circuits.synthesis.convert import lean
+from difflogic.circuits.synthesis.every_start import find_wrong_start, prove_every_start
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.core.bits import Bits
@@ -90,7 +91,7 @@ class SuccessTest:
         """Whether a start of a board is found that is wrong on its own grid: by many random ones, then by SAT."""
         if not self._is_board:
             return False
-        config, netlist = self._config, folded(CellNetlist.of_run(circuit, self._config))
+        config, netlist = self._config, lean(CellNetlist.of_run(circuit, self._config))
         target, steps = job.fixed_target(config.task), config.task.steps
         return find_wrong_start(netlist, target, steps, SEARCH_SECONDS).proved is False
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.circuits.synthesis import every_start
+from difflogic.circuits.synthesis import convert, every_start
 from difflogic.circuits.synthesis.every_start import RANDOM, SAT, THREE_VALUED, prove_every_start, unroll
 from difflogic.config import presets
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
@@ -68,7 +68,7 @@ def test_the_solver_finds_a_start_where_there_is_one(seed: int) -> None:
     """Also where random starts would have found it first."""
     netlist, target, steps = draw_case(np.random.default_rng(seed))
     end = time.monotonic() + 60
-    graph = unroll(every_start.folded(netlist), target, steps, end)
+    graph = unroll(convert.lean(netlist), target, steps, end)
     assert graph is not None
     answer = every_start._satisfied(graph, end)
     right = shown(netlist, all_starts(*target.shape[:2], netlist.channels), steps, target)[-1]

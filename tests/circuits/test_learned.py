@@ -65,7 +65,7 @@ def test_life_is_proved_on_all_neighbourhoods(life: Circuit, small_life: Simplif
     assert gate_count(structural(CellNetlist.from_circuit(life))) <= 170
     assert gate_count(small_life.netlist) <= 25
     assert small_life.verdict.equal
-    assert small_life.verdict.how == "outputs: 1 by exhaustion (up to 512 inputs)"
+    assert small_life.verdict.how == "outputs: 1 by exhaustion (up to 512 combinations of inputs)"
     boards = np.arange(512)[:, None] >> np.arange(9) & 1
     centres = small_life.netlist.rollout(boards.reshape(-1, 3, 3, 1), 1)[1][:, 1, 1, 0]
     wanted = [int(board.sum() == 3 or (board.sum() == 4 and board[4])) for board in boards]

@@ -86,7 +86,7 @@ def prove_every_start(
     know after k - 1 synchronous steps, and what it knows it keeps. The search for a counterexample ends after so
     many `seconds`; None leaves it out.
     """
-    lean = folded(netlist)
+    lean = convert.lean(netlist)
     step, wrong, unknown = 0, 0, 0
     for one, open_ in _known(lean, *target.shape[:2]):
         shown, asked = one[..., : target.shape[-1]], open_[..., : target.shape[-1]]
@@ -123,11 +123,6 @@ def check_fits(netlist: CellNetlist, height: int, width: int, available: int | N
             f"A proof on {height}x{width} cells takes {needed / 1e9:.3g} GB of memory, "
             f"{available / 1e9:.3g} GB are free: give a smaller grid by --size."
         )
-
-
-def folded(netlist: CellNetlist) -> CellNetlist:
-    """The same circuit without constants, pass-throughs and gates that stand twice, some of what hides knowledge."""
-    return convert.to_netlist(rebuilt(convert.to_xag(netlist, share=True)), netlist)
 
 
 def asynchronous_steps(rounds: int, cells: int, fire_rate: float) -> int:
@@ -170,7 +165,7 @@ def find_wrong_start(
 ) -> EveryStart:
     """A start that is wrong at the judged step, or the proof that there is none, within so many seconds.
 
-    `netlist` is `folded`; with `reason` begins what is said where it was not decided.
+    `netlist` is what `convert.lean` leaves; with `reason` begins what is said where it was not decided.
     """
     end = time.monotonic() + seconds
     shape = (*target.shape[:2], netlist.channels)

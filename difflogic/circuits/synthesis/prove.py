@@ -107,7 +107,7 @@ def own(miter: Miter, one: Netlist, other: Netlist) -> Equivalence:
 
 def _how(ways: dict[str, int], widest: int) -> str:
     parts = [f"{count} {way}" for way, count in ways.items() if count]
-    detail = f" (up to {1 << widest} inputs)" if ways["by exhaustion"] else ""
+    detail = f" (up to {1 << widest} combinations of inputs)" if ways["by exhaustion"] else ""
     return f"outputs: {', '.join(parts)}{detail}"
 
 
