@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -59,6 +60,10 @@ def test_a_device_is_available_when_it_computes(monkeypatch: pytest.MonkeyPatch)
     assert not Device("gpu:0").is_available(), "it is listed, but failed"
     assert not Device("gpu:0").is_available(hardware=True), "these are programs"
     assert len(verdicts) == 2
+    card = dataclasses.replace(list_adapters()[0], type="DiscreteGPU")
+    monkeypatch.setattr(adapter, "list_adapters", lambda: (card,))
+    assert Device("gpu:0").kind == "hardware"
+    assert Device("gpu:0").is_available(hardware=True)
 
 
 def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
