@@ -104,9 +104,16 @@ def test_the_batch_is_that_of_the_next_epoch(subject: Subject) -> None:
     assert model.drain()[0][0].soft_loss == loss
 
 
-def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def take_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """wgpu, JAX and PyTorch, and our models in the latter, which an earlier test may have loaded."""
     for module in ("difflogic.gpu.engine", "jax", "torch"):
         monkeypatch.setitem(sys.modules, module, None)
+    for name in check_gradients.AUTODIFF:
+        monkeypatch.delitem(sys.modules, f"difflogic.autodiff.{name}_model", raising=False)
+
+
+def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_away(monkeypatch)
     found = check_gradients.find(Subject.start(tiny_config()))
     assert list(found.found) == list(found.described) == ["cpu"]
     for name, words in (("gpu", "needs the package wgpu"), ("jax", "needs jax"), ("torch", "needs torch")):
@@ -120,8 +127,7 @@ def test_what_is_not_here_is_skipped_with_its_reason(monkeypatch: pytest.MonkeyP
 def test_what_was_named_is_asked_or_an_error(
     name: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("difflogic.gpu.engine", "jax", "torch"):
-        monkeypatch.setitem(sys.modules, module, None)
+    take_away(monkeypatch)
     with pytest.raises(error):
         check_gradients.find(Subject.start(tiny_config()), (name,))
 
