@@ -54,6 +54,11 @@ def test_random_controllers(form: str, controller: Controller) -> None:
     assert proofs(controller, form)
 
 
+def test_what_nothing_reads_is_no_warning() -> None:
+    rule = linear_rule()
+    assert proofs(rule.with_gates([15], [(0, 0)], [rule.inputs]), "verilog")
+
+
 @pytest.mark.parametrize("form", sorted(set(formats.FORMATS) - set(HELD)))
 def test_what_cannot_hold_a_controller_says_why(form: str) -> None:
     with pytest.raises(CircuitError, match=f"The format {form} cannot hold a controller: it"):

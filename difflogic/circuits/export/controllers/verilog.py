@@ -15,6 +15,7 @@ from difflogic.circuits.synthesis import tools
 from difflogic.circuits.synthesis.controller import with_comparators
 from difflogic.errors import ExportError
 from difflogic.model.controller import Controller
+from difflogic.model.straight_line import read_inputs
 
 SHIPPED = 256
 """Observations that the bench brings."""
@@ -24,14 +25,15 @@ def export(controller: Controller, name: str) -> Files:
     """`NAME.v`, `NAME_tb.v` and the file of observations that the bench reads."""
     form = controller.thermometer.fixed_point()
     width = form.width
+    # What nothing reads is left out: a constant action has a threshold that its gate ignores.
+    read = [(bit, *controller.thermometer.places[bit]) for bit in read_inputs(controller)]
     numbers = [
-        f"wire signed [{width - 1}:0] x{d} = observation[{width * d} +: {width}]; // {name}"
-        for d, name in enumerate(controller.observations)
-        if form.thresholds[d]
+        f"wire signed [{width - 1}:0] x{d} = observation[{width * d} +: {width}]; // {controller.observations[d]}"
+        for d in sorted({d for _, d, _ in read})
     ]
     code = [
-        f"wire t{bit} = x{d} >= {'-' * (form.thresholds[d][i] < 0)}{width}'sd{abs(form.thresholds[d][i])}; // {said}"
-        for bit, ((d, i), said) in enumerate(zip(controller.thermometer.places, controller.input_names, strict=True))
+        f"wire t{bit} = x{d} >= {_literal(width, form.thresholds[d][i])}; // {controller.input_names[bit]}"
+        for bit, d, i in read
     ]
     gates = statements(controller, "wire {name} = {value};", "assign action[{name}] = {value};", "1'b0", "1'b1", "t{}")
     body = "\n    ".join([*numbers, *code, gates])
@@ -40,6 +42,10 @@ def export(controller: Controller, name: str) -> Files:
         f"{name}_tb.v": fill("controller_bench.v", controller, name),
         f"{name}_tb.txt": bench_text(Observations(controller, form, SHIPPED)),
     }
+
+
+def _literal(width: int, value: int) -> str:
+    return f"{'-' * (value < 0)}{width}'sd{abs(value)}"
 
 
 def bench_text(tried: Observations) -> str:
