@@ -20,7 +20,7 @@ JobId = Annotated[str, StringConstraints(pattern=f"^{ID.pattern}$")]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f/\\]+$")]
 Tag = Annotated[str, StringConstraints(pattern=f"^{TAG.pattern}$")]
 Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS), AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
-Webhook = Annotated[str, StringConstraints(pattern="^(https?://[!-~]{1,500})?$")]
+Webhook = Annotated[str, StringConstraints(pattern="^(https?:[!-~]{1,500})?$")]
 Within = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 Priority = Annotated[int, Field(ge=PRIORITIES[0], le=PRIORITIES[-1])]
 

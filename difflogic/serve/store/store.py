@@ -213,9 +213,10 @@ class Store(Leases, Access):
         QueueFullError.
         """
         _check_priority(spec.priority)
-        # The whole specification is hashed, so that the same key with another body is found out without keeping the
-        # body.
-        request = hashlib.sha256(json.dumps(asdict(spec), sort_keys=True).encode()).hexdigest()
+        # All that was asked for is hashed, so that the same key with another body is found out without keeping the body.
+        # What is predicted nobody asked for.
+        asked = asdict(spec) | {"predicted_s": None}
+        request = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         with self._recorded() as connection:
             if idempotency_key is not None:
                 # The look at the key and the new job are one transaction: of two equal requests at the same time, the
