@@ -213,7 +213,7 @@ class Store(Leases, Access):
         QueueFullError.
         """
         _check_priority(spec.priority)
-        # All that was asked for is hashed, so that the same key with another body is found out without keeping the body.
+        # What was asked for is hashed, so that the same key with another body is found out without keeping the body.
         # What is predicted nobody asked for.
         asked = asdict(spec) | {"predicted_s": None}
         request = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
