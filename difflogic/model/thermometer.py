@@ -144,7 +144,7 @@ class Thermometer:
         if width > MOST_WIDTH:
             raise CircuitError(
                 f"Thresholds with {fraction_bits} bits behind the point take more than {MOST_WIDTH} bits: "
-                "scale the observations, or ask for fewer."
+                "scale the observations."
             )
         exact = all(
             math.ldexp(number, -fraction_bits) == t
