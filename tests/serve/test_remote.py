@@ -28,6 +28,7 @@ from tests.train.tiny import assert_same_run
 
 LAB = "the lab's own secret token".replace(" ", "-")
 TOKENS = Tokens({"ann": ANN, "lab": LAB}, {"lab": ["worker"]})
+BINARY = {"Content-Type": "application/octet-stream"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -280,7 +281,8 @@ def test_paths_that_are_no_business_of_a_worker(live: Live, machine: Machine, sp
     before = {each: each.stat().st_size for each in live.store.folder.rglob("*.json")}
     with live.client(LAB) as http:
         for verb, path in itertools.product(("PUT", "GET", "DELETE"), PATHS):
-            answer = http.request(verb, f"/remote/jobs/{job}/files/{path}", params={"lease": number}, content=b"x")
+            address, own = f"/remote/jobs/{job}/files/{path}", {"lease": number}
+            answer = http.request(verb, address, params=own, content=b"x", headers=BINARY)
             assert answer.status_code in (404, 405), (verb, path)
     assert {each: each.stat().st_size for each in live.store.folder.rglob("*.json")} == before
 
@@ -302,7 +304,9 @@ def test_who_may_train(live: Live, machine: Machine, spec: JobSpec) -> None:
     with live.client(LAB) as http:
         for verb, path, body in asked[1:]:
             later = path.replace(f"lease={number}", f"lease={number + 1}")
-            answer = http.request(verb, later, json=body and body | {"lease": number + 1})
+            answer = http.request(
+                verb, later, json=body and body | {"lease": number + 1}, headers=BINARY if verb == "PUT" else None
+            )
             assert (answer.status_code, answer.json()["error"]["code"]) == (409, "lease_lost")
         wrong = {"lease": number, "worker": "w", "lease_s": 5, "progress": {"owner": "lab"}}
         assert http.post(f"/remote/jobs/{job}/heartbeat", json=wrong).status_code == 422
