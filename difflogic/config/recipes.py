@@ -109,7 +109,7 @@ ROBUST = {
         all_round=True,
         searched=0.2,
     ),
-    "colored-g": Recipe(searched=0.1),
+    "colored-g": Recipe(searched=0.15),
 }
 """The recipe `robust` of each preset, by its name."""
 
