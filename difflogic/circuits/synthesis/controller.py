@@ -43,7 +43,7 @@ SAMPLES, SEED = 1 << 14, 9
 """Of so many codes that they cannot be listed."""
 EXHAUSTIVE = 1 << 24
 """Up to so many codes a proof tries them all: seconds."""
-WALKS, MOVES = 4, 4000
+WALKS, MOVES = 4, 8000
 """Random walks on a whole circuit; the moves of each are divided by its gates, each of which is looked at in a move."""
 _PART = 1 << 18
 """Codes that a proof evaluates at once."""
