@@ -29,7 +29,7 @@ from difflogic.config.customise import configure
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.core import rules
-from difflogic.devices.open import Placement, open_engine
+from difflogic.devices.open import Placement, open_engine, open_local_search
 from difflogic.engine import job
 from difflogic.engine.api import Engine, Evaluation
 from difflogic.errors import DifflogicError, UsageError
@@ -202,6 +202,7 @@ def main() -> None:
 def study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
     """Every seed that is not done."""
     path, engine = options.folder / FILE, open_engine(options.engine)
+    _warm_up(Case(options.preset, options.recipe, options.first).config)
     for seed in range(options.first, options.first + (options.seeds or SEEDS[options.preset])):
         case = Case(options.preset, options.recipe, seed)
         # Read again before each seed: several processes may share a study.
@@ -211,6 +212,12 @@ def study(options: argparse.Namespace, say: Callable[[str], None]) -> None:
                 file.write(json.dumps(line) + "\n")
             word = "solved" if line["solved"] else "NOT"
             say(f"{case.preset} {case.recipe} {seed}: {word} in {line['seconds']} s, {line['papers']} of the paper's")
+
+
+def _warm_up(config: Config) -> None:
+    """Compiles the search where it is needed: done once for a machine, that is no part of the time to a solution."""
+    if config.search.begin:
+        open_local_search(job.make_job(config, Circuit.initial(config.model, config.seed, config.initial)))
 
 
 def report(lines: Sequence[dict[str, Any]]) -> str:
