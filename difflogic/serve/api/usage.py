@@ -28,13 +28,22 @@ class Usage:
 
     def bytes(self) -> dict[str, int]:
         """By the name of the owner."""
-        with self._lock:
-            begun = time.monotonic()
-            if begun >= self._until:
-                self._bytes = self._counted()
-                ended = time.monotonic()
-                self._until = ended + max(FRESH_S, SHARE * (ended - begun))
-            return self._bytes
+        # Who comes while somebody counts again gets what was counted before, and only the first count is waited for: a
+        # store of many jobs takes seconds, in which other requests need the threads.
+        if time.monotonic() >= self._until and self._lock.acquire(blocking=self._until == 0.0):
+            try:
+                self._count()
+            finally:
+                self._lock.release()
+        return self._bytes
+
+    def _count(self) -> None:
+        begun = time.monotonic()
+        if begun < self._until:  # somebody has just counted
+            return
+        self._bytes = self._counted()
+        ended = time.monotonic()
+        self._until = ended + max(FRESH_S, SHARE * (ended - begun))
 
     def _counted(self) -> dict[str, int]:
         found: dict[str, int] = {}
