@@ -19,6 +19,7 @@ from typing import Any
 from difflogic.config.choices import ACTORS, ALGORITHMS
 from difflogic.config.document import Document
 from difflogic.config.fields import (
+    BELOW_ONE,
     COUNT,
     FILE_NAME,
     NOT_NEGATIVE,
@@ -91,6 +92,14 @@ class LogicConfig(Section):
         default=(32, 32), metadata=spec("Gates of each layer; the last is shared out among the actions")
     )
     learning_rate: float = field(default=0.02, metadata=spec("Of the gates' logits", POSITIVE))
+    averaging: float = field(
+        default=0.0,
+        metadata=spec(
+            "The agent that is judged and kept has the mean of its logits over the last updates: so much of it stays at "
+            "each update, 0: none, the last logits count alone",
+            BELOW_ONE,
+        ),
+    )
     start_logit: float = field(
         default=3.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
     )

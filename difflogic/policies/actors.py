@@ -81,7 +81,17 @@ class Actor(Protocol):
     def __call__(self, features: Tensor) -> Tensor:
         """`[N, F]` to `[N, A]`."""
 
-    def parameters(self) -> list[Tensor]: ...
+    def decided(self, features: Tensor) -> Tensor:
+        """The same of the agent as it is judged, which is discrete."""
+
+    def updated(self) -> None:
+        """Hear that the parameters have changed."""
+
+    def parameters(self) -> list[Tensor]:
+        """What is learned."""
+
+    def followers(self) -> list[Tensor]:
+        """What is kept beside the parameters."""
 
 
 class LogicActor:
@@ -104,6 +114,10 @@ class LogicActor:
             [self.thermometer.bits, *logic.widths], config.seed, InitialConfig(logit=logic.start_logit)
         )
         self.layer = nn.Logic(circuit, hard=logic.forward == "hard", device=device)
+        # Late in training a gate whose two best logits are nearly equal flips to and fro. Their mean over many updates
+        # decides by majority.
+        self._averaging = logic.averaging
+        self._mean = nn.Logic(circuit, hard=True, device=device)
         # Means lie between -1 and 1: no bit and all bits of a group. Preferences grow with the square root of the
         # group's size, as the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
         self._continuous = spaces.continuous
@@ -112,18 +126,33 @@ class LogicActor:
 
     @property
     def circuit(self) -> Circuit:
-        """The gates with their logits as they are now."""
-        return self.layer.circuit
+        """The gates that the agent is judged by and ends as."""
+        return self._mean.circuit
+
+    def updated(self) -> None:
+        """Follow the logits after an update."""
+        kept = self._averaging
+        mean, now = self._mean.logits, self.layer.logits
+        mean.assign(mean.stop_gradient() * kept + now.stop_gradient() * (1 - kept) if kept else now.stop_gradient())
 
     def features(self, observations: Floats) -> Floats:
         return self.thermometer.code(observations).T.astype(np.float32)
 
     def __call__(self, features: Tensor) -> Tensor:
-        counts = self._head(self.layer(features))
+        return self._voted(self.layer(features))
+
+    def decided(self, features: Tensor) -> Tensor:
+        return self._voted(self._mean(features))
+
+    def _voted(self, bits: Tensor) -> Tensor:
+        counts = self._head(bits)
         return counts - 1.0 if self._continuous else counts
 
     def parameters(self) -> list[Tensor]:
         return self.layer.parameters()
+
+    def followers(self) -> list[Tensor]:
+        return [self._mean.logits]
 
 
 class DenseActor:
@@ -142,8 +171,16 @@ class DenseActor:
     def __call__(self, features: Tensor) -> Tensor:
         return self._network(features)
 
+    decided = __call__
+
+    def updated(self) -> None:
+        pass
+
     def parameters(self) -> list[Tensor]:
         return self._network.parameters()
+
+    def followers(self) -> list[Tensor]:
+        return []
 
 
 def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, outputs: int = 0) -> Actor:

@@ -52,7 +52,8 @@ class PPO:
 
     def decide(self, observations: Floats) -> npt.NDArray[Any]:
         """The action that the environment takes, where nothing is drawn at random."""
-        return self.distribution.given(self.distribution.best(self._preferences(observations)))
+        judged = self.actor.decided(self._tensor(self.actor.features(observations))).numpy()
+        return self.distribution.given(self.distribution.best(judged))
 
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
@@ -118,6 +119,7 @@ class PPO:
         loss.backward()
         for optimizer, _ in self._optimizers:
             optimizer.step()
+        self.actor.updated()
         gone, moved = difference.numpy(), ratio.numpy()
         return {
             "policy_loss": policy_loss.item(),
@@ -145,8 +147,8 @@ class PPO:
 
     def _tensors(self) -> dict[str, Tensor]:
         """Everything that learning changes, by name."""
-        parts = {"actor": self.actor.parameters(), "critic": self.critic.parameters(),
-                 "distribution": self.distribution.parameters()}  # fmt: skip
+        parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(),
+                 "critic": self.critic.parameters(), "distribution": self.distribution.parameters()}  # fmt: skip
         parts |= {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
 

@@ -85,7 +85,8 @@ class SAC:
 
     def decide(self, observations: Floats) -> npt.NDArray[Any]:
         """The action that the environment takes, where nothing is drawn at random."""
-        return from_unit(self.spaces, self._mean(self._tensor(self.actor.features(observations))).tanh().numpy())
+        mean = self._reaching(self.actor.decided(self._tensor(self.actor.features(observations))))
+        return from_unit(self.spaces, mean.tanh().numpy())
 
     def iterate(
         self, environments: Environments, iteration: int, progress: float, stepped: Stepped
@@ -141,6 +142,7 @@ class SAC:
         loss = (temperature * log_probs - self._least(self._critics, seen, actions)).mean()
         loss.backward()
         self._actor_optimizer.step()
+        self.actor.updated()
         self._spread_optimizer.step()
         # Gradients went back through the critics, who learn from their own loss alone.
         self._critic_optimizer.zero_grad()
@@ -171,14 +173,13 @@ class SAC:
         one, other = (critic(seen, done) for critic in critics)
         return one - (one - other).relu()
 
-    def _mean(self, features: Tensor) -> Tensor:
-        """Of the normal distribution before it is squashed, `[N, A]`."""
-        mean = self.actor(features)
+    def _reaching(self, mean: Tensor) -> Tensor:
+        """Of the normal distribution before it is squashed, `[N, A]`, from what the actor gives."""
         return mean * REACH if self.config.policy == "logic" else mean
 
     def _sample(self, observations: Floats, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Actions in [-1, 1], `[N, A]`, as a function of what the networks give, and their log densities `[N]`."""
-        mean = self._mean(self._tensor(self.actor.features(observations)))
+        mean = self._reaching(self.actor(self._tensor(self.actor.features(observations))))
         raw = self._spread(self._tensor(self.seen.scaled(observations)))
         log_spread = (raw.tanh() + 1.0) * (LOG_SPREAD_RANGE / 2) + LEAST_LOG_SPREAD
         noise = self._tensor(generator.standard_normal(mean.shape, dtype=np.float32))
@@ -196,8 +197,8 @@ class SAC:
                       "critics": self._critic_optimizer}  # fmt: skip
         if self._temperature_optimizer is not None:
             optimizers["temperature"] = self._temperature_optimizer
-        parts = {"actor": self.actor.parameters(), "spread": self._spread.parameters(),
-                 "temperature": [self._log_temperature]}  # fmt: skip
+        parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(),
+                 "spread": self._spread.parameters(), "temperature": [self._log_temperature]}  # fmt: skip
         parts |= {f"critic.{k}": critic.parameters() for k, critic in enumerate([*self._critics, *self._targets])}
         parts |= {f"optimizer.{name}": each.state for name, each in optimizers.items()}
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}

@@ -121,6 +121,9 @@ def test_it_goes_on(trained, tmp_path, capsys):
         (("pendulum", "--set", "sac.buffer_size=2147483648"), 1, "--set sac.buffer_size="),
         ((worlds.broken("raises"),), 1, "raised in the middle of an episode"),
         (("cartpole", "--population", "0"), 2, "A population has 1 to"),
+        (("cartpole", "--within", "9s"), 2, "--within limits --until-solved"),
+        (("cartpole", "--until-solved", "--within", "9 epochs"), 2, "is a time, say 60s"),
+        (("cartpole", "--until-solved", "--population", "3"), 2, "drop --population"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(tmp_path, capsys, words, code, sentence):

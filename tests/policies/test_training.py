@@ -12,6 +12,7 @@ from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
 from difflogic.policies import checkpoint
 from difflogic.policies.training import PolicyObserver, PolicyTrainer
+from difflogic.policies.until_solved import until_solved
 from difflogic.runs import jsonl
 from difflogic.train.signals import Stop
 from tests.policies import worlds
@@ -151,3 +152,21 @@ def test_presets_are_written_and_read(name):
 def test_configurations_of_automata_and_of_agents_are_told_apart():
     with pytest.raises(ConfigError, match="`difflogic train` takes those of automata"):
         PolicyConfig.from_dict({"format": 2, "name": "checkerboard"})
+
+
+def test_until_solved_tries_other_seeds_and_leaves_the_best_on_top(tmp_path):
+    # 512 steps are enough for some seeds, and not for the first.
+    short = config(steps=512, seed=4, evaluation={"threshold": 9.0})
+    found = until_solved(short, CPU, tmp_path / "run", seconds=60)
+    assert found.best.solved
+    assert (found.attempts > 1, found.best.path) == (True, tmp_path / "run")
+    kept = sorted(path.name for path in (tmp_path / "run/attempts").iterdir())
+    assert kept == [f"seed-{4 + k}" for k in range(found.attempts - 1)]
+    assert checkpoint.read(tmp_path / "run").seeds == [found.best.config.seed]
+    # What nobody reaches ends with the limit, with the best so far.
+    impossible = short.with_(evaluation={"threshold": 2.0 * worlds.STEPS})
+    stop = Stop()
+    stop.ask("enough")
+    lost = until_solved(impossible, CPU, tmp_path / "lost", stop=stop)
+    assert (lost.best.solved, lost.attempts) == ([], 1)
+    assert (tmp_path / "lost/checkpoint.safetensors").exists()

@@ -9,12 +9,15 @@ import click
 
 from difflogic.cli import options as shared
 from difflogic.cli.request import parse
-from difflogic.cli.training import SIGNAL_BASE
+from difflogic.cli.training import FAILED, SIGNAL_BASE
 from difflogic.config.choices import ACTORS, ALGORITHMS
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from difflogic.cli.screen.policies import PolicyReporter
     from difflogic.config.policy import PolicyConfig
+    from difflogic.config.request import Within
+    from difflogic.devices.device import Device
 
 
 @click.command("train-policy")
@@ -35,6 +38,12 @@ if TYPE_CHECKING:
     metavar="[N]",
     help="Stop at the first evaluation at which an agent, or N agents, reach the environment's threshold.",
 )
+@click.option(
+    "--until-solved",
+    is_flag=True,
+    help="Begin again with the next seed, however often, until 100 fresh episodes reach the threshold.",
+)
+@click.option("--within", type=shared.within, metavar="LIMIT", help="Where that ends, solved or not: 60s, 5m or 2h.")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
 @shared.json_option
@@ -60,8 +69,11 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
         raise UsageError(f"--require-hardware refuses {device.described()}: give --engine gpu, or drop it.")
     stop_when_solved, population = options["stop_when_solved"] or 0, options["population"]
     trainer = PolicyTrainer(config, device)
+    _check_until(options, resume)
     with sinks.choose(as_json, "step") as sink:
         reporter = PolicyReporter(sink)
+        if options["until_solved"]:
+            return _until_solved(config, device, out or default_path(config.name), options["within"], reporter)
         if resume is not None:
             run = trainer.resume(resume, stop_when_solved, reporter)
         else:
@@ -69,6 +81,34 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
                 out or default_path(config.name), 1 if population is None else population, stop_when_solved, reporter
             )
     return SIGNAL_BASE + run.interrupted if isinstance(run.interrupted, int) else 0
+
+
+def _check_until(options: dict[str, Any], resume: Path | None) -> None:
+    """Raises UsageError for what does not go with `--until-solved`, or means nothing without it."""
+    if not options["until_solved"]:
+        if options["within"] is not None:
+            raise UsageError("--within limits --until-solved: give both, or --steps.")
+        return
+    others = [name for name in ("population", "stop_when_solved") if options[name] is not None]
+    if others or resume is not None:
+        drop = "--resume" if resume is not None else f"--{others[0].replace('_', '-')}"
+        raise UsageError(f"--until-solved trains one seed after the other, each to its first solution: drop {drop}.")
+    if options["within"] is not None and options["within"].epochs is not None:
+        raise UsageError("--within of agents is a time, say 60s, 5m or 2h: --steps limits each attempt.")
+
+
+def _until_solved(
+    config: PolicyConfig, device: Device, out: Path, within: Within | None, reporter: PolicyReporter
+) -> int:
+    from difflogic.policies.until_solved import until_solved
+
+    found = until_solved(config, device, out, None if within is None else within.seconds, reporter)
+    tried = "1 attempt" if found.attempts == 1 else f"{found.attempts} attempts"
+    word = "Solved" if found.best.solved else "NOT solved"
+    reporter.noticed(f"{word} in {tried}: the best agent, of seed {found.best.config.seed}, is in {out}.")
+    if isinstance(found.last.interrupted, int):
+        return SIGNAL_BASE + found.last.interrupted
+    return 0 if found.best.solved else FAILED
 
 
 def _configured(environment: str | None, options: dict[str, Any]) -> PolicyConfig:
