@@ -95,8 +95,8 @@ class LogicConfig(Section):
     averaging: float = field(
         default=0.0,
         metadata=spec(
-            "The agent that is judged and kept has the mean of its logits over the last updates, of which so much stays "
-            "at each update; 0: the last logits count alone",
+            "The agent that is judged has the mean of its logits over the last updates, of which so much stays at each "
+            "update; 0: the last logits count alone",
             BELOW_ONE,
         ),
     )
