@@ -111,6 +111,9 @@ class LogicConfig(Section):
             POSITIVE,
         ),
     )
+    final_temperature: float = field(
+        default=1.0, metadata=spec("What the temperature falls to over the training, by equal factors", POSITIVE)
+    )
     forward: str = field(
         default="hard",
         metadata=spec(

@@ -53,9 +53,13 @@ class Sightings:
         return cls(every.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 
     def scaled(self, observations: Floats) -> Floats:
-        """With mean 0 and spread 1, as a random policy sees them."""
-        scaled: Floats = (observations - self.mean) / self.spread
-        return scaled
+        """In units of what a random policy sees, large ones as their logarithms: sign(x) log(1 + |x|).
+
+        What was learned leads far beyond what a random policy ever saw: there tanh would tell nothing apart.
+        """
+        scaled = (observations - self.mean) / self.spread
+        bounded: Floats = np.copysign(np.log1p(np.abs(scaled)), scaled)
+        return bounded
 
 
 def random_actions(spaces: Spaces, count: int, generator: np.random.Generator) -> npt.NDArray[Any]:
@@ -83,6 +87,9 @@ class Actor(Protocol):
 
     def decided(self, features: Tensor) -> Tensor:
         """The same of the agent as it is judged, which is discrete."""
+
+    def began(self, progress: float) -> None:
+        """Hear that an iteration begins, and which share of the training lies before it."""
 
     def updated(self) -> None:
         """Hear that the parameters have changed."""
@@ -121,13 +128,18 @@ class LogicActor:
         # Means lie between -1 and 1: no bit and all bits of a group. Preferences grow with the square root of the
         # group's size, as the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
         self._continuous = spaces.continuous
-        tau = size / 2 if spaces.continuous else logic.temperature * math.sqrt(size)
-        self._head = nn.GroupSum(outputs, tau)
+        self._head = nn.GroupSum(outputs, size / 2 if spaces.continuous else math.sqrt(size))
+        self._temperatures = logic.temperature, logic.final_temperature
+        self._temperature = logic.temperature
 
     @property
     def circuit(self) -> Circuit:
         """The gates that the agent is judged by and ends as."""
         return self._mean.circuit
+
+    def began(self, progress: float) -> None:
+        first, last = self._temperatures
+        self._temperature = first * (last / first) ** progress
 
     def updated(self) -> None:
         """Follow the logits after an update."""
@@ -146,7 +158,7 @@ class LogicActor:
 
     def _voted(self, bits: Tensor) -> Tensor:
         counts = self._head(bits)
-        return counts - 1.0 if self._continuous else counts
+        return counts - 1.0 if self._continuous else counts / self._temperature
 
     def parameters(self) -> list[Tensor]:
         return self.layer.parameters()
@@ -172,6 +184,9 @@ class DenseActor:
         return self._network(features)
 
     decided = __call__
+
+    def began(self, progress: float) -> None:
+        pass
 
     def updated(self) -> None:
         pass

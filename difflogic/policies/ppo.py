@@ -63,6 +63,7 @@ class PPO:
         `stepped` hears of every step, before new episodes begin, and which copies' episodes have ended.
         """
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 1, iteration])))
+        self.actor.began(progress)
         samples = self._collect(environments, generator, stepped)
         return self._learn(samples, generator, 1 - progress if self.config.ppo.linear_schedule else 1.0)
 

@@ -93,6 +93,7 @@ class SAC:
     ) -> dict[str, float]:
         """Steps, and the updates that are due after them; see `PPO.iterate`."""
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.config.seed, 2, iteration])))
+        self.actor.began(progress)
         told: dict[str, float] = {"updates": 0}
         for _ in range(self.iteration_steps // environments.count):
             self._step(environments, generator, stepped)
