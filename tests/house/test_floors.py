@@ -21,9 +21,11 @@ OWN_PACKAGES = {
     "config/document.py": {"tomli_w"},
     "config/text.py": {"tomli_w"},
     "config/picture_file.py": {"PIL"},
+    "jax.py": {"jax"},
+    "torch.py": {"torch"},
     "system/cache.py": {"platformdirs"},
 }
-"""What a ground file may import besides NumPy: the file format it reads and writes."""
+"""What a ground file may import besides NumPy: the file format it reads and writes, or the library it serves."""
 
 HEAVY = ("wgpu", "numba", "matplotlib")
 """Imported where they are used, so that `difflogic --help` answers at once."""

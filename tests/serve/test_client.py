@@ -371,8 +371,8 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
     assert {each.number for each in made if f"Epoch {each.epoch:4}:" in live} == seen
 
 
-HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory"}
-"""Options of `train` on the machine that trains and its folders: of a server, whoever runs it decides on them."""
+HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory", "starts"}
+"""Options of `train` about the machine that trains and its files: of a server, whoever runs it decides on them."""
 
 
 def test_submit_takes_what_train_takes() -> None:

@@ -79,11 +79,10 @@ def controller(path: Path) -> Controller | None:
             )
     if not path.is_file() or path.suffix != ".json":
         return None
-    data = netlist_json.parse(netlist_json.read_text(path))
-    if data.get("format") != controller_json.FORMAT:
-        return None
+    text = netlist_json.read_text(path)
     try:
-        return controller_json.from_data(data)
+        data = netlist_json.parse(text)
+        return controller_json.from_data(data) if data.get("format") == controller_json.FORMAT else None
     except CircuitError as error:
         raise netlist_json.refusal(path, error) from error
 

@@ -103,6 +103,8 @@ def _prove(
     from difflogic.evaluation import proof as proofs
     from difflogic.evaluation import trained_circuit
 
+    if policy_runs.is_policy(run):
+        raise UsageError(f"A controller is proved equal to another: name that too, as in `difflogic prove {run} FILE`.")
     trained = trained_circuit.load(run)
     tell_choice(trained.told)
     found = proofs.decide(proofs.of_run(trained, every_start, size), seconds)
