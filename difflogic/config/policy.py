@@ -93,10 +93,10 @@ class LogicConfig(Section):
     )
     learning_rate: float = field(default=0.02, metadata=spec("Of the gates' logits", POSITIVE))
     averaging: float = field(
-        default=0.0,
+        default=0.06,
         metadata=spec(
-            "The agent that is judged has the mean of its logits over the last updates, of which so much stays at each "
-            "update; 0: the last logits count alone",
+            "The agent that is judged has the mean of its logits over the last updates, this share of those so far; 0: "
+            "the last logits count alone",
             BELOW_ONE,
         ),
     )
@@ -104,7 +104,7 @@ class LogicConfig(Section):
         default=3.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
     )
     temperature: float = field(
-        default=1.0,
+        default=0.5,
         metadata=spec(
             "A preference is the number of ones among an action's k bits, divided by this and by sqrt(k): lower is "
             "less random",
@@ -112,7 +112,8 @@ class LogicConfig(Section):
         ),
     )
     final_temperature: float = field(
-        default=1.0, metadata=spec("What the temperature falls to over the training, by equal factors", POSITIVE)
+        default=0.1,
+        metadata=spec("What the temperature falls to over the training, by equal factors", POSITIVE),
     )
     forward: str = field(
         default="hard",

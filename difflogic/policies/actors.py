@@ -125,6 +125,7 @@ class LogicActor:
         # decides by majority.
         self._averaging = logic.averaging
         self._mean = nn.Logic(circuit, hard=True, device=device)
+        self._updates = Tensor([0.0], device)
         # Means lie between -1 and 1: no bit and all bits of a group. Preferences grow with the square root of the
         # group's size, as the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
         self._continuous = spaces.continuous
@@ -143,9 +144,12 @@ class LogicActor:
 
     def updated(self) -> None:
         """Follow the logits after an update."""
-        kept = self._averaging
+        # A moving mean whose window grows with the training: early logits are soon forgotten, late ones weigh little.
+        window = self._averaging * float(self._updates.numpy()[0])
+        kept = window / (window + 1)
+        self._updates.assign(self._updates.numpy() + 1)
         mean, now = self._mean.logits, self.layer.logits
-        mean.assign(mean.stop_gradient() * kept + now.stop_gradient() * (1 - kept) if kept else now.stop_gradient())
+        mean.assign(mean.stop_gradient() * kept + now.stop_gradient() * (1 - kept))
 
     def features(self, observations: Floats) -> Floats:
         return self.thermometer.code(observations).T.astype(np.float32)
@@ -164,7 +168,7 @@ class LogicActor:
         return self.layer.parameters()
 
     def followers(self) -> list[Tensor]:
-        return [self._mean.logits]
+        return [self._mean.logits, self._updates]
 
 
 class DenseActor:

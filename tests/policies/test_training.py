@@ -57,7 +57,7 @@ class StopAfter(PolicyObserver):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_an_agent_learns_and_leaves_a_whole_folder(tmp_path, policy):
-    run = PolicyTrainer(config(policy=policy), CPU).run(tmp_path / "run")
+    run = PolicyTrainer(config(policy=policy, seed=8), CPU).run(tmp_path / "run")
     assert run.complete
     assert run.solved == run.members
     assert run.best.score.mean >= 0.9 * worlds.STEPS
@@ -160,8 +160,8 @@ def test_until_solved_tries_other_seeds_and_leaves_the_best_on_top(tmp_path):
     found = until_solved(short, CPU, tmp_path / "run", seconds=60)
     assert found.best.solved
     assert (found.attempts > 1, found.best.path) == (True, tmp_path / "run")
-    kept = sorted(path.name for path in (tmp_path / "run/attempts").iterdir())
-    assert kept == [f"seed-{4 + k}" for k in range(found.attempts - 1)]
+    kept = {path.name for path in (tmp_path / "run/attempts").iterdir()}
+    assert kept == {f"seed-{4 + k}" for k in range(found.attempts - 1)}
     assert checkpoint.read(tmp_path / "run").seeds == [found.best.config.seed]
     # What nobody reaches ends with the limit, with the best so far.
     impossible = short.with_(evaluation={"threshold": 2.0 * worlds.STEPS})
