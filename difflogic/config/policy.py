@@ -227,7 +227,11 @@ class PolicyConfig(Document):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `kind` and `format` come first."""
-        return {"kind": KIND, "format": FORMAT, **plain(dataclasses.asdict(self))}
+        data = plain(dataclasses.asdict(self))
+        # JSON has no infinity: what is not said is no threshold.
+        if data["evaluation"]["threshold"] == -math.inf:
+            del data["evaluation"]["threshold"]
+        return {"kind": KIND, "format": FORMAT, **data}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PolicyConfig:

@@ -187,7 +187,7 @@ def _entry_of_agents(path: Path, record: dict[str, Any]) -> Entry:
     rows, seeds = list(jsonl.objects(path / JSONL)), record.get("seeds", [record["seed"]])
     scores = [[row["score"] for row in rows[k :: len(seeds)] if row["score"] is not None] for k in range(len(seeds))]
     last = [each[-1] for each in scores if each]
-    least = float(record["config"]["evaluation"]["threshold"])
+    least = float(record["config"]["evaluation"].get("threshold", -math.inf))
     return Entry(
         path=path,
         name=str(record["name"]),

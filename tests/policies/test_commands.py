@@ -99,6 +99,20 @@ def test_two_that_differ_are_told_by_an_observation(trained, tmp_path, capsys):
     assert "Counter-example: thresholds that are reached: observation0>=" in capsys.readouterr().out
 
 
+def test_an_environment_without_a_threshold_leaves_json_that_any_program_reads(tmp_path):
+    def strict(text):
+        return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+    file, path = tmp_path / "aim.toml", tmp_path / "run"
+    aim = config(environment={"id": "test/Aim-v0"}, evaluation={"threshold": -np.inf}, steps=128, policy="mlp")
+    file.write_text(aim.to_toml())
+    lines = [strict(line) for line in run("train-policy", "--config", file, "--out", path, "--json").splitlines()]
+    assert lines[-1]["solved"] == 0
+    assert strict((path / "evaluation.json").read_text())["threshold"] is None
+    assert strict((path / "manifest.json").read_text())["config"] == aim.to_dict()
+    assert json.loads(run("runs", path, "--json"))["solved"] == 0
+
+
 def test_it_goes_on(trained, tmp_path, capsys):
     file = tmp_path / "signs.toml"
     file.write_text(config(steps=256).to_toml())
