@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
@@ -18,7 +18,7 @@ import numpy as np
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.errors import CheckpointError, ConfigError, UsageError
+from difflogic.errors import CheckpointError, ConfigError, RunFolderError, UsageError
 from difflogic.policies import checkpoint, results
 from difflogic.policies.actors import Sightings
 from difflogic.policies.checkpoint import PolicyCheckpoint
@@ -159,12 +159,12 @@ class PolicyRun:
     baselines: dict[str, float] | None = None
     """Mean returns of agents without a mind, once it has ended."""
 
+    complete: bool = False
+    """Whether its steps are done, or its stop rule is met."""
+
     @property
     def iterations(self) -> int:
         return self.members[0].iterations
-
-    complete: bool = False
-    """Whether its steps are done, or its stop rule is met."""
 
     @property
     def solved(self) -> list[Member]:
@@ -260,7 +260,7 @@ class PolicyTrainer:
         stop: Stop | None,
     ) -> PolicyRun:
         observer = observer or PolicyObserver()
-        with StopSignals() if stop is None else nullcontext(stop) as stop, _closing(run):
+        with StopSignals() if stop is None else nullcontext(stop) as stop, _closing(run, folder):
             observer.began(run)
             run.complete = run.iteration >= run.iterations
             while not run.complete and stop.reason is None:
@@ -314,9 +314,17 @@ class PolicyTrainer:
 
 
 @contextmanager
-def _closing(run: PolicyRun) -> Iterator[None]:
+def _closing(run: PolicyRun, folder: RunFolder | None) -> Iterator[None]:
+    """The environments are closed at the end; what ends it early stands in the manifest, if the disk still takes it."""
     try:
         yield
+    except BaseException as error:
+        if folder is not None:
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+            ended = manifest.end(manifest.read(folder.path), status, run.iteration, f"{type(error).__name__}: {error}")
+            with suppress(RunFolderError):
+                folder.write(manifest.NAME, manifest.to_json(ended))
+        raise
     finally:
         for each in run.members:
             each.environments.close()

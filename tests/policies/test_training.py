@@ -123,6 +123,8 @@ def test_what_breaks_in_the_middle_leaves_the_last_checkpoint(tmp_path):
 
     with pytest.raises(FaultyEnvironmentError):
         PolicyTrainer(settings, CPU).run(tmp_path / "broken", observer=Failing(0))
+    record = json.loads((tmp_path / "broken/manifest.json").read_text())
+    assert (record["status"], record["result"]) == ("failed", "FaultyEnvironmentError: The environment broke.")
     PolicyTrainer(settings, CPU).resume(tmp_path / "broken", observer=halves)
     PolicyTrainer(settings, CPU).run(tmp_path / "whole")
     assert_same_run(tmp_path / "whole", tmp_path / "broken")
