@@ -47,7 +47,6 @@ def ours(config: PolicyConfig) -> dict[str, Any]:
         "mean": member.score.mean,
         "spread": member.score.spread,
         "reached": member.score.reached(config.evaluation.threshold),
-        "perfect": member.score.reached(max(config.evaluation.threshold, max(member.score.returns))),
         "baselines": run.baselines,
         **_controller(config, member),
     }

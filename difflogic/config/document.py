@@ -14,6 +14,9 @@ import tomli_w
 from difflogic.config.fields import Section, merged, plain
 from difflogic.errors import ConfigError
 
+POLICY = "policy"
+"""The `kind` of a configuration that trains agents; those of automata have none."""
+
 
 @dataclass(frozen=True, repr=False)
 class Document(Section):

@@ -19,6 +19,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from difflogic.config.document import POLICY
 from difflogic.config.fields import shown
 from difflogic.errors import ConfigError
 from difflogic.system.cache import warn
@@ -56,7 +57,7 @@ def current(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     data = dict(data)
-    if data.get("kind") == "policy":
+    if data.get("kind") == POLICY:
         raise ConfigError("This is the configuration of an agent: `difflogic train-policy` takes it.")
     written = data.pop("format", None)
     if written is None:

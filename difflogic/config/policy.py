@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from difflogic.config.choices import ACTORS, ALGORITHMS
-from difflogic.config.document import Document
+from difflogic.config.document import POLICY, Document
 from difflogic.config.fields import (
     BELOW_ONE,
     COUNT,
@@ -39,7 +39,6 @@ from difflogic.config.fields import (
 )
 from difflogic.errors import ConfigError
 
-KIND = "policy"
 FORMAT = 1
 FORWARDS = ("hard", "soft")
 
@@ -231,14 +230,14 @@ class PolicyConfig(Document):
         # JSON has no infinity: what is not said is no threshold.
         if data["evaluation"]["threshold"] == -math.inf:
             del data["evaluation"]["threshold"]
-        return {"kind": KIND, "format": FORMAT, **data}
+        return {"kind": POLICY, "format": FORMAT, **data}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PolicyConfig:
         """The inverse of `to_dict`. Raises ConfigError for unknown, missing or ill-typed fields."""
-        if data.get("kind") != KIND:
+        if data.get("kind") != POLICY:
             raise ConfigError(
-                f'This configuration is not one of a policy: expected kind = "{KIND}" at its top; '
+                f'This configuration is not one of a policy: expected kind = "{POLICY}" at its top; '
                 "`difflogic train` takes those of automata."
             )
         if data.get("format") != FORMAT:
@@ -259,7 +258,7 @@ def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields:
     # `ALE/Pong-v5` and `my_module:Maze-v0` are names of environments, and no names of folders.
     name = re.split(r"[/:]", identifier)[-1].partition("-v")[0].lower()
     own = {"name": name, "environment": {"id": identifier, "n_envs": n_envs}, "evaluation": {"threshold": threshold}}
-    return PolicyConfig.from_dict({"kind": KIND, "format": FORMAT, **own, **fields})
+    return PolicyConfig.from_dict({"kind": POLICY, "format": FORMAT, **own, **fields})
 
 
 # The numbers of the dense networks and of PPO and SAC are those of the RL Baselines3 Zoo for these environments.

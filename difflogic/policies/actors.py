@@ -108,8 +108,8 @@ class LogicActor:
     divided by `logic.temperature` and sqrt(k).
     """
 
-    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, outputs: int) -> None:
-        logic = config.logic
+    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
+        logic, outputs = config.logic, spaces.actions
         self.thermometer = Thermometer.around(seen.mean, seen.spread, logic.bits, logic.spread)
         size, rest = divmod(logic.widths[-1], outputs)
         if rest or not size:
@@ -172,11 +172,11 @@ class LogicActor:
 
 
 class DenseActor:
-    """Dense layers with tanh between them, on observations of mean 0 and spread 1."""
+    """Dense layers with tanh between them, on scaled observations."""
 
-    def __init__(self, config: PolicyConfig, seen: Sightings, device: Device, outputs: int) -> None:
+    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
         self._seen = seen
-        self._network = nn.MLP(seen.mean.size, [*config.mlp.widths, outputs], seed=config.seed, device=device)
+        self._network = nn.MLP(seen.mean.size, [*config.mlp.widths, spaces.actions], seed=config.seed, device=device)
         # A policy that begins undecided explores: the last weights begin a hundredth as large.
         last = self._network.layers[-1].weights
         last.assign(0.01 * last.numpy())
@@ -202,12 +202,10 @@ class DenseActor:
         return []
 
 
-def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, outputs: int = 0) -> Actor:
-    """The actor that a configuration asks for, with a number per action, or so many `outputs`. Raises ConfigError."""
-    outputs = outputs or spaces.actions
-    if config.policy == "logic":
-        return LogicActor(config, spaces, seen, device, outputs)
-    return DenseActor(config, seen, device, outputs)
+def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> Actor:
+    """The actor that a configuration asks for. Raises ConfigError."""
+    actor = LogicActor if config.policy == "logic" else DenseActor
+    return actor(config, spaces, seen, device)
 
 
 class Categorical:

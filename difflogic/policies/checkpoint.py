@@ -14,7 +14,7 @@ import numpy as np
 
 from difflogic.config.policy import FORMAT, PolicyConfig
 from difflogic.errors import CheckpointError, UsageError
-from difflogic.policies.environments import Arrays
+from difflogic.policies.environments import Arrays, part_of
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
 from difflogic.system.files import quoted
@@ -56,7 +56,7 @@ def read(path: Path) -> PolicyCheckpoint:
         data = file.read_bytes()
         arrays, config = checksummed.decode(data), PolicyConfig.from_toml(checksummed.metadata(data)["config"])
         iteration, count = (int(each) for each in arrays["counters"])
-        members = tuple(_part(arrays, f"{index}.") for index in range(count))
+        members = tuple(part_of(arrays, f"{index}.") for index in range(count))
         return PolicyCheckpoint(config, iteration, members, float(arrays["elapsed_s"]))
     except OSError as error:
         raise CheckpointError(f"Cannot read the checkpoint {file}: {error.strerror}.") from error
@@ -64,10 +64,6 @@ def read(path: Path) -> PolicyCheckpoint:
         raise CheckpointError(f"The checkpoint {file} is corrupt: {error}. {_advice(file)}") from error
     except (KeyError, ValueError, UsageError) as error:
         raise CheckpointError(f"The checkpoint {file} holds no agent that can be used: {error}") from error
-
-
-def _part(arrays: checksummed.Arrays, prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _advice(file: Path) -> str:

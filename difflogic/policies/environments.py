@@ -31,6 +31,11 @@ MOST_NUMBERS = 4096
 """Numbers of an observation."""
 
 
+def part_of(arrays: Arrays, prefix: str) -> Arrays:
+    """Those whose names begin so, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def library() -> Any:
     """gymnasium. Raises MissingPackagesError where it is not installed."""
     try:

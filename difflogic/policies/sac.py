@@ -16,7 +16,7 @@ from difflogic.devices.device import Device
 from difflogic.errors import ConfigError
 from difflogic.policies.actors import Sightings, from_unit, make_actor
 from difflogic.policies.buffers import ReplayBuffer
-from difflogic.policies.environments import Arrays, Environments, Floats, Spaces
+from difflogic.policies.environments import Arrays, Environments, Floats, Spaces, part_of
 from difflogic.policies.ppo import Stepped
 from difflogic.tensor import Tensor, nn, optim
 
@@ -214,6 +214,5 @@ class SAC:
         """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""
         for name, each in self._tensors().items():
             each.assign(state[name])
-        prefix = "buffer."
-        self._buffer.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        self._buffer.restore(part_of(state, "buffer."))
         self._steps, self._updates = (int(each) for each in state["counters"])

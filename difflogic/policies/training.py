@@ -22,7 +22,7 @@ from difflogic.errors import CheckpointError, ConfigError, RunFolderError, Usage
 from difflogic.policies import checkpoint, results
 from difflogic.policies.actors import Sightings
 from difflogic.policies.checkpoint import PolicyCheckpoint
-from difflogic.policies.environments import Arrays, Environments
+from difflogic.policies.environments import Arrays, Environments, part_of
 from difflogic.policies.evaluate import Score, evaluate_policy
 from difflogic.policies.ppo import PPO
 from difflogic.policies.rows import COLUMNS, PolicyRow
@@ -128,17 +128,13 @@ class Member:
         """The member whose state this is. Raises CheckpointError."""
         try:
             member = cls(config, device, Sightings(state["seen.mean"], state["seen.spread"]))
-            member.agent.restore(_part(state, "agent."))
-            member.environments.restore(_part(state, "environments."))
+            member.agent.restore(part_of(state, "agent."))
+            member.environments.restore(part_of(state, "environments."))
             member.episodes = int(state["episodes"])
             member._recent.extend((float(value), int(length)) for value, length in state["recent"])
         except (KeyError, ValueError, UsageError) as error:
             raise CheckpointError(f"The checkpoint holds no agent of its configuration: {error}") from error
         return member
-
-
-def _part(arrays: Arrays, prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 @dataclass(eq=False)

@@ -15,13 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
-from difflogic.config.document import Document
+from difflogic.config.document import POLICY, Document
 from difflogic.engine.api import EngineInfo
 
 NAME = "manifest.json"
 FORMAT = 1
-KIND = "policy"
-"""What the configuration of agents calls itself."""
 
 Manifest = dict[str, Any]
 
@@ -83,7 +81,7 @@ def read(folder: Path) -> Manifest:
 def is_policy(manifest: Manifest) -> bool:
     """Whether it is of a run of agents, and not of automata."""
     config = manifest.get("config")
-    return isinstance(config, dict) and config.get("kind") == KIND
+    return isinstance(config, dict) and config.get("kind") == POLICY
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:

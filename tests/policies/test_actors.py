@@ -24,7 +24,7 @@ SEEN = Sightings(np.array([0, 1], np.float32), np.array([1, 4], np.float32))
 
 @given(st.integers(1, 12), st.floats(0.1, 10), st.integers(0, 2**16))
 def test_thermometer_bits_rise_with_the_observation(bits, spread, seed):
-    actor = LogicActor(config(logic={"bits": bits, "spread": spread}), Spaces(2, 2), SEEN, CPU, 2)
+    actor = LogicActor(config(logic={"bits": bits, "spread": spread}), Spaces(2, 2), SEEN, CPU)
     thresholds = np.array(actor.thermometer.thresholds)
     assert thresholds.shape == (2, bits)
     assert (np.diff(thresholds, axis=1) > 0).all()
