@@ -96,7 +96,7 @@ def test_two_that_differ_are_told_by_an_observation(trained, tmp_path, capsys):
     wrong = tmp_path / "wrong.json"
     wrong.write_text(controller_json.to_json(held.with_gates([0], [(0, 0)], [held.inputs])))
     assert main(["prove", str(trained), str(wrong), "--judge", "difflogic"]) == 1
-    assert "Counter-example: thresholds that are reached: observation0>=" in capsys.readouterr().out
+    assert "evaluated in both: thresholds that are reached: observation0>=" in capsys.readouterr().out
 
 
 def test_an_environment_without_a_threshold_leaves_json_that_any_program_reads(tmp_path):

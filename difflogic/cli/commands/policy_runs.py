@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,6 @@ from difflogic.errors import RunFolderError, UsageError
 from difflogic.system.files import quoted
 
 if TYPE_CHECKING:
-    from difflogic.circuits.synthesis.prove import Equivalence
     from difflogic.model.controller import Controller
     from difflogic.policies.controllers import Pruned
     from difflogic.policies.evaluate import Score
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
 FAILED, INTERRUPTED = 1, 130
 EPISODES = 100
-WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
 def is_policy(path: Path) -> bool:
@@ -66,7 +63,7 @@ def simplify(given: Controller, to_task: bool, out: Output | None, as_json: bool
         click.echo(json.dumps(report))
     else:
         whole, verdict = smaller.controller, smaller.verdict
-        kind = "Proved equal" if verdict.equal and verdict.proves else WORDS[verdict.equal]
+        kind = "Proved equal" if verdict.equal and verdict.proves else "NOT proved equal"
         click.echo(f"{given.environment or 'Controller'}: {_size(given)}")
         click.echo(f"{kind}: {verdict.how}; {_size(whole)}")
         if judged is not None:
@@ -92,41 +89,6 @@ def _pruned(judged: Pruned) -> str:
         f"{EPISODES} other episodes: mean return {after.mean:.1f} +- {after.spread:.1f}, before "
         f"{before.mean:.1f} +- {before.spread:.1f}."
     )
-
-
-def prove(one: Controller, other: Controller, judges: tuple[str, ...], as_json: bool) -> int:
-    """Whether two controllers take the same action at every observation."""
-    from difflogic.circuits.synthesis import controller as synthesis
-
-    asked = [judge for judge in ("difflogic", "berkeley-abc", "yosys") if not judges or judge in judges]
-    if not asked:
-        raise UsageError(
-            "--judge network is of automata: two controllers are judged by difflogic, berkeley-abc, yosys."
-        )
-    verdicts = synthesis.prove(one, other, asked)
-    different = any(each.equal is False for each in verdicts)
-    equal = not different and any(each.equal and each.proves for each in verdicts)
-    if as_json:
-        whole = False if different else True if equal else None
-        click.echo(json.dumps({"equal": whole, "verdicts": [asdict(each) for each in verdicts]}))
-    else:
-        table.show(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
-        for each in verdicts:
-            if each.counterexample is not None:
-                click.echo(_counterexample(each))
-        click.echo(
-            "Different." if different
-            else "Equal: the two take the same action at every observation." if equal
-            else "Undecided: no judge could prove it."
-        )  # fmt: skip
-    return 0 if equal else FAILED
-
-
-def _counterexample(verdict: Equivalence) -> str:
-    found = verdict.counterexample
-    assert found is not None  # noqa: S101
-    values = "; ".join(f"{name}: {one} and {other}" for name, one, other in found.outputs)
-    return f"Counter-example: thresholds that are reached: {', '.join(found.ones) or 'none'}. {values}."
 
 
 def evaluate(path: Path, episodes: int | None, member: int | None, as_json: bool) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +17,13 @@ from difflogic.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
     from difflogic.circuits.synthesis.prove import Counterexample, Equivalence
+    from difflogic.model.controller import Controller
     from difflogic.system.files import Output
 
 FAILED = 1
 
 PATH = click.Path(path_type=Path)
+JUDGES = ("difflogic", "berkeley-abc", "yosys")
 WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 
 
@@ -43,7 +46,7 @@ WORDS = {True: "equal", False: "DIFFERENT", None: "undecided"}
 @click.option(
     "--judge",
     "judges",
-    type=click.Choice(["network", "difflogic", "berkeley-abc", "yosys"]),
+    type=click.Choice(["network", *JUDGES]),
     multiple=True,
     help="Of two circuits, ask this judge; may be repeated. Default: all.",
 )
@@ -145,7 +148,7 @@ def _compare(
 
     held = [source.controller(path) for path in (one, other)]
     if held[0] is not None and held[1] is not None:
-        return policy_runs.prove(held[0], held[1], judges, as_json)
+        return _compare_controllers(held[0], held[1], judges, as_json)
     if any(each is not None for each in held):
         raise UsageError("A controller is compared with a controller, and not with a cell's circuit.")
     pair = [source.load(path, periodic, visible) for path in (one, other)]
@@ -153,7 +156,7 @@ def _compare(
         tell_choice(each.told)
     # The trained network itself is a judge too, where there is one: the netlist was only taken from it.
     verdicts = [network(each.circuit, each.netlist) for each in pair if each.circuit and _asked("network", judges)]
-    others = [name for name in ("difflogic", "berkeley-abc", "yosys") if _asked(name, judges)]
+    others = [name for name in JUDGES if _asked(name, judges)]
     verdicts += prove(pair[0].netlist, pair[1].netlist, others)
     equal = _together(verdicts)
     boundaries = [each.netlist.periodic for each in pair]
@@ -161,7 +164,22 @@ def _compare(
         report = {"equal": equal, "same_boundary": boundaries[0] == boundaries[1]}
         click.echo(json.dumps(report | {"verdicts": [asdict(verdict) for verdict in verdicts]}))
     else:
-        _show(verdicts, equal, boundaries)
+        _show(verdicts, equal, "compute the same next state from every neighbourhood", "inputs that are 1", boundaries)
+    return 0 if equal else FAILED
+
+
+def _compare_controllers(one: Controller, other: Controller, judges: tuple[str, ...], as_json: bool) -> int:
+    from difflogic.circuits.synthesis import controller as synthesis
+
+    asked = [name for name in JUDGES if _asked(name, judges)]
+    if not asked:
+        raise UsageError(f"--judge network is of automata: two controllers are judged by {', '.join(JUDGES)}.")
+    verdicts = synthesis.prove(one, other, asked)
+    equal = _together(verdicts)
+    if as_json:
+        click.echo(json.dumps({"equal": equal, "verdicts": [asdict(verdict) for verdict in verdicts]}))
+    else:
+        _show(verdicts, equal, "take the same action at every observation", "thresholds that are reached")
     return 0 if equal else FAILED
 
 
@@ -178,23 +196,25 @@ def _together(verdicts: list[Equivalence]) -> bool | None:
     return True if any(verdict.equal and verdict.proves for verdict in verdicts) else None
 
 
-def _show(verdicts: list[Equivalence], equal: bool | None, boundaries: list[bool]) -> None:
+def _show(
+    verdicts: list[Equivalence], equal: bool | None, claim: str, ones: str, boundaries: Sequence[bool] = ()
+) -> None:
     table.show(("judge", "verdict", "how"), [(each.judge, WORDS[each.equal], each.how) for each in verdicts])
     for each in verdicts:
         if each.counterexample is not None:
-            click.echo(_counterexample(each.counterexample))
+            click.echo(_counterexample(each.counterexample, ones))
     # Judges compare one cell with its neighbours as inputs. What lies beyond the border is not a part of that.
-    if boundaries[0] != boundaries[1]:
+    if len(set(boundaries)) > 1:
         click.echo("Note: one of the two is periodic and the other is not; cells at the border of a grid see that.")
     sentences = {
-        True: "Equal: the two compute the same next state from every neighbourhood.",
+        True: f"Equal: the two {claim}.",
         False: "Different.",
         None: "Undecided: no judge could prove it.",
     }
     click.echo(sentences[equal])
 
 
-def _counterexample(found: Counterexample) -> str:
+def _counterexample(found: Counterexample, what: str) -> str:
     ones = ", ".join(found.ones) or "none"
     values = "; ".join(f"{name}: {one} and {other}" for name, one, other in found.outputs)
-    return f"Counter-example, evaluated in both: inputs that are 1: {ones}. Next state, {values}."
+    return f"Counter-example, evaluated in both: {what}: {ones}. In each, {values}."
