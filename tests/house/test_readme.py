@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import presets, report
+from benchmarks import policies, presets, report
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
@@ -36,3 +36,7 @@ def test_tables_of_the_presets_are_generated():
 
 def test_speed_section_is_generated():
     assert report.readme_with(report.section()) == README
+
+
+def test_the_table_of_agents_is_the_newest_kept_results():
+    assert policies.report() in (CHECKOUT / "docs/policies.md").read_text(encoding="utf-8")
