@@ -66,6 +66,15 @@ def kept(config: Config, grids: Grids) -> Config:
     return config.with_(pool=pool, growth=GrowthConfig())
 
 
+def refuse(config: Config) -> None:
+    """Raises ConfigError where a configuration that is to be trained elsewhere keeps starts: their file stays here."""
+    if config.pool.starts:
+        raise ConfigError(
+            "The configuration keeps start grids of a file, pool.starts, which a server does not get: train it on your "
+            'own machine with `difflogic train`, or set pool.starts to "" and pool.size to 0.'
+        )
+
+
 def pool_of(random: Grids, grids: Grids) -> Grids:
     """The pool: `random [size, H, W, C]`, but every second one is a start that is kept, in turn."""
     pool = random.copy()

@@ -108,6 +108,14 @@ def test_restarts_end_with_the_first_solved(client):
         assert words in answer.json()["error"]["message"]
 
 
+def test_start_grids_of_a_file_are_refused(client):
+    """The job would fail hours later, when a worker took it."""
+    kept = {"pool.starts": "ab", "pool.size": 4096}
+    answer = client.post("/jobs", json={"preset": "checkerboard", "set": kept})
+    assert answer.status_code == 422
+    assert "pool.starts, which a server does not get" in answer.json()["error"]["message"]
+
+
 def test_a_recipe_brings_its_restarts(client):
     found = {}
     for name, request in {

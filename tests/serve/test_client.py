@@ -222,6 +222,8 @@ def test_what_the_server_says_is_passed_on(tmp_path: Path, capsys, monkeypatch) 
         )  # fmt: skip
         assert "Say what to train" in call(capsys, "submit", code=2)
         assert "did you mean lizard?" in call(capsys, "submit", "lizzard", code=2)
+        kept = ("--set", "pool.starts=ab", "--set", "pool.size=4096")
+        assert "pool.starts, which a server does not get" in call(capsys, "submit", "checkerboard", *kept, code=2)
         assert "There is no job" in call(capsys, "watch", "a" * 16, code=1)
         for wrong in ("../jobs", "a", "A" * 16):
             assert "is no job's id" in call(capsys, "logs", wrong, code=2)

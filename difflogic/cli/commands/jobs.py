@@ -47,6 +47,7 @@ def submit(**options: Any) -> int:
 
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
+    from difflogic.config import kept_starts
     from difflogic.config.customise import configure
     from difflogic.train import reach, run_request
 
@@ -56,6 +57,7 @@ def submit(**options: Any) -> int:
     # machine, and what is wrong with them is said before anything is sent.
     asked.check_attempts()
     made = configure(asked)
+    kept_starts.refuse(made.config)
     asked, notice = run_request.resolved(asked, made.config)
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:

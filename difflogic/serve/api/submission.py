@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.config import old_form, picture_file
+from difflogic.config import kept_starts, old_form, picture_file
 from difflogic.config.customise import base_of, configure
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
@@ -38,6 +38,7 @@ class Submission:
                     pictures.make_plain(path, caps.pixels)
             self.asked = train_request(request, uploads)
             self.config, self.base, _ = configure(self.asked)
+            kept_starts.refuse(self.config)
             found = reach.notice(self.config)  # it refuses what nothing can reach
             self.asked, notice = _with_attempts(self.asked, self.config)
             self.notices = [in_fields(each) for each in (found, notice) if each is not None]
