@@ -66,8 +66,7 @@ def rename(job: str, name: str) -> None:
 
     Example: difflogic jobs rename abcdefghijklmnop "the large board"
     """
-    with client("jobs") as server:
-        click.echo(f"{job} is called {server.edit(job, name=name)['name']}.")
+    _edit(job, "is called {name}.", name=name)
 
 
 @click.command("note")
@@ -78,9 +77,7 @@ def note(job: str, text: str) -> None:
 
     Example: difflogic jobs note abcdefghijklmnop "for the paper"
     """
-    with client("jobs") as server:
-        server.edit(job, note=text)
-        click.echo(f"{job} has this note.")
+    _edit(job, "has this note.", note=text)
 
 
 @click.command("tag")
@@ -120,8 +117,12 @@ def priority(job: str, number: int) -> None:
 
     Example: difflogic jobs priority abcdefghijklmnop -- -5
     """
+    _edit(job, "has the priority {priority}.", priority=number)
+
+
+def _edit(job: str, words: str, **changes: Any) -> None:
     with client("jobs") as server:
-        click.echo(f"{job} has the priority {server.edit(job, priority=number)['priority']}.")
+        click.echo(f"{job} {words.format(**server.edit(job, **changes))}")
 
 
 @click.command("share")
