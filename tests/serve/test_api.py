@@ -1,4 +1,4 @@
-"""The interface: what it lists, changes and tells, beside who may (test_security) and events (test_events)."""
+"""The interface: what it lists, changes and tells, beside who may (security) and events (test_events)."""
 
 from __future__ import annotations
 

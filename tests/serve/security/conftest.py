@@ -1,0 +1,31 @@
+"""A server with limits, for two owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from difflogic.serve.api.auth import Failures
+from difflogic.serve.api.settings import ServeSettings
+from tests.serve.live import Live, serving
+from tests.serve.security.asking import CAPS
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    with serving(tmp_path_factory.mktemp("store"), ServeSettings(caps=CAPS, guess_s=0)) as running:
+        yield running
+
+
+@pytest.fixture
+def client(live: Live) -> Iterator[httpx.Client]:
+    with live.client() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def forgiven(live: Live) -> None:
+    """Wrong tokens of one test are not another's."""
+    live.context.authenticator._failures = Failures()

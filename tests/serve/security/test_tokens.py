@@ -1,0 +1,268 @@
+"""Who may do what: tokens, their files, and guesses."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import stat
+from pathlib import Path
+from socket import IPPROTO_TCP, TCP_NODELAY, create_connection
+
+import httpx
+import pytest
+
+from difflogic.cli import main as cli
+from difflogic.errors import UsageError
+from difflogic.serve.api import auth, settings, tokens
+from difflogic.serve.api.auth import Failures
+from difflogic.serve.api.server import listen
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.tokens import Tokens
+from tests.serve.live import ANN, API, BEN, Live, serving
+from tests.serve.security.asking import error, submit
+
+
+@pytest.mark.parametrize("header", [None, "Bearer wrong", f"Basic {ANN}", "Bearer", f"Bearer {ANN}x", "", "Bearer é"])
+def test_without_a_token_nothing_is_told(live: Live, header: str | None) -> None:
+    headers = {} if header is None else {"Authorization": header.encode()}
+    answer = httpx.get(live.address + API + "/jobs", headers=headers)
+    error(answer, 401, "unauthorized")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_every_address_but_the_signs_of_life_needs_a_token(live: Live) -> None:
+    document = httpx.get(live.address + "/openapi.json").json()
+    free = {"/api/v1/health", "/api/v1/ready", "/metrics"}
+    for path, operations in document["paths"].items():
+        for method in operations:
+            if path in free or (path, method) in (("/api/v1/session", "post"), ("/api/v1/session/link", "post")):
+                continue
+            url = live.address + path.replace("{job}", "a" * 16).replace("{name}", "x")
+            answer = httpx.request(method, url, params={"ids": "a" * 16} if "compare" in path else {})
+            assert answer.status_code == 401, (method, path)
+
+
+def test_tokens_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    real = hmac.compare_digest
+
+    def counted(a: bytes, b: bytes) -> bool:
+        compared.append((a, b))
+        return real(a, b)
+
+    monkeypatch.setattr(tokens.hmac, "compare_digest", counted)
+    known = Tokens({f"owner{number}": f"a-token-of-{number}-letters" for number in range(5)})
+    for token, owner in (("a-token-of-0-letters", "owner0"), ("a-token-of-4-letters", "owner4"), ("", None)):
+        compared.clear()
+        assert known.owner(token) == owner
+        assert len(compared) == 5  # every one, whichever fits...
+        assert {len(each) for pair in compared for each in pair} == {32}  # ...and whatever their lengths
+
+
+def test_two_tokens_do_not_see_each_others_jobs(live: Live, client: httpx.Client) -> None:
+    job = submit(client)
+    with live.client(BEN) as other:
+        assert other.get("/jobs").json()["jobs"] == []
+        for path in ("", "/metrics", "/log", "/frame", "/gates", "/files", "/files/summary.txt", "/archive", "/events"):
+            error(other.get(f"/jobs/{job}{path}"), 404, "no_job")
+        for action in ("cancel", "pause", "resume", "retry", "clone", "simplify", "evaluate"):
+            error(other.post(f"/jobs/{job}/{action}"), 404, "no_job")
+        error(other.post(f"/jobs/{job}/export", json={"formats": ["c"]}), 404, "no_job")
+        error(other.patch(f"/jobs/{job}", json={"priority": 9}), 404, "no_job")
+        error(other.delete(f"/jobs/{job}"), 404, "no_job")
+        error(other.get("/compare", params={"ids": job}), 404, "no_job")
+        mine = submit(other)
+        assert [each["id"] for each in other.get("/jobs").json()["jobs"]] == [mine]
+    assert client.get(f"/jobs/{job}").json()["priority"] == 0
+    assert mine not in [each["id"] for each in client.get("/jobs").json()["jobs"]]
+
+
+def test_idempotency_keys_are_the_owners(live: Live, client: httpx.Client) -> None:
+    key = {"Idempotency-Key": "the-same-key"}
+    first = client.post("/jobs", json={"preset": "checkerboard"}, headers=key)
+    again = client.post("/jobs", json={"preset": "checkerboard"}, headers=key)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json()["id"] == first.json()["id"]
+    assert first.headers["location"] == f"{API}/jobs/{first.json()['id']}"
+    error(client.post("/jobs", json={"preset": "lizard"}, headers=key), 409, "conflict")
+    with live.client(BEN) as other:
+        assert other.post("/jobs", json={"preset": "lizard"}, headers=key).status_code == 201
+
+
+@pytest.fixture
+def waits(live: Live, monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that tokens would have waited."""
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(live.context.authenticator, "_wait", wait)
+    return waited
+
+
+def ask(live: Live, token: str, *forwarded: str) -> int:
+    headers = [("Authorization", f"Bearer {token}"), *(("X-Forwarded-For", each) for each in forwarded)]
+    return httpx.get(live.address + API + "/jobs", headers=headers).status_code
+
+
+def test_guesses_wait_and_right_tokens_are_never_refused(live: Live, waits: list[float]) -> None:
+    for _ in range(3 * auth.MOST_FAILURES):
+        assert ask(live, "an-old-token-of-a-forgotten-script") == 401
+    assert ask(live, ANN) == 200
+    for number in range(auth.MOST_FAILURES - 1):
+        assert ask(live, f"guessed-token-number-{number}") == 401
+    assert waits == []
+    assert ask(live, "guessed-token-that-is-one-too-many") == 401
+    assert waits == [live.context.settings.guess_s]
+    assert ask(live, ANN) == 200
+    assert len(waits) == 1, "it was right from here before"
+    assert [ask(live, BEN), ask(live, BEN)] == [200, 200]
+    assert len(waits) == 2, "the first time it might have been a guess"
+    body = {"token": "guessed-token-for-the-page"}
+    error(httpx.post(live.address + API + "/session", json=body), 401, "unauthorized")
+    assert len(waits) == 3
+
+
+def test_who_forges_the_address_is_counted_where_he_is(live: Live, waits: list[float]) -> None:
+    for number in range(2 * auth.MOST_FAILURES):
+        assert ask(live, f"guessed-token-number-{number}", f"10.9.9.{number}") == 401
+    assert len(waits) == auth.MOST_FAILURES
+
+
+def test_behind_a_trusted_proxy_each_client_is_counted_alone(tmp_path: Path) -> None:
+    with serving(tmp_path, ServeSettings(proxies=("127.0.0.0/8", "10.7.0.1/32"), guess_s=0)) as behind:
+        failures = behind.context.authenticator._failures
+        for number in range(auth.MOST_FAILURES):  # what the client says itself comes before what the proxies saw
+            assert ask(behind, f"guessed-token-number-{number}", f"10.9.9.{number}, 10.1.1.1", "10.7.0.1") == 401
+        assert failures.is_guess("10.1.1.1", ANN)
+        assert not any(failures.is_guess(each, ANN) for each in ("127.0.0.1", "10.7.0.1", "10.9.9.1", "10.1.1.2"))
+        assert [ask(behind, ANN, each) for each in ("10.1.1.1", "10.1.1.2", "nonsense")] == [200, 200, 200]
+
+
+def test_a_name_of_another_site_is_refused(live: Live, tmp_path: Path) -> None:
+    def ask(host: str, address: str = live.address) -> httpx.Response:
+        return httpx.get(address + API + "/health", headers={"Host": host})
+
+    port = live.address.rpartition(":")[2]
+    for host in ("localhost", f"LOCALHOST:{port}", f"127.0.0.1:{port}", "[::1]:80", "192.168.1.7"):
+        assert ask(host).status_code == 200, host
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::1", "", "a@localhost.evil"):
+        answer = ask(host)
+        error(answer, 421, "other_host")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    with serving(tmp_path / "named", ServeSettings(names=("lab.example",))) as named:
+        assert ask("lab.example", named.address).status_code == 200
+        assert ask("evil.example", named.address).status_code == 421
+    with serving(tmp_path / "others", ServeSettings(host="0.0.0.0")) as others:
+        assert ask("lab", others.address).status_code == 200
+
+
+def test_the_page_is_kept_by_browsers_which_ask_whether_it_changed(live: Live) -> None:
+    first = httpx.get(live.address + "/static/main.js")
+    assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
+    again = httpx.get(live.address + "/static/main.js", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.headers["cache-control"], again.content) == (304, "no-cache", b"")
+    assert httpx.get(live.address + API + "/health").headers["cache-control"] == "no-store"
+
+
+def test_failures_are_forgotten_after_a_minute_and_counted_by_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    counted = Failures(lambda: now)
+    for number in range(auth.MOST_FAILURES):
+        counted.note(f"2001:db8::{number:x}", f"guess {number}", is_right=False)  # a network of 64 bits is one guesser
+    assert counted.is_guess("2001:db8::ffff", "another")
+    assert not counted.is_guess("2001:db8:0:1::1", "another")
+    assert not counted.is_guess("10.0.0.1", "another")
+    now = 59.5
+    assert counted.is_guess("2001:db8::1", "another")
+    now = 60.0
+    assert not counted.is_guess("2001:db8::1", "another")
+    monkeypatch.setattr(auth, "ADDRESSES", 5)
+    for number in range(100):
+        counted.note(f"10.0.0.{number}", f"guess {number}", is_right=False)
+        counted.note("10.0.0.1", f"guess {number}", is_right=False)
+        counted.note("10.0.0.1", f"right {number}", is_right=True)
+    assert (len(counted._wrong), len(counted._right), len(counted._wrong["10.0.0.1"])) == (5, 5, auth.MOST_FAILURES)
+
+
+def test_a_server_for_others_needs_a_token_of_the_operators(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.delenv("DIFFLOGIC_TOKEN", raising=False)
+    assert cli.main(["serve", str(tmp_path), "--host", "0.0.0.0"]) == 2
+    assert "DIFFLOGIC_TOKEN" in capsys.readouterr().err
+    assert not (tmp_path / "token").exists()
+
+
+def test_answers_are_sent_without_delay() -> None:
+    """Each in two pieces: without this the second waits for the acknowledgement of the first."""
+    with listen("127.0.0.1", 0) as socket, contextlib.closing(create_connection(socket.getsockname())):
+        accepted, _ = socket.accept()
+        with accepted:
+            assert accepted.getsockopt(IPPROTO_TCP, TCP_NODELAY)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_this_machine_is_known(host: str) -> None:
+    assert settings.is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.org", "localhost.example.org", ""])
+def test_others_are_not_this_machine(host: str) -> None:
+    assert not settings.is_loopback(host)
+
+
+def test_a_generated_token_is_its_owners_alone(tmp_path: Path) -> None:
+    token, made = tokens.generated_token(tmp_path)
+    assert made
+    assert len(token) == 43
+    assert stat.S_IMODE((tmp_path / tokens.GENERATED).stat().st_mode) == 0o600
+    assert tokens.generated_token(tmp_path) == (token, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no token"),
+        ("ann:short", "16 to 200"),
+        ("ann\nben", "name:token"),
+        (f"ann:{ANN}\nann:{BEN}", "a name of its own"),
+        (f"ann:{ANN}\nben:{ANN}", "same token"),
+        (f"ä:{ANN}\nben:{BEN}", "letters"),
+        (f"ann boss:{ANN}\nben:{BEN}", "operator or priority"),
+        (f"ann {ANN}:operator\nben:{BEN}", "operator or priority"),
+    ],
+)
+def test_files_of_tokens_that_cannot_be_used(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "tokens").write_text(text)
+    with pytest.raises(UsageError, match=words) as caught:
+        Tokens.of_file(tmp_path / "tokens")
+    assert ANN not in str(caught.value)
+
+
+def test_a_file_of_tokens(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text(f"# the team\n\nann: {ANN}\nben priority operator:{BEN}\n")
+    known = Tokens.of_file(tmp_path / "tokens")
+    assert [known.owner(each) for each in (ANN, BEN)] == ["ann", "ben"]
+    assert [known.roles(each) for each in ("ann", "ben", "cas")] == [set(), {"priority", "operator"}, set()]
+    (tmp_path / "tokens").write_text("\ufeff" + ANN + "\n")
+    alone = Tokens.of_file(tmp_path / "tokens")
+    assert (alone.owner(ANN), alone.roles(tokens.OPERATOR)) == (tokens.OPERATOR, {tokens.OPERATOR})
+
+
+def test_a_file_of_tokens_is_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "tokens"
+    file.write_text(f"ann:{ANN}\n")
+    known = Tokens.of_file(file)
+    session = known.sign("ann", "session")
+    file.write_text(f"ann:{ANN}\nben operator:{BEN}\n")
+    assert (known.owner(BEN), known.roles("ben")) == ("ben", {"operator"})
+    assert known.sign("ann", "session") == session
+    for broken in (f"ann:{BEN[:9]}\n", "", None):
+        caplog.clear()
+        file.unlink() if broken is None else file.write_text(broken)
+        assert [known.owner(each) for each in (ANN, BEN, ANN)] == ["ann", "ben", "ann"]
+        assert [record.levelname for record in caplog.records] == ["ERROR"], "said once"
+        assert BEN[:9] not in str(caplog.records[0].fields)
+    file.write_text(f"ben:{BEN}\n")
+    assert (known.owner(ANN), known.owner(BEN), known.roles("ben")) == (None, "ben", set())
+    assert known.sign("ann", "session") is None

@@ -1,0 +1,197 @@
+"""What comes in: pictures, bodies, and jobs that ask for too much."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import sys
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic.config import presets
+from difflogic.devices import cost
+from difflogic.errors import DataError
+from difflogic.serve.api import pictures
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.store.jobs import JobSpec
+from tests.serve.live import serving
+from tests.serve.security.asking import CAPS, error, submit
+
+
+def png(width: int, height: int) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((height, width), 255, dtype=np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A PNG that says it is so large, with next to nothing in it."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    data = zlib.compress(bytes(1 << 20))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+def upload(client: httpx.Client, picture: bytes, **request: object) -> httpx.Response:
+    form = {"job": json.dumps({"preset": "lizard", **request})}
+    return client.post("/jobs", data=form, files={"target": ("t.png", picture, "image/png")})
+
+
+def test_a_picture_becomes_the_target(client: httpx.Client) -> None:
+    answer = upload(client, png(9, 7))
+    assert answer.status_code == 201, answer.text
+    task = answer.json()["config"]["task"]
+    assert (task["width"], task["height"], task["picture"][0]) == (9, 7, "1" * 9)
+    assert upload(client, png(200, 100), size="20x20").json()["config"]["task"]["width"] == 20
+
+
+@pytest.mark.parametrize("sides", [(257, 256), (30_000, 30_000), (2**31 - 1, 2**31 - 1)])
+def test_pictures_of_too_many_pixels_are_refused_unopened(client: httpx.Client, sides: tuple[int, int]) -> None:
+    assert "pixels" in error(upload(client, bomb(*sides), size="20x20"), 422, "too_many_pixels")
+
+
+def test_pictures_of_many_chunks_are_refused_unopened(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "COMMAND", ("/nowhere",))
+    plain = png(5, 5)
+    empty = struct.pack(">I", 0) + b"teXt" + struct.pack(">I", zlib.crc32(b"teXt"))
+    many = plain[:33] + empty * (pictures.MAX_CHUNKS + 1) + plain[33:]
+    assert "chunks" in error(upload(client, many), 422, "invalid_config")
+
+
+@pytest.mark.parametrize("does", ["while True: pass", "import os; os.abort()", "raise MemoryError"])
+def test_pictures_that_take_too_much_are_given_up(client: httpx.Client, monkeypatch, does: str) -> None:
+    monkeypatch.setattr(pictures, "COMMAND", (sys.executable, "-c", does))
+    monkeypatch.setattr(pictures, "WALL_S", 1.0)
+    assert "time or memory" in error(upload(client, png(5, 5)), 422, "invalid_config")
+
+
+def test_the_process_of_a_picture_has_limits(tmp_path: Path) -> None:
+    """Of memory: here so little that the smallest picture takes too much."""
+    (tmp_path / "picture").write_bytes(png(5, 5))
+    with pytest.raises(DataError, match="time or memory"):
+        pictures.make_plain(tmp_path / "picture", pixels=-(pictures.MEMORY >> 5) + 1)
+    pictures.make_plain(tmp_path / "picture", pixels=25)
+
+
+@pytest.mark.parametrize("data", [b"", b"GIF89a", b"<svg/>", png(5, 5)[:45], b"%!PS-Adobe", bytes(1000)])
+def test_what_is_no_picture_is_refused(client: httpx.Client, data: bytes) -> None:
+    message = error(upload(client, data), 422, "invalid_config")
+    assert "/" not in message  # nothing of the server's folders
+
+
+def test_bodies_are_bounded_whether_they_say_so_or_not(client: httpx.Client) -> None:
+    large = json.dumps({"preset": "x" * CAPS.body})
+    headers = {"Content-Type": "application/json"}
+    error(client.post("/jobs", content=large, headers=headers), 413, "too_large")
+    pieces = (b"x" * 10_000 for _ in range(50))
+    error(client.post("/jobs", content=pieces, headers=headers), 413, "too_large")
+    error(upload(client, bytes(CAPS.upload + 1)), 413, "too_large")
+    job = submit(client)
+    error(client.patch(f"/jobs/{job}", content=large, headers=headers), 413, "too_large")
+    pieces = (b"x" * 10_000 for _ in range(50))
+    error(client.patch(f"/jobs/{job}", content=pieces, headers=headers), 413, "too_large")
+    error(client.post("/session", content=large, headers=headers), 413, "too_large")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[" * 50_000,
+        b'{"set": {"optimizer.lr": NaN}}',
+        b'{"name": "\\ud800"}',
+        b"\xff",
+        b'{"size": ' + b"9" * 5000 + b"}",
+    ],
+)
+def test_what_is_no_json_is_refused(client: httpx.Client, body: bytes) -> None:
+    error(client.post("/jobs", content=body, headers={"Content-Type": "application/json"}), 400, "not_json")
+
+
+def test_other_kinds_of_bodies_are_refused(client: httpx.Client) -> None:
+    error(client.post("/jobs", content=b"x", headers={"Content-Type": "application/x-python-pickle"}), 415,
+          "unsupported_media_type")  # fmt: skip
+    form = {"job": '{"preset": "lizard"}', "more": "1"}
+    error(client.post("/jobs", files={name: (None, value) for name, value in form.items()}), 422, "invalid_request")
+    many = [("target", ("a.png", png(5, 5))), ("target", ("b.png", png(5, 5)))]
+    answer = client.post("/jobs", data={"job": form["job"]}, files=many)
+    error(answer, 422, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        ({"preset": "checkerboard", "set": {"train.epochs": 5001}}, "too_much_epochs"),
+        ({"preset": "checkerboard", "population": 9}, "too_much_population"),
+        ({"preset": "checkerboard", "set": {"task.height": 5000, "task.width": 5000}}, "too_much_memory"),
+        ({"preset": "checkerboard", "set": {"train.batch": 10**9}}, "too_much_memory"),
+        ({"preset": "checkerboard", "set": {"train.probes": 10**9}}, "too_much_memory"),
+        ({"preset": "lizard", "set": {"pool.size": 2**28}}, "too_much_memory"),
+        ({"preset": "checkerboard", "set": {"task.steps": 2000, "train.epochs": 5000}}, "too_much_time"),
+        ({"preset": "checkerboard", "population": 2, "stop_when_solved": 3}, "invalid_request"),
+        ({"preset": "checkerboard", "set": {"optimizer.lr": "high"}}, "invalid_config"),
+        ({"preset": "checkerboard", "set": {"a..b": 1}}, "invalid_config"),
+        ({"preset": "checkerboard", "set": {"optimizer": 1, "optimizer.lr": 1}}, "invalid_config"),
+        ({"preset": "checkerboard", "config": {}}, "invalid_config"),
+        ({"preset": "checkerboard", "size": "0x5"}, "invalid_config"),
+        ({"preset": "checkerboard", "priority": True}, "invalid_request"),
+        ({}, "invalid_config"),
+    ],
+)  # fmt: skip
+def test_a_job_cannot_ask_for_more_than_the_caps(client: httpx.Client, request_: dict[str, object], code: str) -> None:
+    message = error(client.post("/jobs", json=request_), 422, code)
+    assert len(message) < 1000
+    error(client.post("/jobs/preview", json=request_), 422, code)
+
+
+def test_a_picture_in_an_endless_grid_is_refused(client: httpx.Client) -> None:
+    answer = upload(client, png(5, 5), set={"task.height": 10**9, "task.width": 10**9})
+    error(answer, 422, "invalid_config")
+
+
+def test_the_queue_of_an_owner_is_bounded(tmp_path: Path) -> None:
+    with serving(tmp_path, ServeSettings(caps=replace(CAPS, jobs=2))) as small, small.client() as client:
+        first = submit(client)
+        submit(client)
+        error(client.post("/jobs", json={"preset": "checkerboard"}), 409, "queue_full")
+        error(client.post(f"/jobs/{first}/clone"), 409, "queue_full")
+        key = {"Idempotency-Key": "before-it-was-full"}
+        small.store.submit("ann", drawn("checkerboard"), key["Idempotency-Key"])
+        again = client.post("/jobs", json={"preset": "checkerboard"}, headers=key)
+        assert again.status_code == 200
+        client.post(f"/jobs/{again.json()['id']}/cancel")
+        client.post(f"/jobs/{first}/cancel")
+        assert client.post("/jobs", json={"preset": "checkerboard"}).status_code == 201
+
+
+def drawn(preset: str) -> JobSpec:
+    config = presets.get(preset)
+    return JobSpec("train", config.name, config.to_dict())
+
+
+@pytest.mark.parametrize("name", ["checkerboard", "checkerboard-async", "game-of-life", "lizard", "heart-persistent"])
+def test_predicted_memory_is_what_the_cpu_engine_takes(name: str) -> None:
+    """Its buffers, to a factor: the prediction is a bound, and not a wild one."""
+    from difflogic.cpu.workspace import SoftWorkspace
+    from difflogic.engine.shape import Hyper, Shape
+    from difflogic.model.circuit import Circuit
+    from difflogic.train import start
+
+    config = presets.get(name)
+    circuit = Circuit.initial(config.model, config.seed)
+    shape = Shape.training(circuit, config)
+    job = start.fresh(config, None).members[0].job
+    workspace = SoftWorkspace(circuit, shape, cost.THREADS, Hyper.of(config), config.train.asynchronous, job)
+    taken = sum(each.nbytes for each in workspace.buffers if isinstance(each, np.ndarray))
+    predicted = cost.cost_of(config, 1).memory
+    assert taken <= predicted <= 12 * taken
