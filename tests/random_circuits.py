@@ -22,6 +22,7 @@ def random_circuit(
     dtype: npt.DTypeLike = np.float32,
     trees: bool = False,
     unique: bool = False,
+    neighbourhood: str = "moore",
 ) -> Circuit:
     """Layers of the given numbers of gates, wired and weighted at random; the last layer has C gates.
 
@@ -29,6 +30,7 @@ def random_circuit(
     update network.
     """
     lead = (kernels,) if per_kernel else ()
+    cells = np.array(wiring.NEIGHBOURHOODS[neighbourhood])
     update = (*hidden, channels)
     perceive_inputs = (9, *perceive)
     update_inputs = (channels + channels * kernels * perceive[-1], *update)
@@ -37,11 +39,13 @@ def random_circuit(
         return (scale * rng.standard_normal((*shape, 16))).astype(dtype)
 
     def wired(layer: int, n_in: int, n_out: int) -> np.ndarray:
+        if not trees and layer == 0:
+            return cells[rng.integers(0, len(cells), (*lead, 2, n_out))]
         if not trees:
             return rng.integers(0, n_in, (*lead, 2, n_out))
         scheme = "unique" if layer else "first_kernel"
         keys = [prng.key_from_seed(int(rng.integers(0, 2**32))) for _ in range(kernels if per_kernel else 1)]
-        made = np.stack([wiring.make_wires(scheme, key, n_in, n_out) for key in keys])
+        made = np.stack([wiring.make_wires(scheme, key, n_in, n_out, None if layer else cells) for key in keys])
         return made if per_kernel else made[0]
 
     def updated(n_in: int, n_out: int) -> np.ndarray:
@@ -62,6 +66,7 @@ def random_circuit(
         },
         channels=channels,
         periodic=periodic,
+        neighbourhood=neighbourhood,
     )
 
 
@@ -72,7 +77,7 @@ def bits(rng: np.random.Generator, *shape: int) -> npt.NDArray[np.float32]:
 
 @st.composite
 def circuits(draw: st.DrawFn) -> Circuit:
-    """C 1..4, K 1..3, one to three layers in each network, shared or own wiring, either boundary."""
+    """C 1..4, K 1..3, one to three layers in each network, shared or own wiring, either boundary, any neighbourhood."""
     return random_circuit(
         np.random.default_rng(draw(st.integers(0, 2**32 - 1))),
         channels=draw(st.integers(1, 4)),
@@ -81,4 +86,5 @@ def circuits(draw: st.DrawFn) -> Circuit:
         hidden=tuple(draw(st.lists(st.integers(1, 9), max_size=2))),
         periodic=draw(st.booleans()),
         per_kernel=draw(st.booleans()),
+        neighbourhood=draw(st.sampled_from(list(wiring.NEIGHBOURHOODS))),
     )

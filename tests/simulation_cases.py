@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
-    """Any circuit, either boundary, synchronous or not, odd sizes."""
+    """Any circuit, either boundary, synchronous or not, odd sizes, one row among them."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     netlist = random_netlist(
         rng,
@@ -36,8 +36,10 @@ def cases(draw: st.DrawFn, most_gates: int = 40) -> Case:
         draw(st.integers(1, 3)),
         draw(st.booleans()),
         draw(st.sampled_from([None, 9])),
+        draw(st.sampled_from(["moore", "line"])),
     )
-    height, width = draw(st.integers(3, 40)), draw(st.sampled_from(WIDTHS))
+    height = draw(st.integers(3, 40) if netlist.neighbourhood == "moore" else st.just(1))
+    width = draw(st.sampled_from(WIDTHS))
     units = draw(st.sampled_from([bernoulli.CERTAIN, bernoulli.CERTAIN // 2, 39322, 1]))
     spec = SimulationSpec(netlist, height, width, units, seed=draw(st.integers(0, 2**32 - 1)))
     return Case(spec, random_start(spec, rng), draw(st.integers(1, 5)))

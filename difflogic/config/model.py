@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from difflogic.config.fields import WIDTH, Section, require, shown, spec
+from difflogic.config.fields import WIDTH, Section, one_of, require, shown, spec
 from difflogic.core import wiring
 
 
@@ -58,6 +58,15 @@ class ModelConfig(Section):
             "with one at a side too, by OR, so that signals get everywhere; needs wiring_per_kernel"
         ),
     )
+    neighbourhood: str = field(
+        default="moore",
+        metadata=spec(
+            "Which cells of the 3x3 patch perception reads, beside the cell itself: moore: all eight; von-neumann: the "
+            "four at its sides; hex: six, all but top right and bottom left; line: left and right, where a grid may be "
+            "one row",
+            one_of(tuple(wiring.NEIGHBOURHOODS)),
+        ),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,10 +87,10 @@ class ModelConfig(Section):
         if self.all_round:
             require(self.wiring_per_kernel, "all_round needs wiring_per_kernel: each kernel begins with its own cells.")
             require(
-                self.kernels >= wiring.MOORE_START_KERNELS,
-                f"all_round needs {wiring.MOORE_START_KERNELS} kernels or more, got {self.kernels}.",
+                self.kernels >= wiring.ALL_ROUND_KERNELS,
+                f"all_round needs {wiring.ALL_ROUND_KERNELS} kernels or more, got {self.kernels}.",
             )
-            # Its wires are swapped in the first layer, which must have each neighbour once, and a gate of a later one
+            # Its wires are swapped in the first layer, which must have each neighbour, and a gate of a later one
             # becomes an OR: there must be a later one.
             schemes = self.perceive.connections
             require(

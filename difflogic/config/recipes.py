@@ -2,9 +2,9 @@
 
 `paper` changes nothing. `robust` was found by experiment, and `benchmarks/success.md` says how often each succeeds:
 a wiring per perception kernel, a faster start, for boards on a smaller grid, for larger pictures more steps, for the
-lizard a wiring that leads everywhere (`difflogic.core.wiring.moore_start`); for boards and Life stochastic hardening
-(`difflogic.engine.events`), spread over the epochs that a run has, for pictures a search that follows a short training
-(`difflogic.engine.search`). It begins again where training stalls (`RESTARTS`).
+lizard a wiring that leads everywhere (`difflogic.core.wiring.begin_all_round`); for boards and Life stochastic
+hardening (`difflogic.engine.events`), spread over the epochs that a run has, for pictures a search that follows a short
+training (`difflogic.engine.search`). It begins again where training stalls (`RESTARTS`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Recipe:
 
     def _fits(self, task: TaskConfig) -> bool:
         """Whether its grids are smaller than the task, and of use to it."""
-        room = min(task.height, task.width)
+        room = task.shortest_side
         return task.can_grow and all(side <= room and steps <= task.steps for _, side, steps in self.grids)
 
 

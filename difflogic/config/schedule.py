@@ -26,8 +26,8 @@ def at_stage(config: Config, stage: int) -> Config:
     growth, whole = config.growth, config.with_(growth=GrowthConfig())
     if stage == len(growth.until):
         return whole
-    side = growth.sides[stage]
-    return whole.with_(task={"height": side, "width": side, "steps": growth.steps[stage]})
+    height, width = config.task.on_side(growth.sides[stage])
+    return whole.with_(task={"height": height, "width": width, "steps": growth.steps[stage]})
 
 
 def marks(config: Config) -> list[tuple[int, str]]:

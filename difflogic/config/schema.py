@@ -64,6 +64,10 @@ class Config(Document):
             self.task.start != "boards" or self.model.channels == 1,
             f'start "boards" fills one channel, but a cell has {self.model.channels}.',
         )
+        require(
+            self.task.height > 1 or self.model.neighbourhood == "line",
+            f'A grid of one row needs model.neighbourhood "line", got "{self.model.neighbourhood}".',
+        )
         # The task alone could not say it: how many bits a character may hold depends on the model's channels.
         if self.task.start_picture:
             try:
@@ -109,7 +113,7 @@ class Config(Document):
             "A grid grows only with a random start, and without picture, loss_steps, damage and pool.",
         )
         for name, numbers, least, most in (
-            ("growth.sides", growth.sides, MIN_SIDE, min(task.height, task.width)),
+            ("growth.sides", growth.sides, MIN_SIDE, task.shortest_side),
             ("growth.steps", growth.steps, 1, task.steps),
         ):
             require(

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from difflogic.config.fields import COUNT, WIDTH, Section, between, one_of, require, require_ascending, spec
+from difflogic.config.fields import COUNT, WIDTH, Limits, Section, between, one_of, require, require_ascending, spec
 from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
 
 MIN_SIDE = 3
-"""A grid is at least 3x3: below that a neighbourhood would meet the same cell twice."""
+"""A grid is at least 3x3: below that a neighbourhood would meet the same cell twice. On a line there is one row."""
 MAX_SIDE = 2**16
 """Cells of a grid a side, at most."""
 SIDE = between(MIN_SIDE, MAX_SIDE)
+
+
+def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
+    """Whether a grid of this neighbourhood may have so many rows and columns."""
+    return width >= MIN_SIDE and (height >= MIN_SIDE or (height == 1 and neighbourhood == "line"))
+
+
+ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True and (value == 1 or SIDE.holds(value)))
 TARGETS = ("checkerboard", "picture", "rule")
 STARTS = ("random", "boards", "seed", "zeros", "picture")
 MAX_BOARD_CELLS = 16
@@ -30,7 +38,7 @@ class TaskConfig(Section):
             one_of(TARGETS),
         )
     )
-    height: int = field(metadata=spec("Rows of the grid, H", SIDE))
+    height: int = field(metadata=spec("Rows of the grid, H", ROWS))
     width: int = field(metadata=spec("Columns of the grid, W", SIDE))
     steps: int = field(metadata=spec("CA steps, T", COUNT))
     start: str = field(
@@ -135,6 +143,15 @@ class TaskConfig(Section):
     def judged_steps(self) -> tuple[int, ...]:
         """CA steps after which the loss is taken."""
         return self.loss_steps or (self.steps,)
+
+    @property
+    def shortest_side(self) -> int:
+        """Of the grid; of one row its width."""
+        return self.width if self.height == 1 else min(self.height, self.width)
+
+    def on_side(self, side: int) -> tuple[int, int]:
+        """Height and width of a smaller grid, which of a line is a line."""
+        return (1 if self.height == 1 else side), side
 
     @property
     def can_grow(self) -> bool:

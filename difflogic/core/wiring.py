@@ -6,7 +6,7 @@ Source: the authors' notebook, `get_moore_connections`, `get_unique_connections`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,14 +22,34 @@ CENTRE = 4
 """Index of the cell itself in a 3x3 patch, `3*dy + dx`."""
 PATCH = 9
 
+NEIGHBOURHOODS: dict[str, tuple[int, ...]] = {
+    "moore": tuple(range(PATCH)),
+    "von-neumann": (1, 3, 4, 5, 7),
+    "hex": (0, 1, 3, 4, 5, 7, 8),
+    "line": (3, 4, 5),
+}
+"""The cells of a patch that perception may read, the cell itself in their middle.
+
+Engines take the whole patch; what must not be read is simply wired to nothing. Hexagons lie on the square grid as they
+do in Golly: each row is half a cell to the left of the one above, so that a cell does not touch those at its top right
+and its bottom left.
+"""
+
 
 def first_kernel(key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Each of the eight neighbours once, in random order, against the centre."""
-    if (n_in, n_out) != (PATCH, PATCH - 1):
-        raise CircuitError(f"first_kernel wires 9 inputs to 8 gates, not {n_in} to {n_out}; use unique or random.")
-    # Each gate of the first layer compares the cell with one neighbour: all nine cells of the patch are read.
-    neighbours = np.array([f for f in range(PATCH) if f != CENTRE])
-    return np.stack([neighbours[prng.permutation(key, n_out)], np.full(n_out, CENTRE)])
+    """Each neighbour, in random order, against the centre; where there are more gates than neighbours, some again."""
+    known = n_in if n_in in map(len, NEIGHBOURHOODS.values()) else PATCH
+    if n_in != known or not known - 1 <= n_out < PATCH:
+        most = "8" if known == PATCH else f"{known - 1} to 8"
+        raise CircuitError(
+            f"first_kernel wires {known} inputs to {most} gates, not {n_in} to {n_out}; use unique or random."
+        )
+    neighbours = np.array([cell for cell in range(n_in) if cell != n_in // 2])
+    # Each gate of the first layer compares the cell with one neighbour: all cells of the neighbourhood are read. Which
+    # neighbours are read twice, where not all can be, is drawn too: kernels that have their own wiring then differ.
+    if len(neighbours) < n_out:
+        neighbours = neighbours[prng.permutation(prng.fold_in(key, n_in), len(neighbours))]
+    return np.stack([neighbours[prng.permutation(key, n_out) % len(neighbours)], np.full(n_out, n_in // 2)])
 
 
 def unique_pairs(n_in: int, n_out: int) -> Wires:
@@ -72,35 +92,61 @@ def random(key: prng.Key, n_in: int, n_out: int) -> Wires:
 SCHEMES = {"first_kernel": first_kernel, "unique": unique, "random": random}
 
 
-def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int) -> Wires:
-    """Wires int `[2, n_out]` into `n_in` inputs by the scheme of that name."""
+def make_wires(scheme: str, key: prng.Key, n_in: int, n_out: int, among: Sequence[int] | None = None) -> Wires:
+    """Wires int `[2, n_out]` into `n_in` inputs, or into those of them that are named, by the scheme of that name."""
     if scheme not in SCHEMES:
         raise CircuitError(f"Unknown connections {scheme!r}: expected one of {', '.join(SCHEMES)}.")
-    return SCHEMES[scheme](key, n_in, n_out)
+    if among is None:
+        return SCHEMES[scheme](key, n_in, n_out)
+    wires: Wires = np.array(among)[SCHEMES[scheme](key, len(among), n_out)]
+    return wires
 
 
-MOORE_START_STREAM = 0x616C6C72
-"""`fold_in` data of the turn and the mirror of `moore_start` ("allr")."""
-RING = np.array([1, 2, 5, 8, 7, 6, 3, 0])
+def check_within(neighbourhood: str, cells: Iterable[int]) -> None:
+    """Raises CircuitError where one of these cells of a patch is not of the neighbourhood, or that is unknown."""
+    if neighbourhood not in NEIGHBOURHOODS:
+        raise CircuitError(f"Unknown neighbourhood {neighbourhood!r}: expected one of {', '.join(NEIGHBOURHOODS)}.")
+    known = NEIGHBOURHOODS[neighbourhood]
+    if beyond := sorted(set(cells).difference(known)):
+        raise CircuitError(
+            f"The circuit reads cell {beyond[0]} of the patch, which is not of the neighbourhood {neighbourhood}: that "
+            f"has the cells {', '.join(map(str, known))}."
+        )
+
+
+ALL_ROUND_STREAM = 0x616C6C72
+"""`fold_in` data of the turn and the mirror of `begin_all_round` ("allr")."""
+RING = (1, 2, 5, 8, 7, 6, 3, 0)
 """The neighbours in a 3x3 patch clockwise, from the one above: sides are even, diagonals odd."""
-BEGINNINGS = ((7,), (0, 1), (3,), (5,))
-"""Of each perception kernel the places on the ring that it begins with, where nothing is turned or mirrored."""
-MOORE_START_KERNELS = len(BEGINNINGS)
+BEGINNINGS = {
+    "moore": ((7,), (0, 1), (3,), (5,)),
+    "von-neumann": ((0,), (1,), (2,), (3,)),
+    "hex": ((0, 1), (2,), (3, 4), (5,)),
+    "line": ((0,), (1,), (0,), (1,)),
+}
+"""Of each perception kernel the places on the ring that it begins with, where nothing is turned or mirrored. The ring
+of a neighbourhood has its own cells alone."""
+ALL_ROUND_KERNELS = 4
 
 
-def moore_start(logits: Sequence[Array], wires: Sequence[Array], key: prng.Key) -> None:
+def begin_all_round(
+    logits: Sequence[Array], wires: Sequence[Array], key: prng.Key, neighbourhood: str = "moore"
+) -> None:
     """Swap wires of the first layer, and set a last gate to OR, in place: perception as `all_round` has it begin.
 
     Where all gates pass A on, a perception kernel's output is one neighbour's bit, so that a signal moves one way
     only. Four kernels with neighbours drawn at random rarely lead everywhere within the steps, and a cell that no
     signal reaches cannot learn to differ from the others of its kind. Four diagonals and one side do: in `n + 1`
-    steps to each cell within `n`.
+    steps to each cell within `n`. In the other neighbourhoods every neighbour is one of the beginnings.
 
     `logits[l]` float `[K, out, 16]`, every gate the pass-through; `wires[l]` int `[K, 2, out]`, the first layer
-    `first_kernel`, whose row 0 has each neighbour once. `key` says how the ring is turned and mirrored.
+    `first_kernel`, whose row 0 has each neighbour. `key` says how the ring is turned and mirrored.
     """
     turn, mirror = (int(word) for word in prng.random_bits(key, 2))
-    for kernel, places in enumerate(BEGINNINGS):
+    ring = [cell for cell in RING if cell in NEIGHBOURHOODS[neighbourhood]]
+    # Of the eight, sides stay sides: by quarters alone.
+    turn *= 2 if len(ring) == len(RING) else 1
+    for kernel, places in enumerate(BEGINNINGS[neighbourhood]):
         kernel_wires = [layer[kernel] for layer in wires]
         last = logits[-1][kernel, 0]
         if len(places) > 1:
@@ -109,7 +155,7 @@ def moore_start(logits: Sequence[Array], wires: Sequence[Array], key: prng.Key) 
         for place, bit in zip(places, kernel_wires[-1][:, 0], strict=False):
             # The gate whose neighbour arrives at this output, and the one that has the neighbour we want, swap.
             here = _passed_on(kernel_wires[:-1], int(bit))
-            wanted = RING[(2 * turn + (-place if mirror & 1 else place)) % len(RING)]
+            wanted = ring[(turn + (-place if mirror & 1 else place)) % len(ring)]
             there = int(np.flatnonzero(neighbours == wanted)[0])
             neighbours[[here, there]] = neighbours[[there, here]]
 

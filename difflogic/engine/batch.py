@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.task import MIN_SIDE
+from difflogic.config.task import MIN_SIDE, is_large_enough
 from difflogic.engine.events import Damage
 from difflogic.engine.shape import Shape
 from difflogic.errors import DataError
@@ -77,7 +77,7 @@ def check_grids(
     grid = as_finite("x", x, dtype)
     if grid.ndim != 4 or grid.shape[-1] != circuit.channels or grid.shape[0] < 1:
         raise DataError(f"x must have shape [B, H, W, {circuit.channels}], got {list(grid.shape)}.")
-    if min(grid.shape[1:3]) < MIN_SIDE:
+    if not is_large_enough(grid.shape[1], grid.shape[2], circuit.neighbourhood):
         raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {grid.shape[1]}x{grid.shape[2]}.")
     # Hard engines pack a cell into one bit: anything else would be rounded without a word.
     if mode == "hard" and not np.isin(grid, (0, 1)).all():

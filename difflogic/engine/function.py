@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.config.task import MIN_SIDE
+from difflogic.config.task import MIN_SIDE, is_large_enough
 from difflogic.engine import memory
 from difflogic.engine.batch import as_finite
 from difflogic.engine.shape import Array, Shape
@@ -154,7 +154,7 @@ def _shape(circuit: Circuit, grid: tuple[int, ...], steps: int, every_state: boo
             circuit.require_automaton()
         # Samples lie in one row, so that vectors and tiles are full.
         return Shape(1, 1, math.prod(grid), circuit.channels, steps, circuit.outputs)
-    if len(grid) != 3 or min(grid[1:]) < MIN_SIDE:
+    if len(grid) != 3 or not is_large_enough(grid[1], grid[2], circuit.neighbourhood):
         raise DataError(
             f"An automaton needs a grid [B, H, W] of at least {MIN_SIDE}x{MIN_SIDE} cells, got {list(grid)}."
         )

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from difflogic.config.task import MIN_SIDE
+from difflogic.config.task import MIN_SIDE, is_large_enough
 from difflogic.core import bernoulli, prng
 from difflogic.core.bits import Planes, last_word_mask, words_per_row
 from difflogic.errors import DataError
@@ -32,7 +32,7 @@ class SimulationSpec:
 
     def __post_init__(self) -> None:
         # A neighbour must not be met twice: on a torus of two cells left and right would be the same one.
-        if min(self.height, self.width) < MIN_SIDE:
+        if not is_large_enough(self.height, self.width, self.netlist.neighbourhood):
             raise DataError(f"A grid needs at least {MIN_SIDE}x{MIN_SIDE} cells, got {self.width}x{self.height}.")
         if not 1 <= self.fire_units <= bernoulli.CERTAIN:
             raise DataError(f"Cells fire with 1 to {bernoulli.CERTAIN} units of probability, got {self.fire_units}.")

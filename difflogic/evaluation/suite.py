@@ -201,7 +201,7 @@ def self_healing(context: EvaluationContext) -> Measure | None:
 
 
 def _fault_side(task: TaskConfig) -> int:
-    return min(FAULT_SIDE, task.height // 2, task.width // 2)
+    return min(FAULT_SIDE, task.shortest_side // 2)
 
 
 def robustness(context: EvaluationContext) -> Measure | None:

@@ -24,6 +24,7 @@ from difflogic.model.circuit import Circuit
 from difflogic.model.deployment import Scenario
 from difflogic.model.layout import flat_layout
 from difflogic.model.netlist import Netlist, gate_arrays
+from difflogic.model.straight_line import read_inputs
 from difflogic.system.brief import brief
 
 
@@ -43,6 +44,8 @@ class CellNetlist(Netlist):
     """What each channel was called in the circuit it comes from: `0, 1, ...` unless some were dropped."""
     scenario: Scenario | None = None
     """What it was trained on, where that is known."""
+    neighbourhood: str = "moore"
+    """Of `wiring.NEIGHBOURHOODS`: it reads no other cells of a patch."""
 
     kind, buses = "cell", ("patch", "result")
     __repr__ = brief
@@ -58,6 +61,7 @@ class CellNetlist(Netlist):
         visible: int | None = None,
         origin: Sequence[int] | None = None,
         scenario: Scenario | None = None,
+        neighbourhood: str = "moore",
     ) -> CellNetlist:
         """A validated netlist; all channels visible, named by number, unless told otherwise. Raises CircuitError."""
         netlist = cls(
@@ -66,6 +70,7 @@ class CellNetlist(Netlist):
             visible=channels if visible is None else visible,
             origin=tuple(range(channels)) if origin is None else tuple(origin),
             scenario=scenario,
+            neighbourhood=neighbourhood,
             **gate_arrays(gates, wires, outputs),
         )
         netlist.validate()
@@ -79,6 +84,8 @@ class CellNetlist(Netlist):
         super().validate()
         if len(self.outputs) != self.channels:
             raise CircuitError(f"{self.channels} outputs expected, one per channel, {len(self.outputs)} given.")
+        if self.neighbourhood != "moore":
+            wiring.check_within(self.neighbourhood, {bit % wiring.PATCH for bit in read_inputs(self)})
 
     @cached_property
     def input_names(self) -> Sequence[str]:
@@ -110,6 +117,7 @@ class CellNetlist(Netlist):
             outputs=np.arange(layout.nodes - circuit.channels, layout.nodes),
             visible=visible,
             scenario=scenario,
+            neighbourhood=circuit.neighbourhood,
         )
 
     @classmethod

@@ -50,6 +50,8 @@ class Circuit:
     update_wires: tuple[Array, ...]
     channels: int
     periodic: bool
+    neighbourhood: str = "moore"
+    """Of `wiring.NEIGHBOURHOODS`: which cells of a patch the first layer of perception may read."""
 
     @classmethod
     def from_arrays(
@@ -58,13 +60,14 @@ class Circuit:
         wires: Mapping[str, Sequence[npt.ArrayLike]],
         channels: int,
         periodic: bool = False,
+        neighbourhood: str = "moore",
     ) -> Circuit:
         """A circuit from plain arrays.
 
         `logits={"perceive": [[K, out, 16], ...], "update": [[out, 16], ...]}`, float32 or float64;
         `wires` likewise, int `[2, out]` (shared by all perception kernels) or `[K, 2, out]`. Two empty lists for
         "perceive" make a feed-forward circuit.
-        Raises CircuitError for wrong shapes, non-finite logits or wires out of range.
+        Raises CircuitError for wrong shapes, non-finite logits, or wires out of range or of the neighbourhood.
         """
         for name, tables in (("logits", logits), ("wires", wires)):
             if set(tables) != set(NETWORKS):
@@ -78,7 +81,12 @@ class Circuit:
         kernels, outputs = perceive[-1].shape[:2]
         update_inputs = channels + channels * outputs * kernels
         update, update_wires = _network("update", logits["update"], wires["update"], update_inputs, channels)
-        return cls(perceive, update, perceive_wires, update_wires, channels, periodic)
+        return cls(perceive, update, perceive_wires, update_wires, channels, periodic).within(neighbourhood)
+
+    def within(self, neighbourhood: str) -> Circuit:
+        """The same circuit, said to be of this neighbourhood. Raises CircuitError where it reads other cells."""
+        wiring.check_within(neighbourhood, np.unique(self.perceive_wires[0]).tolist() if self.perceive else ())
+        return replace(self, neighbourhood=neighbourhood)
 
     @classmethod
     def initial(
@@ -97,20 +105,23 @@ class Circuit:
         key, update_key = prng.split(sub)
         key, perceive_key = prng.split(key)
         update_wires = _draw(model.update, update_key)
+        cells = wiring.NEIGHBOURHOODS[model.neighbourhood]
         if model.wiring_per_kernel:
-            per_kernel = [_draw(model.perceive, k) for k in prng.split(perceive_key, model.kernels)]
+            per_kernel = [_draw(model.perceive, k, cells) for k in prng.split(perceive_key, model.kernels)]
             perceive_wires = [np.stack(layer) for layer in zip(*per_kernel, strict=True)]
         else:
-            perceive_wires = _draw(model.perceive, perceive_key)
+            perceive_wires = _draw(model.perceive, perceive_key, cells)
         start = _start(initial.logit)
         perceive = [np.tile(start, (model.kernels, n, 1)) for n in model.perceive.widths[1:]]
         if model.all_round:
-            wiring.moore_start(perceive, perceive_wires, prng.fold_in(perceive_key, wiring.MOORE_START_STREAM))
+            key = prng.fold_in(perceive_key, wiring.ALL_ROUND_STREAM)
+            wiring.begin_all_round(perceive, perceive_wires, key, model.neighbourhood)
         circuit = cls.from_arrays(
             logits={"perceive": perceive, "update": _update_start(model.update.widths[1:], initial)},
             wires={"perceive": perceive_wires, "update": update_wires},
             channels=model.channels,
             periodic=model.periodic,
+            neighbourhood=model.neighbourhood,
         )
         return circuit._with_noise(initial, seed)
 
@@ -223,12 +234,12 @@ def _update_start(widths: Sequence[int], initial: InitialConfig) -> list[Array]:
     return [np.tile(narrow if n < widths[0] else wide, (n, 1)) for n in widths]
 
 
-def _draw(network: NetworkConfig, key: prng.Key) -> list[Array]:
-    """The wires of a network's layers, one subkey each."""
-    layers = []
+def _draw(network: NetworkConfig, key: prng.Key, among: Sequence[int] | None = None) -> list[Array]:
+    """The wires of a network's layers, one subkey each; the first layer reads these inputs alone."""
+    layers: list[Array] = []
     for scheme, n_in, n_out in zip(network.connections, network.widths, network.widths[1:], strict=False):
         key, sub = prng.split(key)
-        layers.append(wiring.make_wires(scheme, sub, n_in, n_out))
+        layers.append(wiring.make_wires(scheme, sub, n_in, n_out, None if layers else among))
     return layers
 
 

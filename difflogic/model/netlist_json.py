@@ -4,6 +4,7 @@ Version 1:
 
     {"format": "difflogic-circuit", "version": 1, "difflogic": "0.1.0",
      "channels": C, "visible": 1, "periodic": false,   outside the grid: 0, or its other side when periodic
+     "neighbourhood": "hex",                           only where it is not moore: von-neumann, hex or line
      "origin": [0, 3],                                 only where channels were dropped: the names of the others
      "habitat": {"start": "seed", "height": 20,        only where it is known what it was trained on: the start random,
       "width": 20, "steps": 12, "fire_rate": 1.0},     seed, zeros or picture, and then its "picture" in rows of text
@@ -48,6 +49,8 @@ def to_json(netlist: CellNetlist) -> str:
     """The text of circuit.json, one gate per line."""
     head = {"format": FORMAT, "version": VERSION, "difflogic": difflogic.__version__}
     head |= {"channels": netlist.channels, "visible": netlist.visible, "periodic": netlist.periodic}
+    if netlist.neighbourhood != "moore":
+        head["neighbourhood"] = netlist.neighbourhood
     if netlist.origin != tuple(range(netlist.channels)):
         head["origin"] = list(netlist.origin)
     if netlist.scenario is not None:
@@ -116,6 +119,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     channels = _whole(data, "channels", least=1)
     visible = _whole(data, "visible", least=1) if "visible" in data else None
     periodic = typed(data, "periodic", bool)
+    neighbourhood = typed(data, "neighbourhood", str) if "neighbourhood" in data else "moore"
     outputs = typed(data, "outputs", list)
     if len(outputs) != channels:
         raise CircuitError(f"{channels} outputs expected, one per channel, {len(outputs)} given.")
@@ -125,7 +129,7 @@ def from_data(data: Mapping[str, Any]) -> CellNetlist:
     names = [f"in[{name}][{patch}]" for name in origin for patch in range(wiring.PATCH)]
     gate_ids, wires, ends = read_gates(data, names)
     scenario = _scenario(typed(data, "habitat", dict)) if "habitat" in data else None
-    return CellNetlist.build(channels, periodic, gate_ids, wires, ends, visible, origin, scenario)
+    return CellNetlist.build(channels, periodic, gate_ids, wires, ends, visible, origin, scenario, neighbourhood)
 
 
 def check_format(data: Mapping[str, Any], form: str, version: int) -> None:

@@ -233,7 +233,8 @@ def _member(arrays: checksummed.Arrays, config: Config, shapes: Circuit) -> Mode
         for network, layers in shapes.wires.items()
     }
     logits = shapes.unflatten(arrays["logits"])
-    circuit = Circuit.from_arrays(logits, wires, config.model.channels, config.model.periodic)
+    model = config.model
+    circuit = Circuit.from_arrays(logits, wires, model.channels, model.periodic, model.neighbourhood)
     best = int(arrays["best"])
     return ModelState(
         config=config,

@@ -88,7 +88,7 @@ def _borrowed(expected: Circuit, circuit: Circuit, path: Path | None) -> Circuit
                 f"{wanted}, those of {path} are {given}."
             )
     # The wires come with the logits that were trained on them. What lies outside the grid is the new task's choice.
-    return replace(circuit, periodic=expected.periodic)
+    return replace(circuit, periodic=expected.periodic).within(expected.neighbourhood)
 
 
 def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start:

@@ -127,7 +127,7 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("task", "start", "boards", 'start "boards" draws from all boards of at most 16 cells, the grid has 256.'),
     ("pool", "size", 12, "pool.size must be batch times a power of two, got 12 for a batch of 2."),
     ("pool", "reset", -1, "pool.reset must be a whole number between 0 and 2147483648, got -1."),
-    ("task", "height", 2, "height must be a whole number between 3 and 65536, got 2."),
+    ("task", "height", 2, "height must be a whole number between 3 and 65536, or 1 on a line, got 2."),
     ("task", "width", -1, "width must be a whole number between 3 and 65536, got -1."),
     ("task", "steps", 0, "steps must be a whole number between 1 and 2147483648, got 0."),
     ("task", "loss_channels", 0, "loss_channels must be a whole number between 1 and 1048576, got 0."),

@@ -63,6 +63,22 @@ CASES: dict[str, tuple[Circuit, tuple[int, int, int], int, int, bool]] = {
     "deep": (deep(24), (2, 5, 5), 2, 2, False),
     "single layers": (drawn(8, channels=2, kernels=2, perceive=(1,), hidden=()), (2, 3, 4), 3, 2, False),
     "wide": (drawn(9, channels=4, kernels=4, perceive=(9, 6), hidden=(90,)), (2, 3, 5), 2, 4, True),
+    # one row: above and below it there is nothing to read, whatever the boundary
+    "a line": (drawn(31, channels=2, neighbourhood="line", trees=True), (3, 1, 5), 3, 2, True),
+    "a line, periodic": (
+        *(drawn(32, channels=2, neighbourhood="line", periodic=True, per_kernel=True, trees=True), (17, 1, 3), 3, 2),
+        False,
+    ),
+    "a line of several tiles": (drawn(33, channels=1, neighbourhood="line", periodic=True), (2, 1, 70), 2, 1, True),
+    "hexagons": (drawn(34, channels=2, neighbourhood="hex", trees=True), (2, 5, 7), 3, 2, True),
+    "hexagons, periodic": (
+        drawn(35, channels=2, neighbourhood="hex", periodic=True, trees=True),
+        (3, 4, 5),
+        3,
+        2,
+        False,
+    ),
+    "four neighbours": (drawn(36, channels=2, neighbourhood="von-neumann", per_kernel=True), (2, 5, 7), 3, 2, False),
     # around the CPU engine's tiles of 32 cells, blocks of tiles and words of 64 samples
     "one tile exactly": (drawn(21, channels=1), (2, 4, 4), 3, 1, False),
     "one cell more": (drawn(22, channels=2), (1, 3, 11), 3, 1, True),
