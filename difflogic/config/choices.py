@@ -13,8 +13,8 @@ PRECISIONS = ("float32", "f16-storage")
 """How the GPU keeps gate values for the backward pass."""
 ALGORITHMS = ("ppo", "sac")
 """How agents learn."""
-ACTORS = ("logic", "mlp")
-"""What agents are made of: gates, or dense layers."""
+ACTORS = ("logic", "automaton", "mlp")
+"""What agents are made of: layers of gates, an automaton of gates, or dense layers."""
 COLORS = (2, 8, 64)
 """How many colours a picture may have: see `config.picture_file`."""
 DRAWINGS = ("rollout", "gates", "loss")

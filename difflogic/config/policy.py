@@ -2,8 +2,8 @@
 
     [environment]  which one, and how many side by side   [ppo]         proximal policy optimisation
     [logic]        an actor of logic gates                [sac]         soft actor-critic
-    [mlp]          a dense actor, the baseline            [evaluation]  when and how the actor is judged
-    [critic]       the dense network that values states
+    [automaton]    an automaton of gates                  [evaluation]  when and how the actor is judged
+    [mlp]          a dense actor, the baseline            [critic]      the dense network that values states
 
 The parameters of the algorithms have the names and meanings of Stable-Baselines3.
 """
@@ -125,7 +125,42 @@ class LogicConfig(Section):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_widths("logic.widths", self.widths)
+        _require_widths(f"{self.path}widths", self.widths)
+
+
+@dataclass(frozen=True, repr=False)
+class AutomatonConfig(LogicConfig):
+    """`[automaton]`: a grid whose border reads the thermometer bits, and whose cells within vote for the actions.
+
+    What it shares with `[logic]` has the same meaning. Its defaults differ: a circuit that is gone through several
+    times learns by soft gates.
+    """
+
+    path = "automaton."
+
+    side: int = field(default=8, metadata=spec("Cells a side of the grid, its border included", between(4, 64)))
+    channels: int = field(default=16, metadata=spec("Bits of a cell, shared out among the actions", between(1, 1024)))
+    steps: int = field(default=4, metadata=spec("Steps of the automaton for each decision", between(1, 64)))
+    kernels: int = field(default=1, metadata=spec("Perception kernels", between(1, 64)))
+    widths: tuple[int, ...] = field(
+        default=(32, 16),
+        metadata=spec("Gates of each layer of the update network, but for the last: that has channels"),
+    )
+    learning_rate: float = field(default=0.05, metadata=spec("Of the gates' logits", POSITIVE))
+    start_logit: float = field(
+        default=5.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
+    )
+    temperature: float = field(
+        default=1.0,
+        metadata=spec(
+            "A preference is the number of ones among an action's k votes, divided by this and by sqrt(k)", POSITIVE
+        ),
+    )
+    forward: str = field(
+        default="soft",
+        metadata=spec("soft: actions and gradients come from the soft gates; hard: actions from the discrete ones",
+                      one_of(FORWARDS)),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,6 +250,7 @@ class PolicyConfig(Document):
     policy: str = field(default="logic", metadata=spec("What it is made of", one_of(ACTORS)))
     steps: int = field(default=100_000, metadata=spec("Environment steps in all, over all copies", COUNT))
     logic: LogicConfig = field(default=LogicConfig(), metadata=spec("An actor of logic gates"))
+    automaton: AutomatonConfig = field(default=AutomatonConfig(), metadata=spec("An automaton of gates as actor"))
     mlp: DenseConfig = field(default=DenseConfig(), metadata=spec("A dense actor, the baseline"))
     critic: DenseConfig = field(default=DenseConfig(), metadata=spec("The dense network that values states"))
     ppo: PPOConfig = field(default=PPOConfig(), metadata=spec("Proximal policy optimisation"))
@@ -223,6 +259,11 @@ class PolicyConfig(Document):
     seed: int = field(
         default=23, metadata=spec("Wiring, weights, episodes and actions come from it", between(0, 2**32 - 1))
     )
+
+    @property
+    def gates(self) -> LogicConfig:
+        """The section of the actor's gates."""
+        return self.automaton if self.policy == "automaton" else self.logic
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `kind` and `format` come first."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from difflogic.core.bits import Bits, pack_bits, unpack_bits
 from difflogic.errors import CircuitError
-from difflogic.model.decision import Layer, decision
+from difflogic.model.decision import Gates, Layer, decision
 from difflogic.model.netlist import Netlist, gate_arrays
 from difflogic.model.thermometer import FixedPoint, Integers, Thermometer
 from difflogic.system.brief import brief
@@ -73,14 +73,29 @@ class Controller(Netlist):
             CircuitError: where gates, thresholds and names do not fit together.
         """
         coded = thresholds if isinstance(thresholds, Thermometer) else Thermometer(tuple(map(tuple, thresholds)))
+        count = actions if isinstance(actions, int) else len(actions)
+        gates = decision(coded.bits, layers, count)
+        return cls.from_gates(coded, gates, actions, observations, environment, environment_version)
+
+    @classmethod
+    def from_gates(
+        cls,
+        thermometer: Thermometer,
+        gates: Gates,
+        actions: int | Sequence[str],
+        observations: Sequence[str] | None = None,
+        environment: str = "",
+        environment_version: str = "",
+    ) -> Controller:
+        """The same of gates that decide already: ids, wires and outputs, as a netlist has them. Raises CircuitError."""
         names = tuple(f"action{i}" for i in range(actions)) if isinstance(actions, int) else tuple(actions)
         made = cls(
-            thermometer=coded,
-            observations=tuple(observations or (f"observation{d}" for d in range(coded.dimensions))),
+            thermometer=thermometer,
+            observations=tuple(observations or (f"observation{d}" for d in range(thermometer.dimensions))),
             actions=names,
             environment=environment,
             environment_version=environment_version,
-            **gate_arrays(*decision(coded.bits, layers, len(names))),
+            **gate_arrays(*gates),
         )
         made.validate()
         return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from difflogic.config.train import InitialConfig
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError
 from difflogic.model.circuit import Circuit
+from difflogic.model.decision import Gates, decision
 from difflogic.model.thermometer import Thermometer
 from difflogic.policies.environments import RANDOM, Environments, Floats, Spaces
 from difflogic.tensor import Tensor, nn
@@ -35,18 +37,18 @@ class Sightings:
 
     @classmethod
     def of(cls, config: PolicyConfig) -> Sightings:
-        """In `logic.random_steps` steps. Raises FaultyEnvironmentError where every episode ends at once."""
+        """In `random_steps` steps. Raises FaultyEnvironmentError where every episode ends at once."""
         environments = Environments(config.environment.id, 1, config.seed, RANDOM)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
         seen, ends = [environments.observations[0].copy()], 0
-        for _ in range(config.logic.random_steps):
+        for _ in range(config.gates.random_steps):
             step = environments.step(random_actions(environments.spaces, 1, generator))
             over = step.terminated | step.truncated
             seen.append(step.observations[0].copy())
             ends += int(over[0])
             environments.begin_anew(over)
         environments.close()
-        environments.require_lasting(ends, config.logic.random_steps)
+        environments.require_lasting(ends, config.gates.random_steps)
         every = np.array(seen, dtype=np.float64)
         spread = every.std(axis=0)
         # A number that never changed has no scale of its own; 1 is as good as any if it moves later.
@@ -105,38 +107,48 @@ class LogicActor:
     """Thermometer bits, layers of gates, and the bits of each action's group, counted.
 
     The last layer is shared out among the actions in equal groups; a preference is the number of ones in a group of k,
-    divided by `logic.temperature` and sqrt(k).
+    divided by the temperature and sqrt(k).
     """
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
-        logic, outputs = config.logic, spaces.actions
-        self.thermometer = Thermometer.around(seen.mean, seen.spread, logic.bits, logic.spread)
-        size, rest = divmod(logic.widths[-1], outputs)
-        if rest or not size:
-            raise ConfigError(
-                f"The last layer's {logic.widths[-1]} gates are shared out among {outputs} actions: expected a "
-                f"multiple of {outputs} at the end of logic.widths."
-            )
-        circuit = Circuit.feed_forward(
-            [self.thermometer.bits, *logic.widths], config.seed, InitialConfig(logit=logic.start_logit)
-        )
-        self.layer = nn.Logic(circuit, hard=logic.forward == "hard", device=device)
+        gates = config.gates
+        self.thermometer = Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread)
+        self._actions, self._continuous = spaces.actions, spaces.continuous
+        circuit, steps = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
+        self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)
         # Late in training a gate whose two best logits are nearly equal flips to and fro. Their mean over many updates
         # decides by majority.
-        self._averaging = logic.averaging
-        self._mean = nn.Logic(circuit, hard=True, device=device)
+        self._averaging = gates.averaging
+        self._mean = nn.Logic(circuit, steps, hard=True, device=device)
         self._updates = Tensor([0.0], device)
-        # Means lie between -1 and 1: no bit and all bits of a group. Preferences grow with the square root of the
-        # group's size, as the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
-        self._continuous = spaces.continuous
-        self._head = nn.GroupSum(outputs, size / 2 if spaces.continuous else math.sqrt(size))
-        self._temperatures = logic.temperature, logic.final_temperature
-        self._temperature = logic.temperature
+        self._temperatures = gates.temperature, gates.final_temperature
+        self._temperature = gates.temperature
+
+    def _begun(
+        self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
+    ) -> tuple[Circuit, int]:
+        """The circuit to begin with, and how many steps it takes. Raises ConfigError where it does not fit."""
+        widths, outputs = config.logic.widths, spaces.actions
+        size, rest = divmod(widths[-1], outputs)
+        if rest or not size:
+            raise ConfigError(
+                f"The last layer's {widths[-1]} gates are shared out among {outputs} actions: expected a "
+                f"multiple of {outputs} at the end of logic.widths."
+            )
+        self._head: Callable[[Tensor], Tensor] = nn.GroupSum(outputs, self._scale(size))
+        return Circuit.feed_forward([self.thermometer.bits, *widths], config.seed, initial), 1
 
     @property
     def circuit(self) -> Circuit:
         """The gates that the agent is judged by and ends as."""
         return self._mean.circuit
+
+    def decision(self) -> Gates:
+        """The gates from the thermometer's bits to the action's number, of the agent as it is judged."""
+        circuit = self.circuit
+        hard = [logits.argmax(axis=1) for logits in circuit.update]
+        layers = list(zip(circuit.update_wires, hard, strict=True))
+        return decision(self.thermometer.bits, layers, self._actions)
 
     def began(self, progress: float) -> None:
         first, last = self._temperatures
@@ -163,6 +175,12 @@ class LogicActor:
     def _voted(self, bits: Tensor) -> Tensor:
         counts = self._head(bits)
         return counts - 1.0 if self._continuous else counts / self._temperature
+
+    def _scale(self, votes: int) -> float:
+        """What an action's count of so many votes is divided by."""
+        # Means lie between -1 and 1: no vote and all of them. Preferences grow with the square root of their number, as
+        # the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
+        return votes / 2 if self._continuous else math.sqrt(votes)
 
     def parameters(self) -> list[Tensor]:
         return self.layer.parameters()
@@ -200,12 +218,6 @@ class DenseActor:
 
     def followers(self) -> list[Tensor]:
         return []
-
-
-def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> Actor:
-    """The actor that a configuration asks for. Raises ConfigError."""
-    actor = LogicActor if config.policy == "logic" else DenseActor
-    return actor(config, spaces, seen, device)
 
 
 class Categorical:

@@ -46,14 +46,10 @@ def of_actor(actor: Actor, identifier: str, spaces: Spaces) -> Controller:
             "A controller decides between discrete actions by gates: this agent "
             f"{'gives continuous actions' if spaces.continuous else 'is a dense network'}."
         )
-    circuit = actor.circuit
-    layers = [
-        (wires, logits.argmax(axis=1)) for wires, logits in zip(circuit.update_wires, circuit.update, strict=True)
-    ]
     seen, done = WORDS.get(identifier.partition("-")[0], (None, None))
-    return Controller.from_policy(
+    return Controller.from_gates(
         actor.thermometer,
-        layers,
+        actor.decision(),
         spaces.actions if done is None or len(done) != spaces.actions else done,
         None if seen is None or len(seen) != spaces.observations else seen,
         identifier,

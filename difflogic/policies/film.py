@@ -1,8 +1,9 @@
-"""An episode as a film: what the environment draws of itself, and below it the thresholds and gates that are 1."""
+"""An episode as a film: what the environment draws, and below it the thresholds and gates that are 1, or a grid."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,14 @@ import numpy.typing as npt
 from difflogic.core.bits import pack_bits, unpack_bits
 from difflogic.errors import ConfigError, MissingPackagesError, UsageError
 from difflogic.model.controller import Controller
+from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.environments import from_action, library, spaces
 from difflogic.policies.evaluate import Decide
-from difflogic.runs import film
+from difflogic.runs import film, plots
 
 Pixels = npt.NDArray[np.uint8]
+Below = Callable[[npt.NDArray[Any], int], Pixels]
+"""From observations `[N, D]` and a width to RGB `[N, h, width, 3]`."""
 
 FRAMES = 200
 """Frames of a film at most: of a longer episode every so many steps are shown."""
@@ -24,8 +28,8 @@ SIDE, SPACE = 10, 2
 BACKGROUND, DARK, READ, LIT = (24, 24, 28), (60, 60, 68), (96, 190, 255), (255, 208, 64)
 
 
-def episode(decide: Decide, identifier: str, seed: int, steps: int, controller: Controller | None = None) -> Pixels:
-    """RGB `[n, h, w, 3]` of one episode, with lamps of a controller that decides it.
+def episode(decide: Decide, identifier: str, seed: int, steps: int, below: Below | None = None) -> Pixels:
+    """RGB `[n, h, w, 3]` of one episode, with what is shown `below` it of the one that decides.
 
     Raises UsageError for an environment that draws nothing, MissingPackagesError where the package that draws it is not
     installed.
@@ -53,9 +57,22 @@ def episode(decide: Decide, identifier: str, seed: int, steps: int, controller: 
     environment.close()
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(FRAMES, len(frames))).astype(int))
     pictures = np.stack([frames[index] for index in chosen]).astype(np.uint8)
-    if controller is None:
+    if below is None:
         return pictures
-    return np.concatenate([pictures, lamps(controller, np.stack(rows)[chosen], pictures.shape[2])], axis=1)
+    return np.concatenate([pictures, below(np.stack(rows)[chosen], pictures.shape[2])], axis=1)
+
+
+def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> Pixels:
+    """RGB `[N, h, width, 3]`: the grid of an automaton before and after each step of its decision, in a row."""
+    colors = plots.colors(actor.states(actor.features(observations)))
+    steps, count, side = colors.shape[:3]
+    scale = max(1, (width - SPACE) // steps // side - 1)
+    pictures = colors.repeat(scale, axis=2).repeat(scale, axis=3)
+    canvas = np.empty((count, 2 * SPACE + scale * side, width, 3), dtype=np.uint8)
+    canvas[:] = BACKGROUND
+    for step, left in enumerate(np.linspace(SPACE, width - SPACE - scale * side, steps).astype(int)):
+        canvas[:, SPACE:-SPACE, left : left + scale * side] = pictures[step]
+    return canvas
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:

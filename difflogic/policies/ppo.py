@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.policies.actors import LogicActor, Sightings, distribution, make_actor
+from difflogic.policies.actors import LogicActor, Sightings, distribution
 from difflogic.policies.buffers import RolloutBuffer, Samples, minibatches
 from difflogic.policies.environments import Arrays, Environments, Flags, Floats, Spaces
+from difflogic.policies.kinds import make_actor
 from difflogic.tensor import Tensor, nn, optim
 
 EPSILON = 1e-8
@@ -32,12 +33,12 @@ class PPO:
         self.actor = make_actor(config, spaces, seen, device)
         self.distribution = distribution(spaces, device)
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
-        ppo, logic = config.ppo, config.logic
+        ppo = config.ppo
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
         # Logits of gates and weights live on different scales: each kind has a rate of its own, and its own clipping.
         self._optimizers = []
         if isinstance(self.actor, LogicActor):
-            self._optimizers.append(self._adam(self.actor.parameters(), logic.learning_rate))
+            self._optimizers.append(self._adam(self.actor.parameters(), config.gates.learning_rate))
         else:
             dense += self.actor.parameters()
         self._optimizers.append(self._adam(dense, ppo.learning_rate))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflogic.model import controller_json
+from difflogic.model import controller_json, netlist_json
 from difflogic.policies import controllers
 from difflogic.policies.actors import LogicActor
+from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.evaluate import Score, baselines
 from difflogic.runs import manifest, plots
 from difflogic.runs.folder import RunFolder
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from difflogic.policies.training import Member, PolicyRun
 
 SUMMARY, EVALUATION, CURVE = "summary.txt", "evaluation.json", "returns.png"
+CELL = "circuit.json"
+"""The rule of an automaton that acts."""
 FINAL = 1 << 20
 """Added to a seed: the episodes of the last evaluation are none of those that were played before it."""
 
@@ -43,9 +46,12 @@ def write(run: PolicyRun, folder: RunFolder) -> None:
     folder.write(SUMMARY, text)
     if run.baselines is not None:
         folder.write(EVALUATION, json.dumps(_evaluation(run), indent=2) + "\n")
-    if run.complete and run.config.policy == "logic" and not run.best.environments.spaces.continuous:
-        made = controllers.of_actor(run.best.agent.actor, run.config.environment.id, run.best.environments.spaces)
+    actor, spaces = run.best.agent.actor, run.best.environments.spaces
+    if run.complete and isinstance(actor, LogicActor) and not spaces.continuous:
+        made = controllers.of_actor(actor, run.config.environment.id, spaces)
         folder.write(controller_json.NAME, controller_json.to_json(made))
+    if run.complete and isinstance(actor, AutomatonActor):
+        folder.write(CELL, netlist_json.to_json(actor.cell))
     title = f"{run.config.name}: {run.config.environment.id}, {run.config.policy}, {run.config.algorithm}"
     least = run.config.evaluation.threshold
     curves = [(member.seed, _curve(member)) for member in run.members]

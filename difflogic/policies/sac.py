@@ -14,9 +14,10 @@ import numpy.typing as npt
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError
-from difflogic.policies.actors import Sightings, from_unit, make_actor
+from difflogic.policies.actors import Sightings, from_unit
 from difflogic.policies.buffers import ReplayBuffer
 from difflogic.policies.environments import Arrays, Environments, Floats, Spaces, part_of
+from difflogic.policies.kinds import make_actor
 from difflogic.policies.ppo import Stepped
 from difflogic.tensor import Tensor, nn, optim
 
@@ -68,7 +69,7 @@ class SAC:
         begin = 0.0 if automatic else math.log(max(float(sac.ent_coef), 1e-12))
         self._log_temperature = Tensor([begin], device, requires_grad=automatic)
         self._target_entropy = sac.target_entropy or -float(spaces.actions)
-        rate = config.logic.learning_rate if config.policy == "logic" else sac.learning_rate
+        rate = config.gates.learning_rate if config.policy != "mlp" else sac.learning_rate
         self._actor_optimizer = optim.Adam(self.actor.parameters(), rate)
         self._spread_optimizer = optim.Adam(self._spread.parameters(), sac.learning_rate)
         self._critic_optimizer = optim.Adam(
@@ -176,7 +177,7 @@ class SAC:
 
     def _reaching(self, mean: Tensor) -> Tensor:
         """Of the normal distribution before it is squashed, `[N, A]`, from what the actor gives."""
-        return mean * REACH if self.config.policy == "logic" else mean
+        return mean * REACH if self.config.policy != "mlp" else mean
 
     def _sample(self, observations: Floats, generator: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Actions in [-1, 1], `[N, A]`, as a function of what the networks give, and their log densities `[N]`."""

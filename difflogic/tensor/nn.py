@@ -14,7 +14,7 @@ from difflogic.engine.function import CircuitFunction
 from difflogic.engine.shape import Array
 from difflogic.errors import ShapeError
 from difflogic.model.circuit import Circuit
-from difflogic.tensor.arrays import DeviceArray
+from difflogic.tensor.arrays import DeviceArray, Shape
 from difflogic.tensor.tensor import Tensor
 
 MOST_BATCH_SIZES = 8
@@ -92,23 +92,25 @@ class MLP:
 
 
 class Logic:
-    """A feed-forward logic circuit as a layer, `[B, inputs]` to `[B, outputs]`; its parameter is `logits [G, 16]`.
+    """A logic circuit as a layer, whose parameter is `logits [G, 16]`, computed by the engine of its device, fused.
 
-    It is computed by the engine of its device, fused, whose numbers cross through the host.
+    A feed-forward circuit takes `[B, inputs]` to `[B, outputs]`, an automaton grids `[B, H, W, C]` to what they are
+    after `steps` steps. The numbers cross through the host.
 
     Args:
         circuit: where it begins.
+        steps: of an automaton; a feed-forward circuit takes one.
         hard: whether to compute by the hard gates, 0 or 1 from 0 or 1, and take gradients of the soft ones: the
             straight-through estimator.
         device: what `--engine` takes, or a Device.
     """
 
-    def __init__(self, circuit: Circuit, *, hard: bool = False, device: Device | str = "cpu") -> None:
+    def __init__(self, circuit: Circuit, steps: int = 1, *, hard: bool = False, device: Device | str = "cpu") -> None:
         self.logits = Tensor(circuit.flat_logits(), device, requires_grad=True)
-        self.hard = hard
+        self.hard, self.steps = hard, steps
         self._start = circuit
         self._engine = self.logits.device.open()
-        self._passes: OrderedDict[int, _Pass] = OrderedDict()
+        self._passes: OrderedDict[Shape, _Pass] = OrderedDict()
 
     @property
     def circuit(self) -> Circuit:
@@ -117,13 +119,14 @@ class Logic:
 
     def __call__(self, x: Tensor) -> Tensor:
         same_device("Logic", logits=self.logits.device, x=x.device)
-        if x.ndim != 2 or x.shape[1] != self._start.channels:
-            raise ShapeError(f"This circuit needs x of the shape (B, {self._start.channels}), not {x.shape}.")
-        arrays, values, logits = x._arrays, x.numpy(), self.logits.numpy()
-        y = self._pass(len(values)).forward(values, logits)
+        before = "(B, H, W" if self._start.perceive else "(B"
+        if x.ndim != 2 + 2 * bool(self._start.perceive) or x.shape[-1] != self._start.channels:
+            raise ShapeError(f"This circuit needs x of the shape {before}, {self._start.channels}), not {x.shape}.")
+        arrays, grid, values, logits = x._arrays, x.shape[:-1], x.numpy(), self.logits.numpy()
+        y = self._pass(grid).forward(values, logits)
 
         def pull(d_y: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-            gradients, d_x = self._pass(len(values)).backward(values, logits, arrays.get(d_y))
+            gradients, d_x = self._pass(grid).backward(values, logits, arrays.get(d_y))
             return arrays.put(gradients), arrays.put(d_x)
 
         return x._result(arrays.put(y), (self.logits, x), pull)
@@ -131,13 +134,13 @@ class Logic:
     def parameters(self) -> list[Tensor]:
         return [self.logits]
 
-    def _pass(self, rows: int) -> _Pass:
-        if rows not in self._passes:
-            self._passes[rows] = _Pass(self._engine.open_function(self._start, [rows], hard=self.hard))
-        self._passes.move_to_end(rows)
+    def _pass(self, grid: Shape) -> _Pass:
+        if grid not in self._passes:
+            self._passes[grid] = _Pass(self._engine.open_function(self._start, grid, self.steps, hard=self.hard))
+        self._passes.move_to_end(grid)
         if len(self._passes) > MOST_BATCH_SIZES:
             self._passes.popitem(last=False)[1].function.close()
-        return self._passes[rows]
+        return self._passes[grid]
 
 
 class _Pass:

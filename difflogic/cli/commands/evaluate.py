@@ -17,7 +17,7 @@ from difflogic.cli.options import (
     tell_choice,
 )
 from difflogic.cli.screen import sinks, table
-from difflogic.errors import RunFolderError
+from difflogic.errors import RunFolderError, UsageError
 
 if TYPE_CHECKING:
     from difflogic.evaluation.evaluate import RunEvaluation
@@ -31,6 +31,9 @@ FILE = click.Path(path_type=Path)
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
 @click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
 @click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
+@click.option(
+    "--damage", type=int, metavar="CELLS", help="Of an automaton that acts: zero so many cells as it decides."
+)
 @output_option("--html", help="Write a report with curves and films, one file.")
 @force_option
 @json_option
@@ -40,6 +43,7 @@ def command(
     starts: int | None,
     member: int | None,
     quick: bool,
+    damage: int | None,
     html: Output | None,
     as_json: bool,
     engine: str | None,
@@ -54,12 +58,15 @@ def command(
     engine, unless another is asked for.
 
     Of a run of agents, or a controller.json, it plays --starts episodes [100] that were never played before, and shows
-    what random and constant agents reach in them.
+    what random and constant agents reach in them. With --damage it plays them again with so many cells of the
+    automaton, drawn anew for each decision, set to zero: before one of its steps, and before each of them.
 
     Example: difflogic evaluate runs/NAME --html report.html
     """
     if policy_runs.is_policy(run):
-        return policy_runs.evaluate(run, starts, member, as_json)
+        return policy_runs.evaluate(run, starts, member, damage, as_json)
+    if damage is not None:
+        raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
     from difflogic.evaluation.evaluate import evaluate
 
     # A full evaluation takes minutes, in which it says what it does.

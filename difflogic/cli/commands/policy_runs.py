@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,11 @@ def _pruned(judged: Pruned) -> str:
     )
 
 
-def evaluate(path: Path, episodes: int | None, member: int | None, as_json: bool) -> int:
-    """Scores of agents, or of a controller's file, on fresh episodes, beside agents without a mind."""
+def evaluate(path: Path, episodes: int | None, member: int | None, damage: int | None, as_json: bool) -> int:
+    """Scores of agents, or of a controller's file, on fresh episodes, beside agents without a mind.
+
+    `damage`: cells of an automaton that are zeroed while it decides, for further scores.
+    """
     from difflogic.circuits.readers import source
     from difflogic.policies import controllers
     from difflogic.policies.environments import make, spaces, threshold
@@ -100,7 +104,9 @@ def evaluate(path: Path, episodes: int | None, member: int | None, as_json: bool
 
     count = episodes or EPISODES
     if path.is_dir():
-        identifier, least, scores = _scores_of_run(path, count, member)
+        identifier, least, scores = _scores_of_run(path, count, member, damage)
+    elif damage is not None:
+        raise UsageError("--damage sets cells of a grid to zero: give the run of an automaton that acts, not a file.")
     else:
         controller = source.controller(path)
         if controller is None:
@@ -125,14 +131,21 @@ def evaluate(path: Path, episodes: int | None, member: int | None, as_json: bool
     return 0
 
 
-def _scores_of_run(path: Path, count: int, member: int | None) -> tuple[str, float, dict[str, Score]]:
+def _scores_of_run(
+    path: Path, count: int, member: int | None, damage: int | None
+) -> tuple[str, float, dict[str, Score]]:
     """Environment, threshold, and the scores of its agents, or of the one counted `member` from 1."""
     from difflogic.policies import checkpoint, controllers
+    from difflogic.policies.automaton import Damage
 
     saved, scores = checkpoint.read(path), {}
+    damages = [] if damage is None else [Damage(damage, every_step) for every_step in (False, True)]
     for number in range(1, len(saved.members) + 1) if member is None else [member]:
         agent = _restored(path, number)
         scores[f"seed {agent.seed}"] = agent.evaluate(count, controllers.FRESH)
+        for each in damages:
+            each.on(agent.agent.actor)
+            scores[f"seed {agent.seed}, {each}"] = agent.evaluate(count, controllers.FRESH)
         agent.environments.close()
     return saved.config.environment.id, saved.config.evaluation.threshold, scores
 
@@ -147,7 +160,8 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
     from difflogic.circuits.readers import source
     from difflogic.model import controller_json
     from difflogic.policies import controllers, film
-    from difflogic.policies.results import CURVE
+    from difflogic.policies.automaton import AutomatonActor
+    from difflogic.policies.results import CELL, CURVE
 
     given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
     if given or what == "gates":
@@ -162,11 +176,14 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
     steps, seed = options["steps"] or 500, options["seed"] or 0
     file = path if path.is_file() else path / controller_json.NAME
     controller = source.controller(path) if file.is_file() and member is None else None
-    if controller is not None:
-        frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, controller)
+    if controller is not None and not (path / CELL).is_file():
+        lamps = partial(film.lamps, controller)
+        frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, lamps)
     else:
         agent = _restored(path, member)
-        frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps)
+        actor = agent.agent.actor
+        below = partial(film.grids, actor) if isinstance(actor, AutomatonActor) else None
+        frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps, below)
     out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
     click.echo(f"Written: {out}, {len(frames)} frames")
     return 0
@@ -202,10 +219,13 @@ def show(path: Path, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": files}))
         return 0
-    made_of = (
-        f"{config.logic.bits} thresholds a number, layers of {', '.join(map(str, config.logic.widths))} gates"
-        if config.policy == "logic" else f"dense layers of {', '.join(map(str, config.mlp.widths))}"
-    )  # fmt: skip
+    grid = config.automaton
+    made_of = {
+        "logic": f"{config.gates.bits} thresholds a number, layers of {', '.join(map(str, config.logic.widths))} gates",
+        "automaton": f"{config.gates.bits} thresholds a number, {grid.side}x{grid.side} cells of {grid.channels} bits, "
+        f"{grid.steps} steps a decision",
+        "mlp": f"dense layers of {', '.join(map(str, config.mlp.widths))}",
+    }[config.policy]
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
         f"Environment: {config.environment.id}, {config.environment.n_envs} copies",

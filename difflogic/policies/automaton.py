@@ -1,0 +1,150 @@
+"""An automaton that acts: a grid whose border reads an observation, and whose cells within vote for the actions.
+
+    T T T T T T      T: a border cell; its channels begin with the bits of the observation's thermometer, each cell with
+    T v v v v T         the next ones clockwise, and after the last with the first again
+    T v v v v T      v: a cell that begins with zeros, and votes in the end: its channels are shared out among the
+    T v v v v T         actions in equal groups
+    T v v v v T
+    T T T T T T      Each decision begins anew, and takes some steps of one rule, the same for all cells.
+
+So no cell matters much: one that is damaged takes only its own votes, and what passes through it, with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits.synthesis.convert import to_netlist, to_xag
+from difflogic.circuits.synthesis.xag import FALSE, Builder, input_literal
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.train import InitialConfig
+from difflogic.core import wiring
+from difflogic.core.bits import Bits
+from difflogic.devices.device import Device
+from difflogic.errors import ConfigError, UsageError
+from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
+from difflogic.model.decision import Gates, decision
+from difflogic.model.netlist import NamedNetlist, gate_arrays
+from difflogic.policies.actors import Actor, LogicActor
+from difflogic.policies.environments import Floats, Spaces
+from difflogic.tensor import Tensor
+
+PERCEPTION = (wiring.PATCH, wiring.PATCH - 1)
+"""Widths of a perception kernel: the cell against each neighbour. Few layers: each step goes through all of them."""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Cells set to zero while it decides, others in each decision: before each of its steps, or before one of them."""
+
+    cells: int
+    every_step: bool
+
+    def on(self, actor: Actor) -> None:
+        """Damage an automaton from now on. Raises UsageError for what has no such cells."""
+        if not isinstance(actor, AutomatonActor):
+            raise UsageError("Damage sets cells of a grid to zero, and this agent is no automaton: leave out --damage.")
+        if not 1 <= self.cells <= actor.side**2:
+            raise UsageError(f"This automaton has {actor.side**2} cells: expected --damage of 1 to as many.")
+        actor.damage = self
+
+    def __str__(self) -> str:
+        return f"{self.cells} cells zeroed {'before each step' if self.every_step else 'once a decision'}"
+
+
+class AutomatonActor(LogicActor):
+    """Thermometer bits at the border of a grid, some steps of an automaton, and the votes of the cells within."""
+
+    def _begun(
+        self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
+    ) -> tuple[Circuit, int]:
+        given = config.automaton
+        group, rest = divmod(given.channels, spaces.actions)
+        if rest or not group:
+            raise ConfigError(
+                f"The {given.channels} channels of a cell are shared out among {spaces.actions} actions: expected a "
+                f"multiple of {spaces.actions} as automaton.channels."
+            )
+        self.side, self.steps, self.channels = given.side, given.steps, given.channels
+        self.damage: Damage | None = None
+        self._chance = np.random.default_rng(config.seed)
+        inner = given.side - 2
+        within = np.pad(np.ones((inner, inner)), 1) / self._scale(inner**2 * group)
+        votes = np.multiply.outer(within, np.eye(spaces.actions).repeat(group, axis=0))
+        matrix = Tensor(votes.reshape(-1, spaces.actions), device)
+        self._head = lambda cells: cells.reshape(cells.shape[0], -1) @ matrix
+        update = (given.channels * (1 + given.kernels * PERCEPTION[-1]), *given.widths, given.channels)
+        model = ModelConfig(
+            channels=given.channels,
+            kernels=given.kernels,
+            perceive=NetworkConfig(PERCEPTION, ("first_kernel",)),
+            update=NetworkConfig(update, ("random",) * (len(update) - 1)),
+            wiring_per_kernel=True,
+        )
+        return Circuit.initial(model, config.seed, initial), given.steps
+
+    @property
+    def cell(self) -> CellNetlist:
+        """The rule of a cell as it is judged; all its channels are shown."""
+        return CellNetlist.from_circuit(self.circuit)
+
+    def features(self, observations: Floats) -> Floats:
+        return self.start(self.thermometer.code(observations)).astype(np.float32)
+
+    def start(self, code: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """The grids `[N, side, side, C]` to begin with, of codes `[bits, N]`, which may be anything but numbers."""
+        # The border clockwise from a corner: rows and columns of 4 * (side - 1) cells.
+        way, last = np.arange(self.side - 1), self.side - 1
+        end, far = np.zeros_like(way), np.full_like(way, last)
+        rows, columns = np.concatenate([end, way, far, last - way]), np.concatenate([way, far, last - way, end])
+        grids = np.zeros((code.shape[1], self.side, self.side, self.channels), dtype=code.dtype)
+        # Neighbours in a cell are bits of different numbers: what belongs together is near.
+        bits = code.reshape(self.thermometer.dimensions, -1, code.shape[1]).swapaxes(0, 1).reshape(code.shape)
+        places = (np.arange(len(rows))[:, None] * self.channels + np.arange(self.channels)) % len(bits)
+        grids[:, rows, columns] = bits[places].transpose(2, 0, 1)
+        return grids
+
+    def decided(self, features: Tensor) -> Tensor:
+        if self.damage is None:
+            return super().decided(features)
+        return self._voted(Tensor(self.states(features.numpy())[-1], features.device))
+
+    def states(self, features: Floats) -> Bits:
+        """The grids uint8 `[steps + 1, N, side, side, C]` of each decision of the judged agent, damaged or not."""
+        cell, state = self.cell, features.astype(np.uint8)
+        states, when = [state], self._chance.integers(0, self.steps, len(state))
+        for step in range(self.steps):
+            if self.damage is not None:
+                hit = self._chance.random((len(state), self.side**2)).argsort(axis=1) < self.damage.cells
+                hit &= self.damage.every_step | (when == step)[:, None]
+                state = np.where(hit.reshape(*state.shape[:3], 1), np.uint8(0), state)
+            (state,) = cell.steps(state, 1)
+            states.append(state)
+        return np.stack(states)
+
+    def decision(self) -> Gates:
+        # All cells and steps as one circuit. What is constant, equal or not needed is left out: few cells know anything
+        # in the first steps.
+        bits, cell = self.thermometer.bits, to_xag(self.cell)
+        builder = Builder(bits)
+        # Literals in place of bits: the zeros of the grid are FALSE already.
+        grid = self.start(np.array([[input_literal(bit)] for bit in range(bits)]))[0]
+        for _ in range(self.steps):
+            padded = np.pad(grid, ((1, 1), (1, 1), (0, 0)), constant_values=FALSE)
+            patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(0, 1))
+            grid = np.array([[builder.embed(cell, patch.reshape(-1).tolist()) for patch in row] for row in patches])
+        voters = grid[1:-1, 1:-1].reshape(-1, self.channels).T.reshape(-1).tolist()
+        counted = _named(len(voters), *decision(len(voters), [], self._actions))
+        outputs = builder.embed(to_xag(counted), voters)
+        made = to_netlist(builder.finish(outputs), _named(bits, [], [], [0] * len(outputs)))
+        return made.gates.tolist(), [(a, b) for a, b in made.wires.tolist()], made.outputs.tolist()
+
+
+def _named(inputs: int, gates: list[int], wires: list[tuple[int, int]], outputs: list[int]) -> NamedNetlist:
+    names = [tuple(f"{letter}{k}" for k in range(count)) for letter, count in (("i", inputs), ("o", len(outputs)))]
+    return NamedNetlist(named_inputs=names[0], named_outputs=names[1], **gate_arrays(gates, wires, outputs))
