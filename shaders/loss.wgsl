@@ -1,15 +1,16 @@
 // The loss of the last state, per chunk, and its adjoint.
 //
-//     loss = sum (y - target)^2    d_y = 2 (y - target)
+//     loss = sum (y - target)^2    d_y = 2 (y - target)    of the values that count
 //
 // The adjoint goes where a cell's own patch has it, in the middle row, and 0 everywhere else: the first
 // backward step then gathers it like every other.
 // Twin: difflogic/reference/kernels/loss.py
 // Dispatch: x = chunks, at most 65535, then the workgroup loops; y = model.
-// Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16];
+// Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16], the last row;
 //     d_rows [chunks, 3*C, halo]; loss_partials [J, chunks], the last row; control [8].
 #import common/shape.wgsl
 #import common/states.wgsl
+#import common/targets.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
 
@@ -24,9 +25,8 @@
 
 fn difference(model: u32, cell: u32, channel: u32) -> f32 {
     if cell >= shape.cells { return 0.0; }
-    let chunk = model * shape.chunks + cell / CELLS_PER_CHUNK;
-    let target_ = targets[(chunk * shape.loss_channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK];
-    return state[state_index(model, cell, channel)] - target_;
+    let target_ = targets[target_index(model, shape.targets - 1u, cell, channel)];
+    return target_error(state[state_index(model, cell, channel)], target_);
 }
 
 @compute @workgroup_size(WG)

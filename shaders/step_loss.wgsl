@@ -1,14 +1,15 @@
 // The loss of a state before the last, per chunk, and its adjoint, which waits for the way back.
 //
-//     loss = sum (y - target)^2    d_y = 2 (y - target)
+//     loss = sum (y - target)^2    d_y = 2 (y - target)    of the values that count
 //
 // Twin: difflogic/reference/kernels/step_loss.py
 // Dispatch: x = ceil(chunks / WG), at most 65535, then invocations loop; y = model.
-// Shapes, per model: state [chunks, C, 16]; targets [chunks, loss_channels, 16];
+// Shapes, per model: state [chunks, C, 16]; targets [J, chunks, loss_channels, 16];
 //     d_judged [J-1, chunks, loss_channels, 16]; loss_partials [J, chunks].
 #import common/shape.wgsl
 #import common/grid.wgsl
 #import common/states.wgsl
+#import common/targets.wgsl
 #import common/corners.wgsl
 #import common/linear.wgsl
 
@@ -23,13 +24,15 @@
 fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
     let each = shape.loss_channels * CELLS_PER_CHUNK;
     for (var chunk = id.x; chunk < shape.chunks; chunk += workgroups.x * WG) {
-        let from_ = (id.y * shape.chunks + chunk) * each;
+        let from_ = target_index(id.y, mark.judged % shape.targets, chunk * CELLS_PER_CHUNK, 0u);
         let to = ((id.y * (shape.judged - 1u) + mark.judged) * shape.chunks + chunk) * each;
         var sum = 0.0;
         for (var item = 0u; item < each; item++) {
             let cell = chunk * CELLS_PER_CHUNK + item % CELLS_PER_CHUNK;
             var error = 0.0;
-            if cell < shape.cells { error = state[state_index(id.y, cell, item / CELLS_PER_CHUNK)] - targets[from_ + item]; }
+            if cell < shape.cells {
+                error = target_error(state[state_index(id.y, cell, item / CELLS_PER_CHUNK)], targets[from_ + item]);
+            }
             d_judged[to + item] = 2.0 * error;
             sum += error * error;
         }

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from difflogic.config.dataset import Dataset
 from difflogic.config.fields import merged
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
-from difflogic.config.task import TaskConfig
+from difflogic.config.task import DataConfig, TaskConfig
 from difflogic.config.train import TrainConfig
 from difflogic.core import text_picture
 from difflogic.engine import job
@@ -73,7 +74,26 @@ TASKS: dict[str, dict[str, dict[str, Any]]] = {
         "task": {"target": "rule", "rule": "B/S8", "loss_steps": (1, 4), "damage_side": 3, "damage_steps": (0, 1)},
         "train": {"batch": 17, "fire_rate": 0.6},
     },
+    "samples": {"task": {"target": "data", "start": "zeros", "steps": 1, "loss_channels": 2}, "data": {"channels": 1},
+                "train": {"batch": 5}},
+    "samples with a target for each judged step": {
+        "task": {"target": "data", "start": "random", "loss_steps": (1, 2, 4), "loss_channels": 2},
+        "data": {"channels": 2, "targets": 3}, "train": {"batch": 4, "fire_rate": 0.6},
+    },
+    "masked samples, damaged, on a torus": {
+        "task": {"target": "data", "start": "random", "loss_steps": (3, 4), "damage_side": 2, "damage_steps": (0, 3)},
+        "model": {"periodic": True}, "data": {"channels": 3, "held_out": 0.0}, "train": {"batch": 17},
+    },
 }  # fmt: skip
+
+
+def samples(config: Config, count: int = 41) -> Dataset:
+    """Any, of the sizes that a configuration asks for; where both grids are whole, some values do not count."""
+    task, data, rng = config.task, config.data, np.random.default_rng(8)
+    x = rng.integers(0, 2, (count, task.height, task.width, data.channels))
+    y = rng.integers(0, 2, (count, data.targets, task.height, task.width, task.loss_channels))
+    mask = rng.integers(0, 2, y.shape[:-1]) if data.channels == config.model.channels else None
+    return Dataset.of(x, y, task.judged_steps, mask)
 
 
 def picture(height: int, width: int, bits: int, seed: int = 5) -> tuple[str, ...]:
@@ -93,7 +113,10 @@ def task_config(name: str, seed: int = SEED, **fields: Any) -> Config:
         task["picture"] = picture(height, width, task.get("loss_channels", 1))
     if task.get("start") == "picture":
         task["start_picture"] = picture(height, width, channels, seed=6)
+    if task["target"] == "data":
+        own["data"] = {"sha256": "any", "samples": 41, **own["data"]}
     update = (channels + channels * 4, 12, 6, channels)
+    data = DataConfig(**own.pop("data", {}))
     base = {"train": {"epochs": 9, "batch": 3, "probes": 9}, "initial": {"logit": 2.0}}
     trained = merged(merged(base, own), sections(**fields))
     return Config(
@@ -101,6 +124,7 @@ def task_config(name: str, seed: int = SEED, **fields: Any) -> Config:
         model=ModelConfig(channels, 2, _network(9, 8, 2), _network(*update), model["periodic"]),
         task=TaskConfig(**task),
         train=TrainConfig(1, 1),
+        data=data,
         seed=seed,
     ).with_(**trained)
 
@@ -108,7 +132,11 @@ def task_config(name: str, seed: int = SEED, **fields: Any) -> Config:
 def task_job(name: str, seed: int = SEED, **fields: Any) -> Job:
     """One of TASKS, ready for an engine."""
     config = task_config(name, seed, **fields)
-    return job.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
+    circuit = Circuit.initial(config.model, config.seed, config.initial)
+    if config.task.target != "data":
+        return job.make_job(config, circuit)
+    data = samples(config)
+    return job.make_job(config.with_(data={"sha256": data.sha256}), circuit, data)
 
 
 def _network(*widths: int) -> NetworkConfig:

@@ -19,6 +19,7 @@ PHASES = {
     "seed_boards": "start",
     "same_start": "start",
     "draw_pool": "start",
+    "draw_samples": "start",
     "rule_target": "start",
     "draw_corners": "start",
     "fire_mask": "start",

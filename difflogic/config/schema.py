@@ -14,7 +14,7 @@ from difflogic.config import old_form
 from difflogic.config.document import Document
 from difflogic.config.fields import FILE_NAME, between, build, plain, require, spec
 from difflogic.config.model import ModelConfig
-from difflogic.config.task import MIN_SIDE, TaskConfig
+from difflogic.config.task import MIN_SIDE, DataConfig, TaskConfig
 from difflogic.config.train import (
     GrowthConfig,
     HardeningConfig,
@@ -50,6 +50,7 @@ class Config(Document):
     pool: PoolConfig = field(
         default=PoolConfig(), metadata=spec("The sample pool: epochs begin with what earlier ones ended with")
     )
+    data: DataConfig = field(default=DataConfig(), metadata=spec('The samples of the target "data"'))
     seed: int = field(
         default=23, metadata=spec("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1))
     )
@@ -80,6 +81,7 @@ class Config(Document):
         )
         self._check_pool()
         self._check_growth()
+        self._check_data()
 
     def _check_pool(self) -> None:
         """The pool against the task and the batch, each sample of which has a part of it."""
@@ -120,6 +122,32 @@ class Config(Document):
                 all(least <= number <= most for number in numbers),
                 f"Each of {name} must be between {least} and {most}, the task's own, got {list(numbers)}.",
             )
+
+    def _check_data(self) -> None:
+        """The samples against the task and the circuit."""
+        task, data = self.task, self.data
+        require(
+            (task.target == "data") == bool(data.sha256),
+            'Samples and the target "data" go together: give them with --data, which sets data.sha256.',
+        )
+        if not data.sha256:
+            return
+        require(
+            1 <= data.channels <= self.model.channels,
+            f"The samples have {data.channels} channels, but a cell has {self.model.channels}: give a larger circuit.",
+        )
+        require(
+            data.targets in (1, len(task.judged_steps)),
+            f"The samples have {data.targets} targets each, but {len(task.judged_steps)} steps are judged.",
+        )
+        require(
+            not (self.pool.size or self.search.begin),
+            "Samples are drawn afresh each epoch, and learned by gradients: set pool.size and search.begin to 0.",
+        )
+        require(
+            data.samples > 1 or not data.held_out,
+            f"Of {data.samples} sample nothing can be held out: give more, or set data.held_out to 0.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `format` comes first."""

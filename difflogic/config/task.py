@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from difflogic.config.fields import COUNT, WIDTH, Limits, Section, between, one_of, require, require_ascending, spec
+from difflogic.config.fields import (
+    BELOW_ONE,
+    COUNT,
+    WHOLE,
+    WIDTH,
+    Limits,
+    Section,
+    between,
+    one_of,
+    require,
+    require_ascending,
+    spec,
+)
 from difflogic.core import rules, text_picture
 from difflogic.errors import ConfigError, DataError
 
@@ -21,7 +33,7 @@ def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
 
 
 ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True and (value == 1 or SIDE.holds(value)))
-TARGETS = ("checkerboard", "picture", "rule")
+TARGETS = ("checkerboard", "picture", "rule", "data")
 STARTS = ("random", "boards", "seed", "zeros", "picture")
 MAX_BOARD_CELLS = 16
 """`boards` draws from all boards of so many cells at most."""
@@ -34,7 +46,7 @@ class TaskConfig(Section):
     target: str = field(
         metadata=spec(
             "checkerboard: ((col//2) + (row//2)) % 2 in channel 0; picture: the one below; rule: one generation of the "
-            "rule below from the start, in channel 0",
+            "rule below from the start, in channel 0; data: that of each sample, see [data]",
             one_of(TARGETS),
         )
     )
@@ -45,7 +57,8 @@ class TaskConfig(Section):
         default="random",
         metadata=spec(
             "random: fair bits in every channel, fresh each epoch; boards: drawn from all boards of the grid's size, "
-            "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below",
+            "in channel 0; seed: the cell at (H//2, W//2) is 1 in every channel; zeros; picture: start_picture below; "
+            "of data, random or zeros: the channels that are not the samples' own",
             one_of(STARTS),
         ),
     )
@@ -112,6 +125,11 @@ class TaskConfig(Section):
                 f"{name} has {height}x{width} cells, but the grid has {self.height}x{self.width}.",
             )
 
+        require(
+            self.target != "data" or self.start in ("random", "zeros"),
+            f"Samples begin as they are, and their other channels with random or zeros, got start {self.start!r}.",
+        )
+
     def _check_rule(self) -> None:
         if self.target == "rule":
             rules.table(self.rule)
@@ -154,9 +172,41 @@ class TaskConfig(Section):
         return (1 if self.height == 1 else side), side
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the target is the same for every start."""
+        return self.target not in ("rule", "data")
+
+    @property
     def can_grow(self) -> bool:
         """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
-        return self.start == "random" and self.target != "picture" and not self.loss_steps and not self.damage_steps
+        return (
+            self.start == "random"
+            and self.target in ("checkerboard", "rule")
+            and not self.loss_steps
+            and not self.damage_steps
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class DataConfig(Section):
+    """`[data]`: the samples of the target `data`, which a run keeps in its data.npz."""
+
+    path = "data."
+
+    sha256: str = field(
+        default="", metadata=spec("The SHA-256 of the samples: --data sets it, and the sizes; empty: none")
+    )
+    samples: int = field(default=0, metadata=spec("Samples, N", WHOLE))
+    channels: int = field(default=0, metadata=spec("The first so many channels begin with a sample's own", WHOLE))
+    targets: int = field(
+        default=1, metadata=spec("Targets of a sample: 1 for all of task.loss_steps, or one for each", COUNT)
+    )
+    held_out: float = field(
+        default=0.2,
+        metadata=spec(
+            "Share of the samples that are not learned from, but judged on; 0: both are all of them", BELOW_ONE
+        ),
+    )
 
 
 def _user_of(name: str) -> str:

@@ -25,6 +25,8 @@ WORD = 32
 """Samples in a word of `pack_grids`, which WGSL can hold: it has no 64-bit integers."""
 LONG_WORD = 64
 """Samples in a word of `pack_bits`, cells in one of `pack_planes`."""
+IGNORED = -(2.0**100)
+"""A target that does not count: a float32 that nobody would ask for, and no NaN, which compilers may reason away."""
 ONES = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -38,6 +40,15 @@ def pack_grids(grids: Array) -> Array:
     shifts = np.arange(lanes, dtype=np.uint32)[None, :, None, None, None]
     words = np.bitwise_or.reduce(bits.reshape(groups, lanes, height, width, channels) << shifts, axis=1)
     return np.ascontiguousarray(words.transpose(3, 0, 1, 2).reshape(channels, -1))
+
+
+def pack_targets(targets: Array) -> Array:
+    """`[J, B, H, W, C]` -> uint32 `[J, C, groups*H*W, 2]`: the values as words, and which of them count.
+
+    Where a group has fewer than 32 samples, the others do not count.
+    """
+    pairs = [np.stack([pack_grids(each > 0.5), pack_grids(each != IGNORED)], axis=-1) for each in targets]
+    return np.stack(pairs)
 
 
 def unpack_grids(words: Array, grid: tuple[int, ...]) -> Array:

@@ -59,10 +59,10 @@ class CpuFunction(CircuitFunction):
             buffers.coefficients[:] = self._soft
             if self.steps > 1:  # the states are those of the hard circuit
                 work.run(self._forward_phases)
-        buffers.targets[:, :cells] = d_y[-1].T
+        buffers.targets[0, :, :cells] = d_y[-1].T
         for judged, d_state in zip(buffers.judged, d_y[:-1], strict=True):
             judged[:] = 0  # where `forward` has kept whole tiles, of lanes past the last cell too
-            judged.reshape(buffers.targets.shape)[:, :cells] = d_state.T
+            judged.reshape(buffers.targets[0].shape)[:, :cells] = d_state.T
         work.run(self._backward_phases)
         d_x = buffers.d_start.reshape(-1, work.grid.tiles * TILE)[:, :cells].T.copy()
         return work.per_gate(buffers.gradients), d_x

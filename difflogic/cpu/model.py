@@ -70,7 +70,7 @@ class CpuModel:
     def _judge(self, shape: Shape, threads: int) -> HardWorkspace:
         """Probes and batch side by side: each fills its own groups of 32 samples."""
         job = self._job
-        self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_grids(job.targets(job.probes))
+        self._probe_words, self._probe_targets = bits.pack_grids(job.probes), bits.pack_targets(job.probe_targets)
         # A word has 64 bits here and 32 on the GPU. Groups of 32 are the common measure: 40 probes are two groups, a
         # batch of 17 is one, three together, which two words of 64 hold; the fourth half stays empty.
         groups = _groups(len(job.probes)) + _groups(shape.batch)
@@ -90,10 +90,10 @@ class CpuModel:
         self._damage(first)
         self._hard.set_start(np.concatenate([self._probe_words, bits.pack_grids(self._batch())], axis=1))
         self._hard.run(self.work.buffers.logits)
-        wrong = self._hard.judged() ^ self._hard_targets()
+        values, counted = np.moveaxis(self._hard_targets(), -1, 0)
+        wrong = (self._hard.judged() ^ values) & counted
         wrong = wrong.reshape(*wrong.shape[:2], -1, shape.cells_per_grid)
-        of_probes = wrong[:, :, :first] & _samples(len(job.probes))
-        of_batch = wrong[:, :, first : first + groups] & _samples(shape.batch)
+        of_probes, of_batch = wrong[:, :, :first], wrong[:, :, first : first + groups]
         judged = Evaluation(
             hard_loss=int(np.bitwise_count(of_probes).sum(dtype=np.int64)),
             train_hard_loss=int(np.bitwise_count(of_batch).sum(dtype=np.int64)),
@@ -111,11 +111,10 @@ class CpuModel:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])
 
     def _hard_targets(self) -> Array:
-        """uint32 `[loss_channels, groups*H*W]` beside the words of all samples, an even number of groups."""
-        batch = bits.pack_grids((self.work.targets() > 0.5).astype(np.uint8))
-        words = np.concatenate([self._probe_targets, batch], axis=1)
-        missing = 2 * self._hard.shape.cells - words.shape[1]
-        return np.pad(words, [(0, 0), (0, missing)])
+        """uint32 `[J, loss_channels, groups*H*W, 2]` beside the words of all samples, an even number of groups."""
+        words = np.concatenate([self._probe_targets, bits.pack_targets(self.work.targets())], axis=2)
+        missing = 2 * self._hard.shape.cells - words.shape[2]
+        return np.pad(words, [(0, 0), (0, 0), (0, missing), (0, 0)])
 
     # state --------------------------------------------------------------------------------------------
 
@@ -148,14 +147,6 @@ class CpuModel:
 def _groups(samples: int) -> int:
     """Groups of 32 samples."""
     return -(-samples // bits.WORD)
-
-
-def _samples(count: int) -> Array:
-    """uint32 `[groups, 1]`: a bit for each of `count` samples."""
-    full = np.full((_groups(count), 1), 0xFFFFFFFF, dtype=np.uint32)
-    # Of 40 samples the second group holds 8: its word is 0b11111111.
-    full[-1] = np.uint32((1 << (count - 1) % bits.WORD + 1) - 1)
-    return full
 
 
 def time_phases(model: CpuModel) -> list[tuple[str, int, float]]:

@@ -44,8 +44,8 @@ def step(shape: Shape) -> Array:
 def epoch(shape: Shape, job: Job) -> Array:
     """A whole train step whose start grids, masks and damage are drawn from the keys."""
     # DRAW makes the coefficients as well. A rule's target comes after the start is drawn and before it is damaged: the
-    # automaton is to reach what the whole start asks for.
-    first = [DRAW, *([TARGET] if job.rule is not None else []), *_damage(shape)]
+    # automaton is to reach what the whole start asks for. Samples come with their targets, over what was drawn.
+    first = [DRAW, *([TARGET] if job.target is None else []), *_damage(shape)]
     return np.concatenate([_list(first, shape), _backward(shape), [[ADAMW, 0]]])
 
 

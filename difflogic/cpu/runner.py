@@ -33,6 +33,7 @@ from difflogic.cpu.kernels.clip_norm import shorten, squares
 from difflogic.cpu.kernels.coefficients import coefficients
 from difflogic.cpu.kernels.commit import commit
 from difflogic.cpu.kernels.damage import draw_corners, write_kept
+from difflogic.cpu.kernels.draw_samples import draw_samples
 from difflogic.cpu.kernels.fire_mask import fire_mask
 from difflogic.cpu.kernels.gate_backward import gate_backward
 from difflogic.cpu.kernels.gate_forward import finish_state, gate_forward
@@ -69,7 +70,7 @@ class Buffers(NamedTuple):
     states: Array
     """float32 `[T + 1, C * stride]`; of a feed-forward circuit, as many rows as the wider of inputs and outputs."""
     targets: Array
-    """float32 `[loss_channels, tiles * TILE]`; where `given`, the adjoint of the last state."""
+    """float32 `[J, loss_channels, tiles * TILE]`, J as `Shape.targets`; where `given`, the last state's adjoint."""
     masks: Array
     """float32 `[T, tiles * TILE]`, or `[0, 0]` where every cell fires."""
     judged: Array
@@ -81,6 +82,10 @@ class Buffers(NamedTuple):
     """float32 `[D, tiles * TILE]`: ...and 0 in them, else 1."""
     rule: Array
     """uint8 `[512]`, or `[0]` where the targets are given."""
+    x: Array
+    """uint8 `[N, H*W, C_in]`: what samples begin with, or `[0, 0, 0]`."""
+    y: Array
+    """int8 `[N, J, H*W, loss_channels]`: their targets, or `[0, 0, 0, 0]`."""
     same: Array
     """uint8 `[H*W * C]`: the one start, or `[0]`."""
     pool: Array
@@ -198,9 +203,13 @@ def _item(
 @inlined
 def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
     if kind == TARGET:
+        if len(buffers.x):
+            first, last = _share(grid.batch, item, grid.blocks)
+            draw_samples(grid, first, last, buffers.control, buffers.x, buffers.y, buffers.states[0], buffers.targets)
+            return
         nodes = buffers.nodes[thread]
         for tile in range(*_share(grid.tiles, item, grid.blocks)):
-            rule_target(grid, tile, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets)
+            rule_target(grid, tile, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets[0])
     elif kind == DAMAGE:
         for tile in range(*_share(grid.tiles, item, grid.blocks)):
             finish_state(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept)
@@ -266,7 +275,8 @@ def _update(kind: int, item: int, program: Program, grid: Grid, buffers: Buffers
 @inlined
 def _rank(program: Program, grid: Grid, buffers: Buffers) -> None:
     last = buffers.states[grid.steps]
-    rank(grid, program.channels, buffers.pool_reset, last, buffers.targets, buffers.sample_losses, buffers.worst)
+    targets = buffers.targets[0]
+    rank(grid, program.channels, buffers.pool_reset, last, targets, buffers.sample_losses, buffers.worst)
 
 
 @inlined

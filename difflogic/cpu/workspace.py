@@ -13,6 +13,7 @@ are the second grid; a row has 16 + 32 + 16 floats, five cache lines, the fifth 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from difflogic.cpu import runner
 from difflogic.cpu.codegen.threads import together
@@ -58,6 +59,7 @@ class SoftWorkspace:
         channels, width = program.channels, grid.tiles * TILE
         config = None if job is None else job.config
         pool = 0 if config is None else config.pool.size
+        data = None if job is None else job.data
         damages, judged = len(shape.damage_steps), len(shape.judged_steps) - 1
         return Buffers(
             logits=aligned(16 * gates),
@@ -69,12 +71,14 @@ class SoftWorkspace:
             moments=aligned(4 * gates),
             table=aligned(4 * 16),
             states=aligned(shape.steps + 1, max(channels, program.outputs) * grid.stride),
-            targets=aligned(shape.loss_channels, width),
+            targets=aligned(shape.targets, shape.loss_channels, width),
             masks=aligned(shape.steps, width) if asynchronous else aligned(0, 0),
             judged=aligned(judged, shape.loss_channels * width),
             corners=np.zeros((damages, shape.batch, 2), dtype=np.int64),
             kept=aligned(damages, width),
             rule=_bytes(None if job is None else job.rule),
+            x=_per_cell(None if data is None else data.x, (0, 0, 0), np.uint8),
+            y=_per_cell(None if data is None else data.y, (0, 0, 0, 0), np.int8),
             same=_bytes(None if job is None else job.start),
             pool=np.zeros((pool, shape.cells_per_grid * channels if pool else 0), dtype=np.uint8),
             fresh=aligned(channels * grid.stride if pool else 0),
@@ -142,16 +146,16 @@ class SoftWorkspace:
         return rows[:, self.grid.guard : self.grid.guard + self.grid.cells]
 
     def set_targets(self, targets: Array) -> None:
-        """`[H, W, loss_channels]`, or one per sample before it."""
+        """`[J, B, H, W, loss_channels]`."""
         # A copy per sample, small beside the states, so that the loss reads a tile of it as it reads a tile of a state.
-        rows = np.broadcast_to(targets, (self.shape.batch, *targets.shape[-3:])).reshape(-1, targets.shape[-1])
-        self.buffers.targets[:, : self.grid.cells] = rows.T
+        rows = targets.reshape(len(targets), -1, targets.shape[-1])
+        self.buffers.targets[..., : self.grid.cells] = rows.swapaxes(1, 2)
 
     def targets(self) -> Array:
-        """`[B, H, W, loss_channels]`."""
+        """`[J, B, H, W, loss_channels]`."""
         shape = self.shape
-        rows = self.buffers.targets[:, : self.grid.cells].T
-        return rows.reshape(shape.batch, shape.height, shape.width, shape.loss_channels)
+        rows = self.buffers.targets[..., : self.grid.cells].swapaxes(1, 2)
+        return rows.reshape(len(rows), shape.batch, shape.height, shape.width, shape.loss_channels)
 
     def set_damage(self, damage: Damage) -> None:
         """Squares where they are given, not drawn."""
@@ -174,3 +178,10 @@ def _start_kind(job: Job | None) -> int:
 def _bytes(values: Array | None) -> Array:
     """uint8 `[.]`, none for None; a copy, as compiled code knows no arrays that cannot be written."""
     return np.zeros(0, dtype=np.uint8) if values is None else np.array(values, dtype=np.uint8).reshape(-1)
+
+
+def _per_cell(values: Array | None, empty: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
+    """`[..., H, W, C]` as `[..., H*W, C]`, a copy likewise; of the shape `empty` for None."""
+    if values is None:
+        return np.zeros(empty, dtype=dtype)
+    return np.array(values, dtype=dtype).reshape(*values.shape[:-3], -1, values.shape[-1])

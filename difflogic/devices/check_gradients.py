@@ -63,7 +63,7 @@ class Subject:
     x: Floats
     """`[B, H, W, C]`, 0 or 1."""
     y: Floats
-    """`[B, H, W, C]`; channels past the loss's are 0."""
+    """`[J, B, H, W, loss_channels]`: see `Job.draw`."""
     masks: Floats | None
     """`[T, H, W, 1]`, or None for a synchronous automaton."""
     damage: Damage | None
@@ -78,12 +78,10 @@ class Subject:
         _check_memory(job)
         _, data_key = prng.split(state.data_key)
         _, key = prng.split(state.train_key)
-        grids = job.fresh(data_key, train.batch)
+        grids, y = job.draw(data_key)
         # Where there is a pool the batch comes from it; the fresh starts only replace the worst of it afterwards.
         if state.pool is not None:
             grids = state.pool[events.draw_places(data_key, train.batch, job.config.pool.size)]
-        y = np.zeros(grids.shape, dtype=np.float32)
-        y[..., : task.loss_channels] = job.targets(grids)
         masks = None
         if train.asynchronous:
             flat = draw_masks(Shape.training(job.circuit, job.config), train.fire_rate, key)
@@ -96,7 +94,7 @@ class Subject:
 
     @classmethod
     def start(cls, config: Config) -> Subject:
-        """Before the first epoch."""
+        """Before the first epoch. Raises DataError for a task in samples, which the configuration does not hold."""
         job = tasks.make_job(config, Circuit.initial(config.model, config.seed, config.initial))
         return cls.of(job, TrainState.initial(job))
 

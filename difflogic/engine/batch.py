@@ -26,7 +26,8 @@ class Batch:
     x: npt.ArrayLike
     """float32 `[B, H, W, C]`."""
     y: npt.ArrayLike
-    """The same shape; channels past the loss's do not count."""
+    """The same shape, where channels past the loss's do not count, or `[J, B, H, W, loss_channels]`: one for each
+    judged step, or J is 1. What is `core.bits.IGNORED` does not count."""
     steps: int
     loss_channels: int = 1
     masks: npt.ArrayLike | None = None
@@ -40,9 +41,9 @@ class Batch:
     def checked(self, circuit: Circuit, dtype: npt.DTypeLike = np.float32) -> CheckedBatch:
         """As arrays of `dtype`. Raises DataError with what was expected and what came."""
         grid, fire = check_grids(circuit, self.x, self.steps, self.masks, dtype=dtype)
-        target = check_target(grid, self.y, self.loss_channels, dtype)[..., : self.loss_channels]
         judged = check_course(grid, self.steps, self.loss_steps, self.damage)
-        shape = Shape.of(circuit, grid.shape, self.steps, self.loss_channels, judged, self.damage)
+        target = check_target(grid, self.y, self.loss_channels, len(judged), dtype)
+        shape = Shape.of(circuit, grid.shape, self.steps, self.loss_channels, judged, self.damage, len(target))
         return CheckedBatch(shape, grid, target, fire, self.damage)
 
 
@@ -53,7 +54,7 @@ class CheckedBatch:
     shape: Shape
     x: npt.NDArray[Any]
     targets: npt.NDArray[Any]
-    """`[B, H, W, loss_channels]`."""
+    """`[J, B, H, W, loss_channels]`, J as in Batch."""
     masks: npt.NDArray[Any] | None
     damage: Damage | None
 
@@ -94,15 +95,17 @@ def check_grids(
 
 
 def check_target(
-    x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, dtype: npt.DTypeLike = np.float32
+    x: npt.NDArray[Any], y: npt.ArrayLike, loss_channels: int, judged: int = 1, dtype: npt.DTypeLike = np.float32
 ) -> npt.NDArray[Any]:
-    """`y` as an array of `x`'s shape, or DataError."""
+    """`y` as an array `[J, B, H, W, loss_channels]`, or DataError."""
     target = as_finite("y", y, dtype)
-    if target.shape != x.shape:
-        raise DataError(f"y must have the shape of x, {list(x.shape)}, got {list(target.shape)}.")
     if not 1 <= loss_channels <= x.shape[-1]:
         raise DataError(f"loss_channels must be between 1 and {x.shape[-1]}, got {loss_channels}.")
-    return target
+    if target.shape[1:] == (*x.shape[:-1], loss_channels) and target.shape[0] in (1, judged):
+        return target
+    if target.shape != x.shape:
+        raise DataError(f"y must have the shape of x, {list(x.shape)}, got {list(target.shape)}.")
+    return target[None, ..., :loss_channels]
 
 
 def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], damage: Damage | None) -> tuple[int, ...]:

@@ -25,6 +25,8 @@ from difflogic.system.brief import brief
 POOL_STREAM = 0x706F6F6C
 """`fold_in` data ("pool"): of a run's first data key for the grids that fill the pool, and of an epoch's data subkey
 for the places that it takes grids from."""
+DATA_STREAM = 0x73616D70
+"""`fold_in` data of samples ("samp"): of an epoch's data subkey."""
 DAMAGE_STREAM = 0x64616D61
 """`fold_in` data of damage ("dama"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
 HARDENING_STREAM = 0x68617264
@@ -62,6 +64,18 @@ def draw_places(key: prng.Key, batch: int, pool: int) -> npt.NDArray[np.int64]:
     return found
 
 
+def draw_samples(key: prng.Key, batch: int, samples: int) -> npt.NDArray[np.int64]:
+    """`[batch]` of all `samples`, with replacement; `key` is the epoch's data subkey."""
+    return _below(prng.random_bits(prng.fold_in(key, DATA_STREAM), batch), samples)
+
+
+def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Each word as a number below its bound."""
+    # A word times the bound, shifted down by 32 bits, is a number below it without a division, the same in a shader.
+    found: npt.NDArray[np.int64] = (words.astype(np.uint64) * np.array(bounds, dtype=np.uint64) >> 32).astype(np.int64)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Damage:
     """Squares of `side` cells, zeroed before the CA steps `steps`: 0 is the start itself."""
@@ -84,13 +98,8 @@ class Damage:
 
 def draw_corners(key: prng.Key, steps: int, batch: int, height: int, width: int) -> npt.NDArray[np.int64]:
     """`[steps, batch, 2]` of row and column: the high words of 32-bit words times the grid's sides."""
-    # A word times the side, shifted down by 32 bits, is a number below the side without a division, the same in a
-    # shader.
     words = prng.random_bits(prng.fold_in(key, DAMAGE_STREAM), 2 * steps * batch).reshape(steps, batch, 2)
-    corners: npt.NDArray[np.int64] = (
-        words.astype(np.uint64) * np.array([height, width], dtype=np.uint64) >> 32
-    ).astype(np.int64)
-    return corners
+    return _below(words, [height, width])
 
 
 class Hardening(NamedTuple):

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.dataset import Dataset, held_out_samples
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.core import prng, rules, text_picture
+from difflogic.core.bits import IGNORED
 from difflogic.engine import events
 from difflogic.engine.events import Damage
 from difflogic.errors import DataError, UsageError
@@ -95,17 +97,23 @@ class Job:
     circuit: Circuit
     """Gives the wiring; the logits come from the TrainState."""
     target: Floats | None
-    """`[H, W, loss_channels]`, 0 or 1: what states should be; None where `rule` makes it from the start."""
+    """`[H, W, loss_channels]`, 0 or 1: what states should be; None where `rule` makes it from the start, or `data`
+    holds it."""
     probes: npt.NDArray[np.uint8]
     """`[P, H, W, C]`, 0 or 1: start grids for hard evaluation, which training never sees."""
     probe_masks: Floats | None = None
     """`[T, H, W, 1]`, 0 or 1: the fire masks of every hard evaluation; None for a synchronous automaton."""
     start: npt.NDArray[np.uint8] | None = None
-    """`[H, W, C]`, 0 or 1: every fresh start; None where each epoch draws (`random`, `boards`)."""
+    """`[H, W, C]`, 0 or 1: every fresh start, but for the channels of `data`; None where each epoch draws (`random`,
+    `boards`)."""
     rule: npt.NDArray[np.uint8] | None = None
     """`[512]`, 0 or 1, as in `difflogic.core.rules`: the target is one generation from channel 0 of the start."""
     probe_damage: npt.NDArray[np.int64] | None = None
     """`[len(damage_steps), P, 2]`: row and column of each probe's damage; None without damage."""
+    data: Dataset | None = None
+    """The samples that are learned from; the probes are those that are held out."""
+    held_out: Dataset | None = None
+    """Those that are held out."""
 
     __repr__ = brief
 
@@ -115,7 +123,8 @@ class Job:
         for name, wanted in (
             ("probe_masks", self.config.train.asynchronous),
             ("probe_damage", bool(self.config.task.damage_steps)),
-            ("rule", self.target is None),
+            ("data", self.config.task.target == "data"),
+            ("rule", self.target is None and self.data is None),
         ):
             if (getattr(self, name) is not None) != wanted:
                 raise DataError(f"A job of this configuration {'needs' if wanted else 'has no'} {name}.")
@@ -127,13 +136,35 @@ class Job:
         target = (self.fixed_target > 0.5).astype(np.uint8)
         return np.broadcast_to(target, (len(grids), *target.shape))
 
+    @property
+    def probe_targets(self) -> Floats:
+        """`[J, P, H, W, loss_channels]`: what the probes should become, IGNORED where a value does not count.
+
+        J is 1, but where samples have a target for each judged step.
+        """
+        if self.held_out is not None:
+            return self.held_out.targets
+        return self.targets(self.probes)[None].astype(np.float32)
+
     def first_targets(self) -> Floats:
-        """`[B, H, W, loss_channels]` before any epoch: the task's, or what a rule makes of empty grids."""
+        """`[J, B, H, W, loss_channels]` before any epoch: the task's, or what a rule makes of empty grids."""
         task, batch = self.config.task, self.config.train.batch
         if self.target is not None:
-            return np.broadcast_to(self.target, (batch, *self.target.shape))
+            return np.broadcast_to(self.target, (1, batch, *self.target.shape))
+        if self.data is not None:
+            return np.zeros((self.config.data.targets, batch, *self.data.y.shape[2:]), dtype=np.float32)
         empty = np.zeros((batch, task.height, task.width, self.circuit.channels), dtype=np.uint8)
-        return self.targets(empty).astype(np.float32)
+        return self.targets(empty)[None].astype(np.float32)
+
+    def draw(self, key: prng.Key) -> tuple[npt.NDArray[np.uint8], Floats]:
+        """An epoch's fresh batch `[B, H, W, C]`, and its targets as of the probes; `key` is its data subkey."""
+        batch = self.config.train.batch
+        grids = self.fresh(key, batch)
+        if self.data is None:
+            return grids, self.targets(grids)[None].astype(np.float32)
+        drawn = self.data.only(events.draw_samples(key, batch, len(self.data)))
+        grids[..., : self.config.data.channels] = drawn.x
+        return grids, drawn.targets
 
     def fresh(self, key: prng.Key, count: int) -> npt.NDArray[np.uint8]:
         """`[count, H, W, C]` start grids, drawn from `key` where they are not all the same."""
@@ -153,22 +184,22 @@ class Job:
     def fixed_target(self) -> Floats:
         """`target`, where it is the same for every start."""
         if self.target is None:
-            raise DataError("The targets of a rule follow from the starts.")
+            raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
 
     @property
     def values(self) -> int:
-        """Values that one hard evaluation compares: `P * H * W * loss_channels`, after each judged step."""
-        task = self.config.task
-        return len(task.judged_steps) * self.probes[..., : task.loss_channels].size
+        """Values that one hard evaluation compares: of each probe those that count, after each judged step."""
+        targets = self.probe_targets
+        return int(np.count_nonzero(targets != IGNORED)) * len(self.config.task.judged_steps) // len(targets)
 
 
 def target(task: TaskConfig) -> Floats | None:
-    """`[H, W, loss_channels]` of 0 and 1; None where a rule makes it from the start.
+    """`[H, W, loss_channels]` of 0 and 1; None where it depends on the start.
 
     A board is in channel 0, and further loss channels should stay 0.
     """
-    if task.target == "rule":
+    if not task.is_fixed:
         return None
     if task.target == "picture":
         return text_picture.decode(task.picture, task.loss_channels).astype(np.float32)
@@ -180,16 +211,16 @@ def target(task: TaskConfig) -> Floats | None:
 
 
 def fixed_target(task: TaskConfig) -> npt.NDArray[np.uint8]:
-    """`target` as bits. Raises UsageError for a rule."""
+    """`target` as bits. Raises UsageError where it depends on the start."""
     found = target(task)
     if found is None:
-        raise UsageError("A rule has no target of its own: what should be follows from the start.")
+        raise UsageError(f"A task of {task.target} has no target of its own: what should be follows from the start.")
     return found.astype(np.uint8)
 
 
 def is_of_every_start(config: Config) -> bool:
-    """Whether all starts should end in the same: they are drawn, and no rule makes a target of each."""
-    return config.task.target != "rule" and start(config) is None
+    """Whether all starts should end in the same: they are drawn, and no target is of one alone."""
+    return config.task.is_fixed and start(config) is None
 
 
 def start(config: Config) -> npt.NDArray[np.uint8] | None:
@@ -197,8 +228,11 @@ def start(config: Config) -> npt.NDArray[np.uint8] | None:
     return Scenario.of(config).grid(range(config.model.channels))
 
 
-def probes(config: Config) -> npt.NDArray[np.uint8]:
-    """`[P, H, W, C]`: all boards, the one start, or fair bits from a stream that training never sees."""
+def probes(config: Config, held_out: Dataset | None = None) -> npt.NDArray[np.uint8]:
+    """`[P, H, W, C]`: all boards, the one start, or fair bits from a stream that training never sees.
+
+    Of samples those that are held out; where they are not at hand, they are as good as fair bits.
+    """
     task, train = config.task, config.train
     same = start(config)
     if task.start == "boards":
@@ -208,38 +242,71 @@ def probes(config: Config) -> npt.NDArray[np.uint8]:
         return np.repeat(same[None], train.probes if task.damage_steps else 1, axis=0)
     key = prng.fold_in(prng.key_from_seed(config.seed), PROBE_STREAM)
     # Training walks a chain of splits from the same key, which never folds this number in.
-    shape = (train.probes, task.height, task.width, config.model.channels)
-    return prng.randint_power_of_two(key, shape, 2).astype(np.uint8)
+    shape = (train.probes if held_out is None else len(held_out), task.height, task.width, config.model.channels)
+    return events.draw_starts("random", key, shape, None) if held_out is None else begun(config, held_out, key)
+
+
+def begun(config: Config, samples: Dataset, key: prng.Key) -> npt.NDArray[np.uint8]:
+    """`[N, H, W, C]`: what samples begin with; `key` is where their other channels are drawn from, if they are."""
+    shape = (*samples.x.shape[:3], config.model.channels)
+    grids = events.draw_starts("random", key, shape, _hidden(config))
+    grids[..., : samples.x.shape[-1]] = samples.x
+    return grids
+
+
+def _hidden(config: Config) -> npt.NDArray[np.uint8] | None:
+    """`[H, W, C]`: what starts that are not drawn have where no sample says it."""
+    task = config.task
+    if task.target == "data" and task.start == "zeros":
+        return np.zeros((task.height, task.width, config.model.channels), dtype=np.uint8)
+    return start(config)
 
 
 def probe_count(config: Config) -> int:
     """How many `probes` there are."""
-    task = config.task
+    task, data = config.task, config.data
     if task.start == "boards":
         return 1 << task.height * task.width
+    if task.target == "data":
+        return held_out_samples(data.samples, data.held_out) or data.samples
     return config.train.probes if task.start == "random" or task.damage_steps else 1
 
 
 def judges(config: Config) -> str:
     """What a circuit is judged on, in words: `all 32 probe grids`, `all 512 boards`, `the one start grid`."""
     count = probe_count(config)
+    if config.task.target == "data":
+        return f"all {count} samples" + (" that were held out" if config.data.held_out else "")
     if count == 1:
         return "the one start grid"
     return f"all {count} {'boards' if config.task.start == 'boards' else 'probe grids'}"
 
 
-def make_job(config: Config, circuit: Circuit) -> Job:
-    """The job of training `circuit` by `config`."""
-    task, grids = config.task, probes(config)
+def make_job(config: Config, circuit: Circuit, data: Dataset | None = None) -> Job:
+    """The job of training `circuit` by `config`, on the samples `data` that it names, if it does.
+
+    Raises DataError where they are missing, or others.
+    """
+    task, kept, held_out = config.task, None, None
+    if task.target == "data":
+        if data is None:
+            raise DataError(
+                "The task is in samples that are not at hand: give them with --data, or a run that has them."
+            )
+        data.check(config)
+        kept, held_out = data.split(config.data.held_out)
+    grids = probes(config, held_out)
     return Job(
         config,
         circuit,
         target(task),
         grids,
         probe_masks(config),
-        start(config),
+        _hidden(config),
         rules.table(task.rule) if task.target == "rule" else None,
         probe_damage(config, len(grids)),
+        kept,
+        held_out,
     )
 
 

@@ -30,6 +30,8 @@ class Shape:
     """CA steps after which the loss is taken, as in TaskConfig."""
     damage_side: int = 0
     damage_steps: tuple[int, ...] = ()
+    targets: int = 1
+    """Of each sample: 1 for all judged steps, or one for each."""
     half: bool = False
     """Whether the backward pass sees the values of nodes in 16 bits: see `difflogic/reference/kernels/half.py`."""
 
@@ -54,12 +56,15 @@ class Shape:
         loss_channels: int = 1,
         loss_steps: tuple[int, ...] = (),
         damage: Damage | None = None,
+        targets: int = 1,
     ) -> Shape:
         """The shape of `steps` steps of `circuit` on a batch `[B, H, W, C]`."""
         # A rollout has a batch of its own, unlike training, whose batch is the configuration's.
         batch, height, width, channels = grid
         side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
-        return cls(batch, height, width, channels, steps, loss_channels, circuit.periodic, loss_steps, side, damaged)
+        return cls(
+            batch, height, width, channels, steps, loss_channels, circuit.periodic, loss_steps, side, damaged, targets
+        )
 
     @classmethod
     def training(cls, circuit: Circuit, config: Config) -> Shape:
@@ -76,6 +81,7 @@ class Shape:
             loss_steps=task.loss_steps,
             damage_side=task.damage_side,
             damage_steps=task.damage_steps,
+            targets=config.data.targets,
             half=config.train.half,
         )
 

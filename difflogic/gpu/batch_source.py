@@ -19,3 +19,7 @@ class BatchSource:
     """As PoolConfig's `reset`."""
     stays: bool = False
     """Whether nothing is written back into the pool."""
+    samples: int = 0
+    """Samples of a task in data; 0 where it is none."""
+    given: int = 0
+    """Channels that begin with theirs."""

@@ -151,7 +151,7 @@ class GpuEngine:
         plan = self._plan(circuit, shape, checked.masks is not None)
         work = self._workspace(plan, checked.masks, checked.damage, hyper)
         self._upload_start(work, circuit, checked.x)
-        targets = checked.targets.reshape(-1, shape.loss_channels)
+        targets = checked.targets.reshape(shape.targets, -1, shape.loss_channels)
         work.upload("targets", to_chunks(targets, work.plan.chunks), "task")
         return work
 

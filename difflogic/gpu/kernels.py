@@ -155,6 +155,11 @@ _SPECS = (
     KernelSpec("seed_boards", bindings("shape", "control", "state"), Linear(lambda plan: plan.shape.cells)),
     KernelSpec("same_start", bindings("shape", "same", "state"), Linear(lambda plan: plan.state_values)),
     KernelSpec("draw_pool", bindings("shape", "control pool", "state places"), Linear(lambda plan: plan.pool_words)),
+    KernelSpec(
+        "draw_samples",
+        bindings("shape", "control x y", "state targets"),
+        Linear(lambda plan: plan.shape.batch * sum(plan.sample_words)),
+    ),
     KernelSpec("rule_target", bindings("shape", "state rule", "targets"), Linear(lambda plan: plan.shape.cells)),
     KernelSpec(
         "draw_corners",
@@ -223,7 +228,7 @@ _SPECS = (
     KernelSpec(
         "pack",
         bindings("shape hard_shape", "state targets", "words hard_targets counts"),
-        Linear(lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.loss_channels)),
+        Linear(lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.targets * plan.shape.loss_channels)),
     ),
     KernelSpec("hard_damage", bindings("shape mark", "corners", "words"), Linear(lambda plan: plan.hard_cells)),
     KernelSpec(
@@ -234,7 +239,7 @@ _SPECS = (
     ),
     KernelSpec(
         "hard_loss",
-        bindings("shape", "words hard_targets", "counts"),
+        bindings("shape mark", "words hard_targets", "counts"),
         Linear(lambda plan: plan.hard_cells * plan.shape.loss_channels),
     ),
 )

@@ -102,15 +102,15 @@ class GpuModel:
     def _upload_task(self) -> None:
         """What does not change: targets, probes and what happens to them, the one start, a rule."""
         plan, workspace, jobs = self.plan, self.workspace, self._jobs
-        targets = to_chunks(
-            np.stack([job.first_targets().reshape(-1, plan.shape.loss_channels) for job in jobs]), plan.chunks
-        )
-        workspace.upload("targets", targets, "task")
-        cells = plan.groups * plan.shape.cells_per_grid
-        hard_targets = np.zeros((plan.models, cells, plan.shape.loss_channels), dtype=np.uint32)
+        shape = plan.shape
+        targets = np.stack([job.first_targets() for job in jobs])
+        by_cell = targets.reshape(plan.models, shape.targets, -1, shape.loss_channels)
+        workspace.upload("targets", to_chunks(by_cell, plan.chunks), "task")
+        cells = plan.groups * shape.cells_per_grid
+        hard_targets = np.zeros((plan.models, shape.targets, cells, shape.loss_channels, 2), dtype=np.uint32)
         for model, job in enumerate(jobs):
-            of_probes = bits.pack_grids(job.targets(job.probes)).T
-            hard_targets[model, : len(of_probes)] = of_probes
+            of_probes = bits.pack_targets(job.probe_targets).swapaxes(1, 2)
+            hard_targets[model, :, : of_probes.shape[1]] = of_probes
         workspace.upload("hard_targets", hard_targets, "task")
         # The start of the probes stays in `words` 0 for the whole run: `pack` puts the training batch behind it.
         words = [to_chunks(bits.pack_grids(job.probes).T, plan.hard_chunks) for job in jobs]
@@ -125,6 +125,10 @@ class GpuModel:
             workspace.upload("same", jobs[0].start.astype(np.float32), "task")
         if jobs[0].rule is not None:
             workspace.upload("rule", jobs[0].rule.astype(np.uint32), "task")
+        if jobs[0].data is not None:  # the same for all models, whose seeds draw other batches of it
+            codes = jobs[0].data.y
+            workspace.upload("x", bit_words(jobs[0].data.x), "task")
+            workspace.upload("y", np.stack([bit_words(codes > 0), bit_words(codes >= 0)], axis=-1), "task")
 
     # training -----------------------------------------------------------------------------------------
 
@@ -270,6 +274,11 @@ def pool_words(pool: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.uint32]:
     """`[pool, H, W, C]` of 0 and 1 as words of 32 values, `[pool, ceil(H*W*C / 32)]`."""
     if pool is None:
         raise DataError("The configuration keeps a pool, but the state has none.")
-    packed = np.packbits(pool.reshape(len(pool), -1), axis=1, bitorder="little")
+    return bit_words(pool)
+
+
+def bit_words(values: Array) -> npt.NDArray[np.uint32]:
+    """`[N, ...]` of 0 and 1 as words of 32 values, `[N, words]`."""
+    packed = np.packbits(values.reshape(len(values), -1), axis=1, bitorder="little")
     padded = np.pad(packed, [(0, 0), (0, -packed.shape[1] % 4)])
     return np.ascontiguousarray(padded).view("<u4").astype(np.uint32)

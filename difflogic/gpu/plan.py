@@ -34,6 +34,8 @@ MAX_WORKGROUPS = 65535
 """Of one dimension of a dispatch, on every device."""
 BACKWARD_WORK = 4
 """Evaluations that a gate costs backward."""
+SAMPLES = ("x", "y")
+"""Buffers of the samples."""
 HISTORY = 64
 """Epochs whose metrics the ring on the device holds."""
 
@@ -159,6 +161,12 @@ class Plan:
     def pool_words(self) -> int:
         """Words of the grids that a batch draws from the sample pool."""
         return self.shape.batch * self.grid_words
+
+    @property
+    def sample_words(self) -> tuple[int, int]:
+        """Words of 32 values that a sample takes: of what a grid begins with, and of its targets."""
+        cells, source = self.shape.cells_per_grid, self.batch_source
+        return _divided(cells * source.given, 32), _divided(cells * self.shape.targets * self.shape.loss_channels, 32)
 
     @property
     def damaged_values(self) -> int:
@@ -325,7 +333,7 @@ class Plan:
             sizes |= {
                 "hard_masks": masks,
                 "words": each * self.hard_chunks * shape.channels * chunk_bytes,
-                "hard_targets": each * self.groups * shape.cells_per_grid * shape.loss_channels * 4,
+                "hard_targets": each * self.groups * shape.cells_per_grid * shape.targets * shape.loss_channels * 8,
                 "counts": each * self.groups * 8,
             }
         if shape.damage_steps:
@@ -345,7 +353,7 @@ class Plan:
             "mu": each * self.layout.gates * 64,
             "nu": each * self.layout.gates * 64,
             "history": each * HISTORY * 8,
-            "targets": each * self.chunks * shape.loss_channels * chunk_bytes,
+            "targets": each * shape.targets * self.chunks * shape.loss_channels * chunk_bytes,
             "loss_partials": each * len(shape.judged_steps) * self.chunks * 4,
         }
         if (judged := len(shape.judged_steps)) > 1:
@@ -354,6 +362,10 @@ class Plan:
             sizes["same"] = shape.cells_per_grid * shape.channels * 4
         if self.batch_source.ruled:
             sizes["rule"] = RULE_ENTRIES * 4
+        if self.batch_source.samples:
+            # of all models, and of targets another bit that says whether they count
+            x, y = (4 * self.batch_source.samples * words for words in self.sample_words)
+            sizes |= {"x": x, "y": 2 * y}
         if self.batch_source.pool:
             sizes |= {
                 "pool": each * self.batch_source.pool * self.grid_words * 4,

@@ -19,7 +19,7 @@ from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import Device
 from difflogic.gpu.kernels import KERNELS
 from difflogic.gpu.launch import HARDWARE, SOFTWARE, LaunchConfig
-from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, Plan
+from difflogic.gpu.plan import HARDWARE_WORK, KEEP_BYTES, MAX_LEVELS, SAMPLES, Plan
 from difflogic.gpu.wiring import wired
 from difflogic.model.layout import flat_layout
 from difflogic.system.memory import physical_memory
@@ -139,6 +139,12 @@ def check(plan: Plan, limits: Mapping[str, int]) -> None:
         )
     for name, size in plan.buffer_bytes().items():
         allowed = min(limits["max-storage-buffer-binding-size"], limits["max-buffer-size"])
+        if size > allowed and name in SAMPLES:
+            samples = plan.batch_source.samples
+            raise LimitError(
+                f"The {samples} samples need {size / 1e6:.1f} MB, but this device binds at most "
+                f"{allowed / 1e6:.1f} MB: {samples * allowed // size} of them fit."
+            )
         if size > allowed:
             raise LimitError(
                 f"The buffer '{name}' needs {size / 1e6:.1f} MB, but this device binds at most "
@@ -245,7 +251,13 @@ def _work(jobs: Sequence[Job]) -> Plan:
         hard_batch=config.train.batch,
         asynchronous=config.train.asynchronous,
         batch_source=BatchSource(
-            config.task.start, job.rule is not None, config.pool.size, config.pool.reset, bool(config.pool.starts)
+            config.task.start,
+            job.rule is not None,
+            config.pool.size,
+            config.pool.reset,
+            bool(config.pool.starts),
+            0 if job.data is None else len(job.data),
+            config.data.channels,
         ),
     )
 

@@ -96,7 +96,7 @@ def shape_values(
     shape, layout, wiring = plan.shape, plan.layout, plan.wirings[0]
     batch = plan.groups if hard else shape.batch
     # By name, so that a field may move within the struct, or be misspelt there, and a test or `pack` says so.
-    of_shape = "height width channels steps periodic loss_channels"
+    of_shape = "height width channels steps periodic loss_channels targets"
     of_plan = "outputs nodes slots blocks chunks_per_block probes probe_groups models halo corner_samples grid_words"
     return {
         **{name: getattr(shape, name) for name in of_shape.split()},
@@ -118,6 +118,8 @@ def shape_values(
         "damages": len(shape.damage_steps),
         "damage_side": min(shape.damage_side, max(shape.height, shape.width)),
         "pool": plan.batch_source.pool,
+        "dataset": plan.batch_source.samples,
+        "given": plan.batch_source.given,
         "resets": plan.batch_source.resets,
         "history": HISTORY,
     }

@@ -29,8 +29,8 @@ from difflogic.gpu.wiring import Wiring
 # The buffers, and how long what is in them counts. A buffer is made once, zeroed, and lives as long as the workspace;
 # those with a * are several, one to a CA step or a few that take turns.
 #
-#     the run          wires, edges (the circuit); targets without a rule; same, rule, hard_masks; the probes' part of
-#                      hard_targets, words* 0 and corners
+#     the run          wires, edges (the circuit); targets that are the same for every start; same, rule, x, y,
+#                      hard_masks; the probes' part of hard_targets, words* 0 and corners
 #     epoch to epoch   logits, mu, nu, control, pool; coefficients and gate_ids, which adamw leaves for the next one;
 #                      history, a ring of 64 epochs that the host reads now and then
 #     a train step     masks, corners of the batch, fresh, places; states*, kept*, d_judged, loss_partials; partials,
@@ -234,7 +234,7 @@ class Workspace:
 
     @cached_property
     def seed(self) -> list[Dispatch]:
-        """Start grids by the control block's key, fresh or from the pool, and a rule's targets."""
+        """Start grids by the control block's key, fresh or from pool or samples, and targets that follow from them."""
         plan, first = self.plan, {"state": self.state(0)}
         kernel = {"random": "seed_grid", "boards": "seed_boards"}.get(plan.batch_source.start, "same_start")
         made = [self._dispatch(kernel, {"state": self.buffers["fresh"]} if plan.batch_source.pool else first)]
@@ -242,6 +242,8 @@ class Workspace:
             made.append(self._dispatch("draw_pool", first))
         if plan.batch_source.ruled:
             made.append(self._dispatch("rule_target", first))
+        if plan.batch_source.samples:
+            made.append(self._dispatch("draw_samples", first))
         return made
 
     @cached_property

@@ -57,7 +57,8 @@ class Scenario:
         """Of a training job. Boards are random bits: on other grids than their own there is no list of all."""
         task = config.task
         # A circuit that learned from all 3x3 boards is shown on larger grids, of which nobody could list all.
-        start = "random" if task.start == "boards" else task.start
+        # And what begins with samples has no start of its own.
+        start = "random" if task.start == "boards" or task.target == "data" else task.start
         return cls(start, task.height, task.width, task.steps, config.train.fire_rate, task.start_picture)
 
     def grid(self, origin: Sequence[int]) -> npt.NDArray[np.uint8] | None:

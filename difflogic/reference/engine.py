@@ -24,7 +24,7 @@ from difflogic.reference.function import ReferenceFunction
 from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.model import INFO, ReferenceModel
-from difflogic.reference.rollout import Course, hard_rollout, soft_gradients, soft_losses, soft_rollout
+from difflogic.reference.rollout import Course, cells_last, hard_rollout, soft_gradients, soft_losses, soft_rollout
 
 
 class ReferenceEngine:
@@ -53,7 +53,7 @@ class ReferenceEngine:
             return unpack_grids(hard_rollout(course, logits, pack_grids(grid))[0], grid.shape)
         # The twins' layout is cells last, so that one NumPy operation takes a node of all cells of the batch; callers
         # have channels last.
-        states = soft_rollout(course, logits, _cells_last(grid))
+        states = soft_rollout(course, logits, cells_last(grid))
         return np.ascontiguousarray(states.transpose(0, 2, 1).reshape(steps + 1, *grid.shape))
 
     def loss_and_gradients(self, circuit: Circuit, batch: Batch) -> tuple[float, ArraysByNetwork]:
@@ -86,7 +86,7 @@ class ReferenceEngine:
         checked = batch.checked(circuit, self.dtype)
         course = _course(circuit, checked.shape, checked.masks, checked.damage)
         logits = circuit.flat_logits().astype(self.dtype)
-        return course, logits, _cells_last(checked.x), _cells_last(checked.targets)
+        return course, logits, cells_last(checked.x), cells_last(checked.targets)
 
     def _gradients(self, circuit: Circuit, batch: Batch, control: Array) -> tuple[float, Array]:
         """The loss and its flat gradients, committed to the control block."""
@@ -107,11 +107,6 @@ class ReferenceEngine:
 
     def rollout_memory(self, circuit: Circuit, grid: tuple[int, ...], steps: int, asynchronous: bool) -> int:
         return memory.rollout_bytes(grid, steps)
-
-
-def _cells_last(grid: Array) -> Array:
-    """`[B, H, W, C]` -> `[C, cells]`."""
-    return np.ascontiguousarray(grid.reshape(-1, grid.shape[-1]).T)
 
 
 def _course(circuit: Circuit, shape: Shape, masks: Array | None, damage: Damage | None) -> Course:

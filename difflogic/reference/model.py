@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from difflogic.core.bits import WORD, pack_grids
+from difflogic.core.bits import WORD, pack_grids, pack_targets
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
 from difflogic.engine.events import Hardening
@@ -19,6 +19,7 @@ from difflogic.reference.kernels.clip_norm import clip_norm
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.kernels.draw_corners import draw_corners
 from difflogic.reference.kernels.draw_pool import draw_pool
+from difflogic.reference.kernels.draw_samples import draw_samples
 from difflogic.reference.kernels.fire_mask import fire_mask
 from difflogic.reference.kernels.hard_loss import hard_loss
 from difflogic.reference.kernels.harden import harden
@@ -28,7 +29,7 @@ from difflogic.reference.kernels.sample_losses import sample_losses
 from difflogic.reference.kernels.seed_boards import seed_boards
 from difflogic.reference.kernels.seed_grid import seed_grid
 from difflogic.reference.kernels.write_back import write_back
-from difflogic.reference.rollout import Course, hard_rollout, soft_gradients
+from difflogic.reference.rollout import Course, cells_last, hard_rollout, soft_gradients
 
 INFO = EngineInfo(engine="reference", adapter="NumPy", driver=np.__version__, software=True)
 
@@ -50,7 +51,7 @@ class ReferenceModel:
         self._fresh = np.zeros_like(self._start)
         self._places = np.zeros(shape.batch, dtype=np.int64)
         self._corners = np.zeros((len(shape.damage_steps), shape.batch, 2), dtype=np.int64)
-        self._targets = np.ascontiguousarray(job.first_targets().reshape(-1, shape.loss_channels).T)
+        self._targets = cells_last(job.first_targets())
         self._history = np.empty((1, 2), dtype=np.float32)
         self._waiting: list[EpochMetrics] = []
 
@@ -72,14 +73,14 @@ class ReferenceModel:
         if self._pool is not None and not self._job.config.pool.starts:
             losses, last = np.empty(shape.batch, dtype=np.float32), done.states[-1]
             with np.errstate(over="ignore", invalid="ignore"):  # of a skipped epoch
-                sample_losses(shape, last, self._targets, losses)
+                sample_losses(shape, last, self._targets[-1], losses)
             resets = self._job.config.pool.reset
             write_back(shape, resets, control, last, self._fresh, losses, self._places, self._pool)
         loss, skipped = self._history[0]
         self._waiting.append(EpochMetrics(int(control[c.EPOCH]), float(loss), bool(skipped)))
 
     def _draw_starts(self) -> None:
-        """This epoch's start grids, from the pool where there is one, and the rule's targets."""
+        """This epoch's start grids, from pool or samples where there are any, and targets that follow from them."""
         shape, control, job = self._shape, self._control, self._job
         # With a pool the fresh starts are set aside: they replace the worst of the batch once its losses are known.
         into = self._start if self._pool is None else self._fresh
@@ -92,7 +93,9 @@ class ReferenceModel:
         if self._pool is not None:
             draw_pool(shape, control, self._pool, self._start, self._places)
         if job.rule is not None:
-            rule_target(shape, self._start, job.rule, self._targets)
+            rule_target(shape, self._start, job.rule, self._targets[0])
+        if job.data is not None:
+            draw_samples(shape, control, job.data.x, job.data.y, self._start, self._targets)
 
     def _draw_course(self) -> Course:
         """This epoch's fire masks, damage and hardened gates."""
@@ -119,26 +122,31 @@ class ReferenceModel:
         return [drained]
 
     def evaluate(self) -> list[Evaluation]:
-        job = self._job
-        probes = self._count_wrong(job.probes, job.probe_damage)
+        job, shape = self._job, self._shape
+        targets = self._targets.reshape(*self._targets.shape[:2], shape.batch, shape.height, shape.width)
+        probes = self._count_wrong(job.probes, job.probe_targets, job.probe_damage)
+        batch = self._count_wrong(self._batch(), np.moveaxis(targets, 1, -1), self._corners)
         judged = Evaluation(
             hard_loss=int(probes[:, 0].sum()),
-            train_hard_loss=int(self._count_wrong(self._batch(), self._corners)[:, 0].sum()),
+            train_hard_loss=int(batch[:, 0].sum()),
             values=job.values,
             wrong_probes=int(np.bitwise_count(probes[:, 1]).sum()),
         )
         return [judged]
 
-    def _count_wrong(self, grids: Array, corners: Array | None) -> Array:
-        """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any."""
+    def _count_wrong(self, grids: Array, targets: Array, corners: Array | None) -> Array:
+        """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any.
+
+        `targets [J, B, H, W, loss_channels]`.
+        """
         shape, fire = self._shape, self._job.probe_masks
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
         _, judged = hard_rollout(Course(shape, self._layout, masks, corners), self._logits, pack_grids(grids))
-        targets = pack_grids(self._job.targets(grids))
+        hard_targets = pack_targets(targets)
         counts = np.zeros((-(-len(grids) // WORD), 2), dtype=np.uint32)
         packed = dataclasses.replace(shape, batch=len(counts))
-        for words in judged:
-            hard_loss(packed, len(grids), words, targets, counts)
+        for mark, words in enumerate(judged):
+            hard_loss(packed, mark, words, hard_targets, counts)
         return counts
 
     def states(self) -> list[TrainState]:

@@ -19,6 +19,7 @@ from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.gradients import gradients as logit_gradients
 from difflogic.reference.kernels.hard_damage import hard_damage
 from difflogic.reference.kernels.hard_forward import hard_forward
+from difflogic.reference.kernels.loss import errors
 from difflogic.reference.kernels.loss import loss as squared_error
 from difflogic.reference.kernels.step_loss import step_loss
 from difflogic.reference.kernels.step_loss_backward import step_loss_backward
@@ -43,6 +44,11 @@ class Course:
         if self.corners is None:
             raise DataError("This task damages its grids, and nothing says where: give corners.")
         return self.corners
+
+
+def cells_last(grids: Array) -> Array:
+    """`[..., B, H, W, C]` -> `[..., C, cells]`."""
+    return np.ascontiguousarray(np.moveaxis(grids, -1, -4).reshape(*grids.shape[:-4], grids.shape[-1], -1))
 
 
 def coefficients_of(logits: Array) -> tuple[Array, Array]:
@@ -94,11 +100,11 @@ def run_course(
 
 
 def soft_losses(course: Course, logits: Array, start: Array, targets: Array) -> Array:
-    """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets [loss_channels, cells]`."""
+    """Each cell's loss after each judged step, `[J, cells]`, without gradients; `targets` as `loss` has them."""
     shape = course.shape
     partials = np.empty((len(shape.judged_steps), shape.cells), dtype=start.dtype)
     states, _ = run_course(course, coefficients_of(logits)[0], start, None, targets, partials)
-    partials[-1] = np.sum((states[-1][: shape.loss_channels] - targets) ** 2, axis=0)
+    partials[-1] = np.sum(errors(shape, states[-1], targets[-1]) ** 2, axis=0)
     return partials
 
 

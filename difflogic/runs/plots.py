@@ -163,12 +163,14 @@ def colors(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def target_png(job: Job) -> bytes:
-    """What states should be; for a rule, starts above what each should become."""
+    """What states should be; where that depends on the start, starts above what each should become."""
     if job.target is not None:
         picture = colors(job.target.astype(np.uint8))
     else:
-        starts = job.probes[np.linspace(0, len(job.probes) - 1, RULE_EXAMPLES).astype(int), ..., :1]
-        rows = [np.concatenate(list(_framed(each)), axis=1) for each in (starts, job.targets(starts))]
+        examples = np.linspace(0, len(job.probes) - 1, RULE_EXAMPLES).astype(int)
+        starts = job.probes[examples, ..., : job.config.task.loss_channels]
+        last = (job.probe_targets[-1, examples] > 0).astype(np.uint8)
+        rows = [np.concatenate(list(_framed(each)), axis=1) for each in (starts, last)]
         picture = np.concatenate(rows, axis=0)
     return _scaled_png(picture)
 

@@ -115,7 +115,7 @@ VALUES: list[tuple[str, str, Any, str]] = [
     ("optimizer", "beta2", float("nan"), "beta2 must be a number in [0, 1), got nan."),
     ("train", "fire_rate", 0.0, "fire_rate must be a number in (0, 1], got 0.0."),
     ("train", "fire_rate", 1.5, "fire_rate must be a number in (0, 1], got 1.5."),
-    ("task", "target", "zebra", "target must be one of checkerboard, picture, rule, got 'zebra'."),
+    ("task", "target", "zebra", "target must be one of checkerboard, picture, rule, data, got 'zebra'."),
     ("task", "start", "ones", "start must be one of random, boards, seed, zeros, picture, got 'ones'."),
     ("task", "target", "rule", 'rule is missing: target "rule" needs it.'),
     ("task", "rule", "B3/S23", 'rule is given, but only target "rule" uses it.'),
@@ -233,7 +233,7 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
         (
             {"colour": 7},
             "Unknown field colour: expected name, model, task, train, optimizer, schedule, initial, "
-            "hardening, growth, search, pool, seed.",
+            "hardening, growth, search, pool, data, seed.",
         ),
         ({"train": {"rate": 7}}, "Unknown field train.rate (did you mean fire_rate?): expected epochs, "),
         ({"train": {"zebra": 7}}, "Unknown field train.zebra: expected epochs, "),
@@ -241,7 +241,7 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
         ({"lr": 7}, "Unknown field lr (did you mean optimizer.lr?): expected name, "),
         (
             {"task": {"target": "checkerbord"}},
-            "target must be one of checkerboard, picture, rule, got 'checkerbord' (did you mean checkerboard?).",
+            "target must be one of checkerboard, picture, rule, data, got 'checkerbord' (did you mean checkerboard?).",
         ),
         ({"name": "../up"}, "name must be text of 1 to 100 characters, without slashes and control characters, got"),
         ({"name": ""}, "name must be text of 1 to 100 characters, "),

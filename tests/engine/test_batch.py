@@ -116,6 +116,6 @@ def test_a_batch_is_checked_as_a_whole() -> None:
     checked = Batch(X.tolist(), X + 1, 3, masks=MASKS, loss_steps=[1, 3]).checked(CIRCUIT, np.float64)
     assert (checked.shape.batch, checked.shape.loss_steps) == (4, (1, 3))
     assert (checked.x.shape, checked.x.dtype) == (X.shape, np.float64)
-    np.testing.assert_array_equal(checked.targets, np.ones((4, 5, 6, 1)))
+    np.testing.assert_array_equal(checked.targets, np.ones((1, 4, 5, 6, 1)))
     with pytest.raises(DataError, match=r"^loss_channels must be between 1 and 2, got 3\.$"):
         Batch(X, X, 3, loss_channels=3).checked(CIRCUIT)

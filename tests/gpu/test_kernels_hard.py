@@ -69,36 +69,36 @@ def test_pack(device: Device, batch: int, probes: int) -> None:
         r.put_cells("targets", targets)
         r.run(r.work.evaluation[0])
         words = r.get_cells(r.work.words(0), 2, r.hard_shape.cells, dtype=np.uint32)
-        hard_targets = r.get("hard_targets", r.hard_shape.cells, dtype=np.uint32)
+        hard_targets = r.get("hard_targets", 1, 1, r.hard_shape.cells, 2, dtype=np.uint32)
         assert not r.get("counts", r.plan.groups, 2, dtype=np.uint32).any()
     for m in range(M):
         expected = np.full_like(words[m], POISON)
-        of_targets = np.full_like(hard_targets[m], POISON)[None]
-        pack(shape, state[m], targets[m], expected, of_targets, np.empty((len(expected), 2)))
+        of_targets = np.full_like(hard_targets[m], POISON)
+        pack(shape, state[m], targets[m][None], expected, of_targets, np.empty((len(expected), 2)))
         np.testing.assert_array_equal(words[m], expected)
-        np.testing.assert_array_equal(hard_targets[m], of_targets[0])
+        np.testing.assert_array_equal(hard_targets[m], of_targets)
 
 
 @pytest.mark.parametrize("loss_channels", [1, 3])
 @pytest.mark.parametrize(("probes", "batch"), [(1, 1), (32, 2), (40, 17), (64, 33), (5, 64)])
 def test_hard_loss(device: Device, probes: int, batch: int, loss_channels: int) -> None:
-    """Wrong values of probes and batch apart, added to earlier ones; bits beyond the samples do not count."""
-    shape = Shape(batch, 3, 4, 3, steps=1, loss_channels=loss_channels)
+    """Wrong values of probes and batch apart, added to earlier ones, beside the targets of its own step."""
+    shape = Shape(batch, 3, 4, 3, steps=3, loss_channels=loss_channels, loss_steps=(2, 3), targets=2)
     rng = np.random.default_rng(8)
     with rig(device, [random_circuit(rng, 3)] * M, shape, probes=probes, hard_batch=batch) as r:
         groups, first = r.plan.groups, r.plan.probe_groups
         words = rng.integers(0, 2**32, (M, 3, r.hard_shape.cells), dtype=np.uint32)
         r.put_cells(r.work.words(shape.steps), words)
-        targets = rng.integers(0, 2**32, (M, r.hard_shape.cells, loss_channels), dtype=np.uint32)
+        targets = rng.integers(0, 2**32, (M, 2, r.hard_shape.cells, loss_channels, 2), dtype=np.uint32)
         before = rng.integers(0, 1000, (M, groups, 2), dtype=np.uint32)
         r.put("hard_targets", targets)
         r.put("counts", before)
-        r.run(r.work.evaluation[-1])
+        r.run(*r.work._event("hard_loss", 3, (2, 3), r.work._hard_state(3)))
         counts = r.get("counts", groups, 2, dtype=np.uint32)
     for m in range(M):
-        for part, samples in ((slice(0, first), probes), (slice(first, groups), batch)):
+        for part in (slice(0, first), slice(first, groups)):
             cells = slice(12 * part.start, 12 * part.stop)
             expected = before[m, part].copy()
             packed = dataclasses.replace(shape, batch=len(expected))
-            hard_loss(packed, samples, words[m][:, cells], targets[m, cells].T, expected)
+            hard_loss(packed, 1, words[m][:, cells], targets[m, :, cells].swapaxes(1, 2), expected)
             np.testing.assert_array_equal(counts[m, part], expected)

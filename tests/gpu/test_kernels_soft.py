@@ -143,7 +143,7 @@ def test_loss(device: Device, case: tuple[Shape, float]) -> None:
         words = r.get("control", 8, dtype=np.uint32)
     for m in range(M):
         expected, by_cell = np.empty((3 * shape.channels, shape.cells), np.float32), np.empty(shape.cells, np.float32)
-        loss(shape, state[m], targets[m], expected, by_cell, control[m])
+        loss(shape, state[m], targets[m][None], expected, by_cell, control[m])
         np.testing.assert_array_equal(r.summed_d_rows(windows[m]), expected)
         assert not windows[m, ..., 16:].any()
         by_chunk = np.add.reduceat(by_cell, np.arange(0, shape.cells, 16))

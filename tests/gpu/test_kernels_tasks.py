@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from difflogic.core import rules
+from difflogic.core.bits import IGNORED
 from difflogic.engine import control as c
 from difflogic.engine.shape import Shape
 from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import Device
-from difflogic.gpu.model import corner_words, pool_words
+from difflogic.gpu.model import bit_words, corner_words, pool_words
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.d_damage import d_damage
 from difflogic.reference.kernels.damage import damage
 from difflogic.reference.kernels.draw_corners import draw_corners
 from difflogic.reference.kernels.draw_pool import draw_pool
+from difflogic.reference.kernels.draw_samples import draw_samples
 from difflogic.reference.kernels.hard_damage import hard_damage
 from difflogic.reference.kernels.rule_target import rule_target
 from difflogic.reference.kernels.same_start import same_start
@@ -160,11 +162,15 @@ def test_hard_damage(device: Device, shape: Shape, probes: int) -> None:
         assert_twins(got, lambda m, words: hard_damage(r.hard_shape, 1, corners[m], words), words)
 
 
-@pytest.mark.parametrize("shape", [replace(shape, loss_steps=(1, 3, 4)) for shape in SHAPES], ids=str)
+JUDGED = [replace(shape, loss_steps=(1, 3, 4), targets=targets) for shape in SHAPES for targets in (1, 3)]
+
+
+@pytest.mark.parametrize("shape", JUDGED, ids=str)
 def test_earlier_losses(device: Device, shape: Shape) -> None:
     rng = np.random.default_rng(7)
     states = rng.random((2, M, shape.channels, shape.cells), dtype=np.float32)
-    targets = rng.random((M, shape.loss_channels, shape.cells), dtype=np.float32)
+    targets = rng.random((M, shape.targets, shape.loss_channels, shape.cells), dtype=np.float32)
+    targets[rng.random(targets.shape) < 0.3] = IGNORED
     with rig(device, circuits(shape), shape) as r:
         r.put_cells("targets", targets)
         windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
@@ -205,6 +211,31 @@ def test_the_pool_is_drawn_from(device: Device, shape: Shape, part: int) -> None
         draw_pool(shape, CONTROL[m], pool[m], expected, at)
         np.testing.assert_array_equal(places[m], at)
         np.testing.assert_array_equal(got[m], expected)
+
+
+@pytest.mark.parametrize("samples", [1, 5, 70_000])
+@pytest.mark.parametrize("shape", JUDGED, ids=str)
+def test_samples_are_drawn(device: Device, shape: Shape, samples: int) -> None:
+    """With their targets, of which some do not count; channels beyond theirs stay as they are."""
+    if samples > 5 and shape.cells_per_grid > 9:
+        return
+    rng = np.random.default_rng(11)
+    x = bits(rng, samples, shape.height, shape.width, 1).astype(np.uint8)
+    y = rng.integers(-1, 2, (samples, shape.targets, shape.height, shape.width, shape.loss_channels), dtype=np.int8)
+    before = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
+    with rig(device, circuits(shape), shape, batch_source=BatchSource("zeros", samples=samples, given=1)) as r:
+        r.put("control", CONTROL)
+        r.put("x", bit_words(x))
+        r.put("y", np.stack([bit_words(y > 0), bit_words(y >= 0)], axis=-1))
+        r.put_cells(r.work.state(0), before)
+        r.run(r.work.seed[-1])
+        got = r.get_cells(r.work.state(0), shape.channels, shape.cells)
+        targets = r.get_cells("targets", shape.targets, shape.loss_channels, shape.cells)
+    for m in range(M):
+        state, wanted = before[m].copy(), np.empty_like(targets[m])
+        draw_samples(shape, CONTROL[m], x, y, state, wanted)
+        np.testing.assert_array_equal(got[m], state)
+        np.testing.assert_array_equal(targets[m], wanted)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -81,7 +81,7 @@ REFUSED = {
         "The kernel coefficients needs workgroups of 64, but this device allows 32."
     ),
     ("max-storage-buffers-per-shader-stage", 4): (
-        "The kernel gate_forward binds 7 storage buffers, but this device allows 4."
+        "The kernel draw_samples binds 5 storage buffers, but this device allows 4."
     ),
     ("max-compute-workgroup-storage-size", 512): (
         "The kernel gate_backward needs 1024 bytes of workgroup memory, but this device has 512."

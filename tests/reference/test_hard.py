@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflogic.core.bits import pack_grids
+from difflogic.core.bits import pack_grids, pack_targets
 from difflogic.engine.shape import Shape
 from difflogic.model.circuit import Circuit
 from difflogic.reference.engine import ReferenceEngine
@@ -73,12 +73,12 @@ def test_a_soft_batch_becomes_words(batch: int, grid: tuple[int, int, int], seed
     """From the layout of soft states, cells last, to the same words as from grids."""
     shape = Shape(batch, *grid, steps=1)
     grids = bits(np.random.default_rng(seed), batch, *grid)
-    words, targets = (np.full_like(pack_grids(grids), 7) for _ in range(2))
+    words, targets = (np.full_like(each, 7) for each in (pack_grids(grids), pack_targets(grids[None])))
     counts = np.ones((1, 2), dtype=np.uint32)
     flat = grids.reshape(-1, grid[2]).T
-    pack_states(shape, flat, 1 - flat, words, targets, counts)
+    pack_states(shape, flat, 1 - flat[None], words, targets, counts)
     np.testing.assert_array_equal(words, pack_grids(grids))
-    np.testing.assert_array_equal(targets, pack_grids(1 - grids))
+    np.testing.assert_array_equal(targets, pack_targets(1 - grids[None]))
     assert not counts.any()
 
 
@@ -93,10 +93,10 @@ def test_wrong_values_and_wrong_samples_are_counted(loss_channels: int, batch: i
     grids[..., :loss_channels][flips] = 1 - grids[..., :loss_channels][flips]
     words = pack_grids(grids) | ~pack_grids(np.ones_like(grids))  # what lies beyond the batch must not count
     shape = Shape(-(-batch // 32), 3, 4, 3, steps=1, loss_channels=loss_channels)
-    hard_targets = pack_grids(np.broadcast_to(target, (batch, *target.shape)))
+    hard_targets = pack_targets(np.broadcast_to(target, (1, batch, *target.shape)))
     counts = np.zeros((shape.batch, 2), dtype=np.uint32)
     counts[:, 0] = 5  # of a state that was judged before
-    hard_loss(shape, batch, words, hard_targets, counts)
+    hard_loss(shape, 0, words, hard_targets, counts)
     assert counts[:, 0].tolist() == [5 + flips[first : first + 32].sum() for first in range(0, batch, 32)]
     wrong = flips.any(axis=(1, 2, 3))
     bits_of_wrong = [sum(1 << i for i in np.flatnonzero(wrong[first : first + 32])) for first in range(0, batch, 32)]

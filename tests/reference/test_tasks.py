@@ -9,7 +9,7 @@ import pytest
 
 from difflogic.config.schema import Config
 from difflogic.core import prng, rules
-from difflogic.core.bits import pack_grids
+from difflogic.core.bits import IGNORED, pack_grids
 from difflogic.devices.check_gradients import Subject
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Shape
@@ -47,7 +47,20 @@ def fresh_starts(job: Job, key: prng.Key) -> np.ndarray:
     elif task.start == "picture":
         assert job.start is not None
         grids[:] = job.start
+    if job.data is not None:
+        grids[..., : job.config.data.channels] = job.data.x[drawn_samples(job, key)]
     return grids
+
+
+def drawn_samples(job: Job, key: prng.Key) -> list[int]:
+    """Of the samples that are learned from."""
+    assert job.data is not None
+    return [word * len(job.data) >> 32 for word in words(prng.fold_in(key, 0x73616D70), job.config.train.batch)]
+
+
+def missing(codes: np.ndarray) -> np.ndarray:
+    """`[J, N, H, W, C]`, NaN where a value does not count."""
+    return np.where(codes < 0, np.nan, codes).swapaxes(0, 1)
 
 
 def squares(job: Job, key: prng.Key) -> naive.Squares:
@@ -71,7 +84,10 @@ def fires(job: Job, key: prng.Key) -> np.ndarray | None:
     return np.stack(masks) if job.config.train.asynchronous else None
 
 
-def wanted(job: Job, grids: np.ndarray) -> np.ndarray:
+def wanted(job: Job, grids: np.ndarray, key: prng.Key | None = None) -> np.ndarray:
+    """Of an epoch's batch, whose data subkey is `key`, or of the probes; NaN where a value does not count."""
+    if job.data is not None and job.held_out is not None:
+        return missing(job.held_out.y if key is None else job.data.y[drawn_samples(job, key)])
     if job.config.task.target == "rule":
         table = rules.table(job.config.task.rule)
         patches = [naive.patch(grids[..., 0], f, job.circuit.periodic) for f in range(9)]
@@ -98,10 +114,10 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
     circuit = job.circuit.with_logits(state.logits)
     masks, holes = fires(job, train_key), squares(job, train_key)
     states = naive.rollout(circuit, grids, task.steps, naive.soft_gate, masks, holes, damaged=False)
-    errors = (states[list(task.judged_steps)][..., : task.loss_channels] - wanted(job, grids)) ** 2
+    errors = (states[list(task.judged_steps)][..., : task.loss_channels] - wanted(job, grids, data_key)) ** 2
     model = ReferenceEngine().open([job], [state])
     model.train(1)
-    assert model.drain()[0][0].soft_loss == pytest.approx(errors.sum(), rel=tolerances.LOSS_RTOL)
+    assert model.drain()[0][0].soft_loss == pytest.approx(np.nansum(errors), rel=tolerances.LOSS_RTOL)
     if state.pool is not None:
         pool = state.pool.copy()
         if config.pool.starts:
@@ -112,17 +128,20 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
         for sample in sorted(range(len(grids)), key=lambda b: -of_samples[b])[: config.pool.reset]:
             pool[places[sample]] = fresh[sample]
         np.testing.assert_array_equal(model.states()[0].pool, pool)
-    assert_verdict(job, model, model.states()[0], grids, holes)
+    assert_verdict(job, model, model.states()[0], grids, holes, data_key)
 
 
-def assert_verdict(job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares) -> None:
+def assert_verdict(
+    job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares, key: prng.Key
+) -> None:
     """Wrong values after each judged step, of probes with their own squares and of the batch with the epoch's."""
     task = job.config.task
     circuit = job.circuit.with_logits(state.logits)
 
-    def wrong(x: np.ndarray, where: naive.Squares) -> np.ndarray:
+    def wrong(x: np.ndarray, where: naive.Squares, key: prng.Key | None = None) -> np.ndarray:
         states = naive.rollout(circuit, x, task.steps, naive.hard_gate, job.probe_masks, where, damaged=False)
-        different: np.ndarray = states[list(task.judged_steps)][..., : task.loss_channels] != wanted(job, x)
+        target, last = wanted(job, x, key), states[list(task.judged_steps)][..., : task.loss_channels]
+        different: np.ndarray = np.where(np.isnan(target), np.nan, last != target)
         return different
 
     corners = job.probe_damage
@@ -131,10 +150,10 @@ def assert_verdict(job: Job, model: object, state: TrainState, grids: np.ndarray
         for index, step in enumerate(task.damage_steps)
     }  # fmt: skip
     judged, probes = model.evaluate()[0], wrong(job.probes.astype(float), of_probes)
-    assert judged.hard_loss == probes.sum()
-    assert judged.values == probes.size
-    assert judged.wrong_probes == probes.any(axis=(0, 2, 3, 4)).sum()
-    assert judged.train_hard_loss == wrong(grids, holes).sum()
+    assert judged.hard_loss == np.nansum(probes)
+    assert judged.values == np.count_nonzero(~np.isnan(probes))
+    assert judged.wrong_probes == (probes == 1).any(axis=(0, 2, 3, 4)).sum()
+    assert judged.train_hard_loss == np.nansum(wrong(grids, holes, key))
 
 
 def test_gradients_are_derivatives(job: Job) -> None:
@@ -146,7 +165,7 @@ def test_gradients_are_derivatives(job: Job) -> None:
         step: (subject.damage.side, [tuple(corner) for corner in subject.damage.corners[index]])
         for index, step in enumerate(subject.damage.steps)
     }  # fmt: skip
-    y = subject.y[..., : task.loss_channels]
+    y = np.where(subject.y == IGNORED, np.nan, subject.y)
 
     def value(logits: np.ndarray) -> float:
         return ReferenceEngine(np.float64).loss(subject.circuit.with_logits(logits), batch)
@@ -155,7 +174,7 @@ def test_gradients_are_derivatives(job: Job) -> None:
     exact = subject.circuit.with_logits(logits)
     states = naive.rollout(exact, subject.x, task.steps, naive.soft_gate, subject.masks, holes, damaged=False)
     judged = list(task.judged_steps)
-    expected = ((states[judged][..., : task.loss_channels] - y) ** 2).sum()
+    expected = np.nansum((states[judged][..., : task.loss_channels] - y) ** 2)
     loss, by_layer = ReferenceEngine(np.float64).loss_and_gradients(exact, batch)
     assert loss == pytest.approx(expected, rel=tolerances.FLOAT64_RTOL)
     assert value(logits) == pytest.approx(expected, rel=tolerances.FLOAT64_RTOL)

@@ -59,6 +59,7 @@ def gate_backward(
     the pass begins, takes its adjoint from the loss. On the way a damaged cell's adjoint ends, and that of an earlier
     loss joins; see `Buffers` for `judged`, `kept` and `given`.
     """
+    width = targets.shape[2]
     compute_nodes(program, grid, tile, coefficients, states[at], nodes)
     for slot in range(program.accumulators):
         store(slots, slot * TILE, zeros())
@@ -66,9 +67,10 @@ def gate_backward(
         # The pass begins here, so that there is nothing yet to gather: the loss adds to zeros.
         slots[program.output_slots * TILE : (program.output_slots + program.outputs) * TILE] = 0
         if given:
-            join(program, tile, targets.reshape(-1), targets.shape[1], slots)
+            join(program, tile, targets[0].reshape(-1), width, slots)
         else:
-            losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, targets, slots)
+            last = targets[len(targets) - 1]
+            losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, last, slots)
     else:
         d_state = program.output_slots * TILE
         gather_patches(grid, tile, program.channels, d_patches[(at + 1) % 2], slots, d_state, TILE)
@@ -79,9 +81,9 @@ def gate_backward(
         if damaged >= 0:
             zero_squares(slots, d_state, program.channels, TILE, kept[damaged], tile * TILE)
         if place >= 0 and given:
-            join(program, tile, judged[place], targets.shape[1], slots)
+            join(program, tile, judged[place], width, slots)
         elif place >= 0:
-            losses[tile] += loss(program, grid, tile, judged[place], targets.shape[1], 0, targets, slots)
+            losses[tile] += loss(program, grid, tile, judged[place], width, 0, targets[place % len(targets)], slots)
     if masks.size:
         _mask_adjoint(program, tile, masks[at], slots)
     _gates_backward(program, coefficients, nodes, slots, moments)

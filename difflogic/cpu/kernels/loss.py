@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from difflogic.core.bits import IGNORED
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, add, load, store
 from difflogic.cpu.program import Program
@@ -26,7 +27,8 @@ def loss(
     for c in range(grid.loss_channels):
         for lane in range(lanes):
             cell = tile * TILE + lane
-            difference = values[c * stride + guard + cell] - targets[c, cell]
+            wanted = targets[c, cell]
+            difference = np.float32(0) if wanted == np.float32(IGNORED) else values[c * stride + guard + cell] - wanted
             slots[(program.output_slots + c) * TILE + lane] += np.float32(2) * difference
             total += difference * difference
     return total

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from difflogic.core.bits import IGNORED
 from difflogic.engine import control as c
 from difflogic.engine.shape import Array, Shape
 
 
 def loss(shape: Shape, state: Array, targets: Array, d_rows: Array, loss_partials: Array, control: Array) -> None:
-    """`sum (y - target)^2` of a state, per cell; `targets [loss_channels, cells]`, `loss_partials [cells]`.
+    """`sum (y - target)^2` of the last state, per cell; `targets [J, loss_channels, cells]`, `loss_partials [cells]`.
 
     Its adjoint goes to the middle row of a cell's own patch, so that the first backward step gathers it like
     every other.
     """
-    difference = state[: shape.loss_channels] - targets
+    difference = errors(shape, state, targets[-1])
     d_rows[:] = 0
     d_rows[1 : 3 * shape.loss_channels : 3] = 2 * difference
     loss_partials[:] = np.sum(difference**2, axis=0)
     # The first kernel of the backward pass: from here on whatever is not finite raises the flag again.
     control[c.NONFINITE] = 0
+
+
+def errors(shape: Shape, state: Array, targets: Array) -> Array:
+    """`y - target`, 0 where a target does not count."""
+    difference: Array = np.where(targets == IGNORED, state.dtype.type(0), state[: shape.loss_channels] - targets)
+    return difference

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from difflogic.core import bits
 from difflogic.engine.shape import Array, Shape
 
@@ -9,11 +11,12 @@ from difflogic.engine.shape import Array, Shape
 def pack(shape: Shape, state: Array, targets: Array, words: Array, hard_targets: Array, counts: Array) -> None:
     """`state [C, cells]` of 0 and 1 -> the last groups of `words [C, groups*H*W]`; clears the counts.
 
-    `targets [loss_channels, cells]` -> those of `hard_targets [loss_channels, groups*H*W]`.
+    `targets [J, loss_channels, cells]` -> those of `hard_targets [J, loss_channels, groups*H*W, 2]`.
     """
-    for values, packed in ((state, words), (targets, hard_targets)):
-        grids = (values.T > 0.5).reshape(shape.batch, shape.height, shape.width, len(values))
-        # The batch fills groups of its own, behind the probes': `hard_loss` counts both apart.
-        last = bits.pack_grids(grids)
-        packed[:, -last.shape[1] :] = last
+    sizes = (shape.batch, shape.height, shape.width)
+    # The batch fills groups of its own, behind the probes': `hard_loss` counts both apart.
+    last = bits.pack_grids(np.moveaxis(state.reshape(-1, *sizes), 0, -1) > 0.5)
+    words[:, -last.shape[1] :] = last
+    pairs = bits.pack_targets(np.moveaxis(targets.reshape(*targets.shape[:2], *sizes), 1, -1))
+    hard_targets[:, :, -pairs.shape[2] :] = pairs
     counts[:] = 0

@@ -1,0 +1,272 @@
+"""Samples as a task: what a grid begins with, what it should show after which CA steps, and which values count.
+
+Every task of one's own comes through here: arrays in a file, a film, or what a program draws. A run keeps its samples
+in `data.npz` beside its configuration, which holds their hash and their sizes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import math
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.schema import Config
+from difflogic.core import prng
+from difflogic.core.bits import IGNORED, Bits
+from difflogic.errors import DataError, LimitError
+from difflogic.system.brief import brief
+from difflogic.system.memory import physical_memory
+
+NAME = "data.npz"
+"""In a run folder."""
+ARRAYS = ("x", "y", "mask", "steps", "frames")
+MEMORY_SHARE = 4
+"""The values of a file, a byte each, may take this fraction of the machine's memory: some stand in it thrice."""
+
+Opener = Callable[[], IO[bytes]]
+Codes = npt.NDArray[np.int8]
+"""0, 1, or -1 where a value does not count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples that fit each other; `of` and `of_frames` make one of any arrays, and check them.
+
+    Dataset.of(x, y)                          # y after one step
+    Dataset.of(x, y, steps=(8, 12), mask=m)   # y after step 8, and still after step 12, where m is 1
+    Dataset.of_frames(frames)                 # each frame after as many steps
+    """
+
+    x: Bits
+    """`[N, H, W, C_in]`, 0 or 1: what the first channels begin with."""
+    y: Codes
+    """`[N, J, H, W, C_out]`: what the first channels should be after each of the J `steps`, or with J = 1 after all."""
+    steps: tuple[int, ...] = (1,)
+    """The CA steps after which they are judged, ascending."""
+
+    __repr__ = brief
+
+    @classmethod
+    def of(
+        cls,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        steps: int | Sequence[int] = 1,
+        mask: npt.ArrayLike | None = None,
+    ) -> Dataset:
+        """From `x [N, H, W, C_in]` and `y [N, H, W, C_out]`, or `y [N, J, H, W, C_out]` by judged step.
+
+        Of one channel, both may lack its axis. `mask` is 1 where a value counts: of the shape of `y`, without its
+        channels, or `[H, W]`. Raises DataError.
+        """
+        starts, targets = as_bits("x", x), as_bits("y", y)
+        if starts.ndim == 3:
+            starts, targets = starts[..., None], targets[..., None]
+        judged = (steps,) if isinstance(steps, int) else tuple(int(step) for step in steps)
+        if starts.ndim != 4 or not starts.size:
+            raise DataError(f"x must be samples [N, H, W, C], got {list(np.shape(x))}.")
+        if targets.ndim == 4:
+            targets = targets[:, None]
+        grids = (len(starts), *starts.shape[1:3])
+        if (
+            targets.ndim != 5
+            or (len(targets), *targets.shape[2:4]) != grids
+            or targets.shape[1] not in (1, len(judged))
+        ):
+            raise DataError(
+                f"y must be {list(grids)} cells as x is, and channels, with an axis of {len(judged)} judged steps "
+                f"behind the samples or none, got {list(np.shape(y))}."
+            )
+        if not judged or judged[0] < 1 or any(a >= b for a, b in itertools.pairwise(judged)):
+            raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(judged)}.")
+        codes = targets.astype(np.int8)
+        if mask is not None:
+            codes[~_counted(mask, targets.shape)] = -1
+        if not (codes >= 0).any():
+            raise DataError("mask leaves no value to learn: it must be 1 where a value counts.")
+        return cls(np.ascontiguousarray(starts), np.ascontiguousarray(codes), judged)
+
+    @classmethod
+    def of_frames(cls, frames: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> Dataset:
+        """From films `[N, T+1, H, W, C]`: each begins with its first frame, and shows the others step by step."""
+        films = as_bits("frames", frames)
+        if films.ndim == 4:
+            films = films[..., None]
+        if films.ndim != 5 or films.shape[1] < 2:
+            raise DataError(f"frames must be films [N, T+1, H, W, C] of at least 2 frames, got {list(films.shape)}.")
+        return cls.of(films[:, 0], films[:, 1:], range(1, films.shape[1]), mask)
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of the samples and the steps, in whatever file they are."""
+        told = hashlib.sha256(repr((self.x.shape, self.y.shape, self.steps)).encode())
+        for bits in (self.x, self.y > 0, self.y >= 0):
+            told.update(np.packbits(bits).tobytes())
+        return told.hexdigest()
+
+    def split(self, held_out: float) -> tuple[Dataset, Dataset]:
+        """What is learned from, and what is held out, the same for every seed. Both are all samples where none is."""
+        # Members of a population and attempts are judged alike, so that the order comes from the samples alone.
+        count = held_out_samples(len(self), held_out)
+        if not count:
+            return self, self
+        key = np.frombuffer(bytes.fromhex(self.sha256[:16]), dtype=">u4").astype(np.uint32)
+        order = prng.permutation(key, len(self))
+        return self.only(order[count:]), self.only(order[:count])
+
+    def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
+        """Those of these numbers."""
+        return Dataset(self.x[samples], self.y[samples], self.steps)
+
+    @property
+    def targets(self) -> npt.NDArray[np.float32]:
+        """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
+        return np.where(self.y < 0, IGNORED, self.y).astype(np.float32).swapaxes(0, 1)
+
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """What a configuration says of it, by section."""
+        height, width, channels = self.x.shape[1:]
+        last = self.steps[-1]
+        task = {
+            "target": "data",
+            "height": height,
+            "width": width,
+            "steps": last,
+            "loss_steps": [] if len(self.steps) == 1 else list(self.steps),
+            "loss_channels": self.y.shape[-1],
+        }
+        sizes = {"samples": len(self), "channels": channels, "targets": self.y.shape[1]}
+        return {"task": task, "data": {"sha256": self.sha256, **sizes}}
+
+    def check(self, config: Config, what: str = "The samples") -> None:
+        """Raises DataError unless they are those that the configuration names."""
+        if self.sha256 != config.data.sha256:
+            raise DataError(f"{what} are not those of the configuration: their SHA-256 is not data.sha256.")
+
+    def encode(self) -> bytes:
+        """A file that `load` reads."""
+        made = io.BytesIO()
+        arrays: dict[str, Any] = {"x": self.x, "y": (self.y > 0).astype(np.uint8), "steps": np.array(self.steps)}
+        if (self.y < 0).any():
+            arrays["mask"] = (self.y >= 0).astype(np.uint8)
+        np.savez_compressed(made, **arrays)
+        return made.getvalue()
+
+
+def held_out_samples(samples: int, share: float) -> int:
+    """How many are held out: at least one, where any are, and one less than all at most."""
+    return min(max(1, round(share * samples)), samples - 1) if share else 0
+
+
+def as_bits(name: str, values: npt.ArrayLike) -> Bits:
+    """uint8 of 0 and 1. Raises DataError, with the first place of another value."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"{name} must be one array of 0 and 1, got values of type {array.dtype}.")
+    wrong = (array != 0) & (array != 1)  # NaN too
+    if wrong.any():
+        place = np.argwhere(wrong)[0].tolist()
+        raise DataError(f"{name} must be 0 or 1 everywhere, got {array[tuple(place)]} at {place}.")
+    return array.astype(np.uint8)
+
+
+def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+    """`[N, J, H, W, C]` of a mask of fewer axes."""
+    given = as_bits("mask", mask).astype(bool)
+    samples, _, *cells, channels = shape
+    # The axes that a mask lacks are put in as 1, so that it stands for all along them.
+    for own, axes in (
+        (shape, ()),
+        ((samples, *cells, channels), (1,)),
+        (shape[:-1], (4,)),
+        ((samples, *cells), (1, 4)),
+        (tuple(cells), (0, 1, 4)),
+    ):
+        if given.shape == own:
+            return np.broadcast_to(np.expand_dims(given, axes), shape)
+    raise DataError(f"mask must have the shape of y, {list(shape)}, or {cells} cells, got {list(given.shape)}.")
+
+
+def load(path: Path) -> Dataset:
+    """The samples in an `.npz` file or in a folder of `.npy` files: x and y, or frames; mask and steps where they are.
+
+    Raises DataError, and LimitError where they would not fit into this machine's memory.
+    """
+    try:
+        files = _members(path)
+        unknown = sorted(set(files) - set(ARRAYS))
+        if unknown or ("frames" in files) == bool({"x", "y"} & set(files)):
+            raise DataError(f"{path} must hold x and y, or frames, and mask and steps at will; it has {sorted(files)}.")
+        _check_memory(path, files)
+        arrays = {name: _read(opened) for name, opened in files.items()}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"Cannot read the samples {path}: {error}.") from error
+    if "frames" in arrays:
+        if "steps" in arrays:
+            raise DataError(f"{path} has frames, each after as many steps: leave out steps.")
+        return Dataset.of_frames(arrays["frames"], arrays.get("mask"))
+    for name in ("x", "y"):
+        if name not in arrays:
+            raise DataError(f"{path} has no {name}: expected x and y, or frames.")
+    return Dataset.of(arrays["x"], arrays["y"], _steps(arrays), arrays.get("mask"))
+
+
+def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
+    """One step, the ends of a range, or one for each target; 1 where the file does not say."""
+    given = arrays.get("steps", np.array(1))
+    if given.dtype.kind not in "iu" or given.ndim > 1 or not given.size:
+        raise DataError(f"steps must be a whole number, or several, got {given.dtype} of shape {list(given.shape)}.")
+    numbers: list[int] = given.reshape(-1).tolist()
+    targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
+    if len(numbers) == 2 and targets != 2:
+        return list(range(numbers[0], numbers[1] + 1))
+    return numbers
+
+
+def _members(path: Path) -> dict[str, Opener]:
+    """What opens each array of a file or folder, by its name."""
+    if path.is_dir():
+        return {file.stem: partial(io.FileIO, file) for file in sorted(path.glob("*.npy"))}
+    archive = zipfile.ZipFile(path)
+    names = [name for name in archive.namelist() if name.endswith(".npy")]
+    return {name.removesuffix(".npy"): partial(archive.open, name) for name in names}
+
+
+def _check_memory(path: Path, files: Mapping[str, Opener]) -> None:
+    """Raises LimitError by the sizes that the files' headers tell, before a value is read."""
+    sizes = {name: _header(opened) for name, opened in files.items()}
+    needed = sum(math.prod(shape) * width for shape, width in sizes.values())
+    memory = physical_memory()
+    if memory is not None and MEMORY_SHARE * needed > memory:
+        samples = max(shape[0] for shape, _ in sizes.values() if shape)
+        raise LimitError(
+            f"The samples in {path} take {needed / 1e9:.1f} GB, but of this machine's {memory / 1e9:.1f} GB they may "
+            f"take a {MEMORY_SHARE}th: at most {memory * samples // (MEMORY_SHARE * needed)} of the {samples} fit."
+        )
+
+
+def _header(opened: Opener) -> tuple[tuple[int, ...], int]:
+    """The shape, and bytes of a value."""
+    with opened() as file:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    return shape, dtype.itemsize
+
+
+def _read(opened: Opener) -> npt.NDArray[Any]:
+    with opened() as file:
+        return np.lib.format.read_array(file, allow_pickle=False)

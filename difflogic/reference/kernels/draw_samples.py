@@ -1,0 +1,23 @@
+"""A batch of samples: what its grids begin with, and their targets. Twin of `draw_samples.wgsl`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.core import prng
+from difflogic.core.bits import IGNORED
+from difflogic.engine import control as c
+from difflogic.engine import events
+from difflogic.engine.shape import Array, Shape
+
+
+def draw_samples(shape: Shape, control: Array, x: Array, y: Array, state: Array, targets: Array) -> None:
+    """The first channels of `state [C, cells]` from `x [N, H, W, C_in]`; the others stay as they are.
+
+    `targets [J, loss_channels, cells]` from the codes `y [N, J, H, W, loss_channels]`. Which samples, is drawn from the
+    epoch's data subkey.
+    """
+    drawn = events.draw_samples(prng.split(control[c.DATA_KEY])[1], shape.batch, len(x))
+    state[: x.shape[-1]] = x[drawn].reshape(-1, x.shape[-1]).T
+    codes = y[drawn].transpose(1, 4, 0, 2, 3).reshape(targets.shape)
+    targets[:] = np.where(codes < 0, IGNORED, codes)

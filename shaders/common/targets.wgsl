@@ -1,0 +1,13 @@
+// Where the targets of a batch lie: [models, J, chunks, loss_channels, 16], J being 1 or one for each judged step.
+// Needs `shape`.
+
+// A value that does not count. Twin: difflogic/core/bits.py
+const IGNORED = -1267650600228229401496703205376.0;
+
+fn target_index(model: u32, place: u32, cell: u32, channel: u32) -> u32 {
+    let chunk = (model * shape.targets + place) * shape.chunks + cell / CELLS_PER_CHUNK;
+    return (chunk * shape.loss_channels + channel) * CELLS_PER_CHUNK + cell % CELLS_PER_CHUNK;
+}
+
+// y - target, of those that count.
+fn target_error(y: f32, target_: f32) -> f32 { return select(y - target_, 0.0, target_ == IGNORED); }
