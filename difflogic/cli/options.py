@@ -163,7 +163,9 @@ set_option = click.option(
 
 target_options = together(
     click.option("--target", type=PATH, metavar="PICTURE", help="A picture to grow, of at most 128x128 cells."),
-    click.option("--rule", metavar="B3/S23", help="A life-like rule to learn in one step."),
+    click.option(
+        "--rule", metavar="B3/S23", help="A rule to learn in one step: life-like, or elementary by its number, 110."
+    ),
     click.option(
         "--rule-table",
         type=PATH,

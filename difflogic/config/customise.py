@@ -125,12 +125,18 @@ def _picture_target(config: Config, bits: Bits) -> dict[str, Any]:
 
 
 def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, int] | None) -> None:
-    """One synchronous step on a torus; where a cell is one bit, from all boards of 3x3, which hold every patch."""
+    """One synchronous step on a torus; where a cell is one bit, from all boards of 3x3, which hold every patch.
+
+    On a line of three cells so do all boards.
+    """
     changed["task"]["rule"] = rule
+    neighbourhood = rules.neighbourhood(rule) or config.model.neighbourhood
     # Another rule on the same boards is all that changes in a preset that learns one.
-    if config.task.target == "rule":
+    if config.task.target == "rule" and neighbourhood == config.model.neighbourhood:
         return
-    height, width = fixed or ((MIN_SIDE, MIN_SIDE) if config.model.channels == 1 else _grid(config))
+    changed["model"]["neighbourhood"] = neighbourhood
+    smallest = (1 if neighbourhood == "line" else MIN_SIDE), MIN_SIDE
+    height, width = fixed or (smallest if config.model.channels == 1 else _grid(config))
     boards = config.model.channels == 1 and height * width <= MAX_BOARD_CELLS
     changed["task"] |= {
         "target": "rule",

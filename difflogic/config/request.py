@@ -72,7 +72,7 @@ class TrainRequest:
     target: Path | None = None
     """A picture file to grow."""
     rule: str | None = None
-    """A life-like rule to learn, such as `B3/S23`."""
+    """A rule to learn, as `core.rules` reads it: `B3/S23`, `B2/S34H`, `110`."""
     rule_table: Path | None = None
     """A file with a rule to learn, as `customise.load_rule` reads it."""
     start: str | None = None

@@ -25,7 +25,7 @@ from difflogic.config.train import (
     SearchConfig,
     TrainConfig,
 )
-from difflogic.core import text_picture
+from difflogic.core import rules, text_picture, wiring
 from difflogic.errors import ConfigError, DataError
 
 
@@ -69,6 +69,7 @@ class Config(Document):
             self.task.height > 1 or self.model.neighbourhood == "line",
             f'A grid of one row needs model.neighbourhood "line", got "{self.model.neighbourhood}".',
         )
+        self._check_rule()
         # The task alone could not say it: how many bits a character may hold depends on the model's channels.
         if self.task.start_picture:
             try:
@@ -82,6 +83,18 @@ class Config(Document):
         self._check_pool()
         self._check_growth()
         self._check_data()
+
+    def _check_rule(self) -> None:
+        if self.task.target != "rule":
+            return
+        beyond = set(rules.read_cells(rules.table(self.task.rule))) - set(
+            wiring.NEIGHBOURHOODS[self.model.neighbourhood]
+        )
+        require(
+            not beyond,
+            f"The rule {self.task.rule:.20} depends on cells that the neighbourhood {self.model.neighbourhood} does "
+            f"not have: set model.neighbourhood to {rules.neighbourhood(self.task.rule) or 'moore'}.",
+        )
 
     def _check_pool(self) -> None:
         """The pool against the task and the batch, each sample of which has a part of it."""

@@ -77,7 +77,8 @@ class TaskConfig(Section):
     rule: str = field(
         default="",
         metadata=spec(
-            "B3/S23 (born with 3 neighbours, survives with 2 or 3), or a table of 512 entries in 128 hexadecimal digits"
+            "B3/S23 (born with 3 neighbours, survives with 2 or 3), B2/S34H on hexagons, B13/S01V with four "
+            "neighbours, 110 (Wolfram's number) on a line, or a table of 512 entries in 128 hexadecimal digits"
         ),
     )
     """The rule, as `difflogic.core.rules.table` reads it."""

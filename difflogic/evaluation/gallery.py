@@ -57,7 +57,9 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
     trained = trained_circuit.load(run)
     netlist = CellNetlist.of_run(trained.circuit, trained.config)
     found = simplified(netlist, on_pass)
-    spec = RenderSpec((RULE_SIDE, RULE_SIDE), RULE_STEPS) if trained.config.task.target == "rule" else RenderSpec()
+    spec = RenderSpec()
+    if (task := trained.config.task).target == "rule":
+        spec = RenderSpec(task.on_side(RULE_SIDE), RULE_STEPS)
     files: Files = {"film.gif": rollout_picture(ReferenceEngine(), trained, spec, Look(), "gif")}
     files["gates.png"] = plots.gates_png(census(trained.circuit), "gates by layer")
     if trained.rows:

@@ -114,7 +114,7 @@ class EvaluationContext:
     def larger(self, factor: int) -> Config:
         """The experiment on a grid `factor` times as high and as wide, without damage."""
         task = self.config.task
-        return resized(self.config, factor * task.height, factor * task.width)
+        return resized(self.config, factor * task.height if task.height > 1 else 1, factor * task.width)
 
     @property
     def fixed_target(self) -> bool:

@@ -1,14 +1,14 @@
 """How far a start can be heard: whether any circuit at all could make the target from it in the steps that it has.
 
 Cells that have seen the same are in the same state, whatever the circuit. So cells are put into classes by what they
-have seen: at first by their own bits, then, step by step, by the classes of their nine cells, what is outside being
-one more. A target that is not the same all over a class cannot be reached. Example: from one cell on a torus, T steps
-tell (2T+1)x(2T+1) cells apart, and all others look alike.
+have seen: at first by their own bits, then, step by step, by the classes of the cells of their neighbourhood, what is
+outside being one more. A target that is not the same all over a class cannot be reached. Example: from one cell on a
+torus, T steps tell (2T+1)x(2T+1) cells apart, and all others look alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.config.schema import Config
+from difflogic.core import wiring
 from difflogic.engine import job
 from difflogic.errors import ConfigError
 
@@ -67,15 +68,22 @@ def _classes(config: Config) -> Iterator[Classes]:
     start = job.start(config)
     assert start is not None
     height, width, channels = start.shape
+    cells = wiring.NEIGHBOURHOODS[config.model.neighbourhood]
+    # The columns that are read of the row above, of the cell's own, and of the row below: at most three of each.
+    read = [[f % 3 for f in cells if f // 3 == dy] for dy in range(3)]
     found = _kinds(np.concatenate([start.reshape(-1, channels), np.zeros((1, channels), np.uint8)]))
     classes, outside, before = found[:-1].reshape(height, width), found[-1], 0
     yield classes
     while True:
         around: dict[str, Any] = {"mode": "wrap"} if config.model.periodic else {"constant_values": outside}
         wide = np.pad(classes, 1, **around)
-        # A cell's nine neighbours are numbered in two passes of three: first across each row, then down.
-        across = _numbered(wide[:, :-2], wide[:, 1:-1], wide[:, 2:])
-        classes = _numbered(across[:-2], across[1:-1], across[2:])
+        # A cell's neighbours are numbered in two passes of three: first across each row, then down.
+        rows = (
+            _numbered(wide[dy : dy + height, dx : dx + width] for dx in columns)
+            for dy, columns in enumerate(read)
+            if columns
+        )
+        classes = _numbered(rows)
         yield classes
         # From the second step on what lies outside is told apart from every cell, whose classes count from 0.
         outside, count = np.int64(-1), int(classes.max()) + 1  # from now on another class than every cell's
@@ -91,13 +99,16 @@ def _kinds(cells: npt.NDArray[np.floating | np.uint8]) -> Classes:
     return kinds.reshape(-1)
 
 
-def _numbered(one: Classes, two: Classes, three: Classes) -> Classes:
-    """Each combination of three classes, from -1 on, as a number from 0 on."""
-    count = max(int(each.max()) for each in (one, two, three)) + 2
-    # Three numbers as the digits of one: with -1 to 3 as classes, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.
-    together = ((one + 1) * count + two + 1) * count + three + 1
+def _numbered(classes: Iterable[Classes]) -> Classes:
+    """Each combination of up to three classes, from -1 on, as a number from 0 on."""
+    digits = list(classes)
+    count = max(int(each.max()) for each in digits) + 2
+    # The numbers as the digits of one: with -1 to 3 as classes, count is 5, and (-1, 0, 3) becomes 0*25 + 1*5 + 4.
+    together = np.zeros_like(digits[0])
+    for each in digits:
+        together = together * count + each + 1
     numbers: Classes = np.unique(together, return_inverse=True)[1].astype(np.int64)
-    return numbers.reshape(one.shape)
+    return numbers.reshape(together.shape)
 
 
 def _wrong(classes: Classes, wanted: Classes) -> int:
@@ -109,7 +120,7 @@ def _wrong(classes: Classes, wanted: Classes) -> int:
 
 
 def _how_far(config: Config, steps: int) -> str:
-    if config.task.start == "seed":
+    if config.task.start == "seed" and config.model.neighbourhood == "moore":
         return f"from the one cell to {2 * steps + 1}x{2 * steps + 1}"
     if config.task.start == "zeros":
         return f"from the border to a depth of {steps - 1}"

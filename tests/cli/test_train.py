@@ -238,7 +238,8 @@ BAD_INPUT = [
         "down with --size, say --size 32x32."),
     (["train", "tiny", "--target", "nowhere.png"], "Cannot read the picture nowhere.png: No such file or directory."),
     (["train", "tiny", "--rule", "B3S23"], "'B3S23' is no rule: a rule is written B3/S23 (B: neighbours that give "
-        "birth, S: that survive, digits 0 to 8), or as its 512 entries in 128 hexadecimal digits."),
+        "birth, S: that survive, digits 0 to 8), B2/S34H on hexagons (0 to 6), B13/S01V with four neighbours (0 to 4), "
+        "110 or W110 on a line (0 to 255), or as its 512 entries in 128 hexadecimal digits."),
     (["train", "tiny", "--start", "ones"], "--start must be one of random, boards, seed, zeros, or a picture file, got "
         "'ones'."),
     (["train", "tiny", "--size", "0x9"], "Invalid value for '--size': '0x9' is not WIDTHxHEIGHT of 1 to 128 cells "

@@ -13,7 +13,7 @@ from difflogic.config import presets
 from difflogic.config.customise import changes
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
-from difflogic.core import text_picture
+from difflogic.core import rules, text_picture
 from difflogic.engine import job
 from difflogic.errors import ConfigError, UsageError
 
@@ -151,8 +151,36 @@ def test_wishes_that_contradict_each_other(tmp_path: Path) -> None:
     refused(f"A grid has at least 3x3 cells: put some around {path} with --padding 1.", lizard, target=path)
     refused("--start must be one of random, boards, seed, zeros, or a picture file, got 'sed' (did you mean seed?).",
             lizard, start="sed")  # fmt: skip
-    refused("'B3' is no rule: a rule is written B3/S23 (B: neighbours that give birth, S: that survive, digits 0 to "
-            "8), or as its 512 entries in 128 hexadecimal digits.", lizard, rule="B3")  # fmt: skip
+    refused(f"'B3' is no rule: {rules.GRAMMAR}.", lizard, rule="B3")
+
+
+@pytest.mark.parametrize(
+    ("rule", "neighbourhood", "grid"),
+    [
+        ("b2/s34h", "hex", (3, 3)),
+        ("B13/S01V", "von-neumann", (3, 3)),
+        ("110", "line", (1, 3)),
+        ("B36/S23", "moore", (3, 3)),
+    ],
+)
+def test_a_rule_brings_its_neighbourhood(rule: str, neighbourhood: str, grid: tuple[int, int]) -> None:
+    """And boards that hold every patch of it."""
+    config = wished(presets.game_of_life(), rule=rule)
+    assert (config.task.rule, config.model.neighbourhood) == (rules.canonical(rule), neighbourhood)
+    assert (config.task.height, config.task.width, config.task.start) == (*grid, "boards")
+
+
+def test_a_rule_that_perception_cannot_see_is_refused() -> None:
+    words = (
+        "The rule B2/S34H depends on cells that the neighbourhood von-neumann does not have: set model.neighbourhood "
+        "to hex."
+    )
+    config = wished(presets.game_of_life(), rule="B2/S34H")
+    with pytest.raises(ConfigError) as raised:
+        config.with_(model={"neighbourhood": "von-neumann"})
+    assert str(raised.value) == words
+    with pytest.raises(ConfigError, match=r'A grid of one row needs model\.neighbourhood "line", got "moore"'):
+        presets.checkerboard().with_(task={"height": 1})
 
 
 def test_an_empty_picture_starts_with_a_word(tmp_path: Path) -> None:

@@ -33,6 +33,21 @@ def test_one_cell_is_heard_in_a_square() -> None:
     assert reach.notice(drawn(CORNERS, periodic=True, steps=3)) is None
 
 
+@pytest.mark.parametrize(("neighbourhood", "steps"), [("moore", 3), ("von-neumann", 5), ("hex", 4)])
+def test_a_corner_is_as_far_as_the_neighbourhood_says(neighbourhood: str, steps: int) -> None:
+    """Those at (3, 3) are told from the others: on a torus of hexagons by 4 steps, with four neighbours by 5."""
+    config = drawn(CORNERS, steps=steps, periodic=True).with_(model={"neighbourhood": neighbourhood})
+    assert reach.notice(config) is None
+    assert reach.notice(config.with_(task={"steps": steps - 1})) is not None
+
+
+def test_a_line_is_heard_along_itself_alone() -> None:
+    one_row = {"picture": ["1..1..1"], "height": 1, "width": 7, "steps": 3}
+    line = drawn(CORNERS, periodic=True).with_(model={"neighbourhood": "line"}, task=one_row)
+    assert reach.notice(line) is None
+    assert reach.notice(line.with_(task={"steps": 2})) is not None
+
+
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_every_preset_has_steps_enough(name: str) -> None:
     assert reach.notice(presets.get(name)) is None
