@@ -28,6 +28,13 @@ class Place(Protocol):
         """The engine that computes there."""
 
 
+class ArrayStore(Protocol):
+    """Where arrays are kept: see `difflogic.tensor.arrays.Arrays`."""
+
+    def put(self, values: Array) -> Any: ...
+    def get(self, x: Any) -> Array: ...
+
+
 class CircuitFunction(ABC):
     """`y = f(x)` by `steps` steps of a circuit, and its adjoint, on one engine; `Engine.open_function` makes it.
 
@@ -60,6 +67,7 @@ class CircuitFunction(ABC):
         memory.check_states(self._shape, circuit.outputs)
         self._logits = circuit.flat_logits().astype(self._dtype)
         self._passes, self._seen = 0, False
+        self._last: tuple[Any, ...] = ()
 
     @property
     def current(self) -> int | None:
@@ -106,6 +114,19 @@ class CircuitFunction(ABC):
             return
         self._logits, self._seen = new.copy(), False
         self._update()
+
+    def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
+        """`y` by these logits, all of them arrays of one device; where it is the function's own, nothing crosses."""
+        self._last = x, logits
+        self.update(arrays.get(logits))
+        return arrays.put(self.forward(arrays.get(x)))
+
+    def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
+        """What `backward` gives, over the pass of this `x` and these `logits`: again, where another came in between."""
+        if [*map(id, self._last)] != [id(x), id(logits)]:
+            self.forward_arrays(arrays, x, logits)
+        gradients, d_x = self.backward(arrays.get(d_y))
+        return arrays.put(gradients), arrays.put(d_x)
 
     def to(self, place: Place) -> CircuitFunction:
         """The same function on that `Device`, itself where it is there already; its logits go along to the bit."""

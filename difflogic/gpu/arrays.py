@@ -19,8 +19,8 @@ from difflogic.gpu.array_kernels import KERNELS, ArrayKernel, Shape, runs_of, st
 from difflogic.gpu.buffer_pool import BufferPool, Lease
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LINEAR_WG
-from difflogic.gpu.plan import MAX_WORKGROUPS
-from difflogic.gpu.submit import Dispatch, encode
+from difflogic.gpu.plan import HARDWARE_WORK, MAX_WORKGROUPS
+from difflogic.gpu.submit import Dispatch, cut, encode
 from difflogic.gpu.uniforms import uniform_struct
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class GpuArray:
     __slots__ = ("lease", "shape", "size")
     dtype = np.dtype(np.float32)
 
-    def __init__(self, shape: Shape, lease: Lease) -> None:
+    def __init__(self, shape: Shape, lease: Lease | _Borrowed) -> None:
         self.shape = shape
         self.size = math.prod(shape)
         self.lease = lease
@@ -61,13 +61,25 @@ class GpuArray:
         return len(self.shape)
 
 
+class _Borrowed:
+    """A buffer that no pool lends."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def belongs_to(self, pool: BufferPool) -> bool:
+        return False
+
+
 class _Recording:
     """Dispatches to be submitted again, and the buffers that they use."""
 
     def __init__(self, pool: BufferPool) -> None:
         self.pool = pool
         self.dispatches: list[Dispatch] = []
-        self.held: set[Lease] = set()
+        self.held: set[Any] = set()
 
 
 class GpuArrays:
@@ -81,6 +93,8 @@ class GpuArrays:
         self._constants: OrderedDict[float, GpuArray] = OrderedDict()
         self._pending: list[Dispatch] = []
         self._recording: _Recording | None = None
+        self.replays = 0
+        """How often recordings were done again: what others keep on the device may have changed since."""
         device.before_waiting.append(self.flush)
 
     # To the device and back
@@ -141,12 +155,32 @@ class GpuArrays:
 
         def again() -> T:
             self.flush()
+            self.replays += 1
             for first in range(0, len(recording.dispatches), MOST_PENDING):
-                commands = encode(self.device, recording.dispatches[first : first + MOST_PENDING]).finish()
-                self.device.queue.submit([commands])
+                for piece in cut(recording.dispatches[first : first + MOST_PENDING], HARDWARE_WORK):
+                    self.device.queue.submit([encode(self.device, piece).finish()])
             return result
 
         return again(), again
+
+    # Work of others
+
+    def run(self, dispatches: Sequence[Dispatch], owner: Any) -> None:
+        """Do what is no kernel of arrays, after all that was asked for before; `owner` holds its buffers."""
+        if self._recording is not None:
+            self._recording.dispatches += dispatches
+            self._recording.held.add(owner)
+            return
+        self.flush()
+        owner.submit(dispatches)
+
+    def copy_to(self, buffer: Any, x: GpuArray) -> None:
+        """Overwrite the beginning of another's buffer; in fours, so that it has as many bytes as the array or more."""
+        self._copy(GpuArray(x.shape, _Borrowed(buffer)), x, strides_of(x.shape, x.shape))
+
+    def copy_of(self, buffer: Any, shape: Shape, strides: Shape) -> GpuArray:
+        """An array of what another's buffer holds, gone through by strides."""
+        return self._copy(self._new(shape), GpuArray(shape, _Borrowed(buffer)), strides)
 
     # Shapes
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from difflogic.core import gates
-from difflogic.engine.function import CircuitFunction
+from difflogic.engine.control import EPOCH, WORDS
+from difflogic.engine.events import UNITS, Hardening
+from difflogic.engine.function import ArrayStore, CircuitFunction
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import LimitError
+from difflogic.gpu.arrays import GpuArray, GpuArrays
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LaunchConfig
-from difflogic.gpu.plan import Plan
+from difflogic.gpu.plan import CHUNK, Plan
 from difflogic.gpu.planner import make_plan
+from difflogic.gpu.submit import Dispatch
 from difflogic.gpu.wiring import wired
 from difflogic.gpu.workspace import Workspace, from_chunks, to_chunks
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
+
+MOST_UNEVEN = 4096
+"""Cells, where they are no multiple of a chunk, that are padded on the device: by a matrix of their square."""
 
 
 class GpuFunction(CircuitFunction):
@@ -35,6 +42,7 @@ class GpuFunction(CircuitFunction):
     ) -> None:
         super().__init__(circuit, grid, steps, hard, every_state)
         self.selector = f"gpu:{device.adapter.index}"
+        self._padding: GpuArray | None = None
         work = Plan(tuple(wired([flat_layout(circuit)])), self._shape, asynchronous=False, given=True)
         plan = make_plan(device.adapter, device.limits, work, launch)
         if every_state and plan.checkpoint_every > 1:
@@ -42,21 +50,36 @@ class GpuFunction(CircuitFunction):
                 f"The states of {steps} steps do not fit on {device.adapter.name} all at once: ask for the last state "
                 "alone, or use a smaller grid or batch."
             )
-        self._work = Workspace(device, plan, Hyper())
+        self._work = Workspace(device, plan, Hyper(), hardening=Hardening(peak=UNITS))
+        control = np.zeros(WORDS, dtype=np.uint32)
+        control[EPOCH] = 1  # in which all gates are hard
+        self._work.upload("control", control, "state")
         self._update()
 
     def _update(self) -> None:
         work = self._work
         work.upload("logits", self._logits, "state")
-        work.submit(work.coefficients)
-        if self.hard:
-            work.upload("one_hot", gates.TABLE[self._logits.argmax(axis=1)].astype(np.float32), "state")
+        work.submit(self._prepared)
+
+    @property
+    def _prepared(self) -> list[Dispatch]:
+        """What makes coefficients of the logits."""
+        return [*self._work.coefficients, *(self._work.one_hot if self.hard else [])]
+
+    @property
+    def _forth(self) -> list[Dispatch]:
+        # On 0 and 1 the arithmetic of a hard gate is of whole numbers, and exact.
+        return self._work.forward_one_hot if self.hard else self._work.forward
+
+    @property
+    def _back(self) -> list[Dispatch]:
+        # A hard pass has left the states and nodes of the hard circuit.
+        return [*(self._work.forward if self.hard else []), *self._work.pull_back]
 
     def _forward(self, x: Array) -> Array:
         work = self._work
         work.upload(work.state(0), to_chunks(x, work.plan.chunks), "states")
-        # On 0 and 1 the arithmetic of a hard gate is of whole numbers, and exact.
-        work.submit(work.forward_one_hot if self.hard else work.forward)
+        work.submit(self._forth)
         first = 1 if self.every_state else self.steps
         return np.stack([self._cells(work.state(step), work.plan.outputs) for step in range(first, self.steps + 1)])
 
@@ -68,11 +91,63 @@ class GpuFunction(CircuitFunction):
             work.device.clear(last)
         else:
             work.upload(last, adjoints, "states")
-        # A hard pass has left the states and nodes of the hard circuit.
-        work.submit([*(work.forward if self.hard else []), *work.pull_back])
+        work.submit(self._back)
         gradients = work.download("gradients", np.float32, "gradients").reshape(-1, 16)
-        start = work.buffers["d_start"] if work.plan.perceives else work.d_rows(0)
-        return gradients, self._cells(start, self._shape.channels)
+        return gradients, self._cells(self._d_start, self._shape.channels)
+
+    @property
+    def _d_start(self) -> Any:
+        return self._work.buffers["d_start"] if self._work.plan.perceives else self._work.d_rows(0)
+
+    def forward_arrays(self, arrays: ArrayStore, x: Any, logits: Any) -> Any:
+        if not self._stays(arrays):
+            return super().forward_arrays(arrays, x, logits)
+        work, self._last, self._seen = self._work, (x, logits, arrays.replays), False
+        # The host does not know these logits: whatever it brings next is new.
+        self._logits.fill(np.nan)
+        arrays.copy_to(work.buffers["logits"], logits)
+        arrays.copy_to(work.state(0), self._chunked(arrays, x))
+        arrays.run([*self._prepared, *self._forth], work)
+        return self._unchunked(arrays, work.state(self.steps), work.plan.outputs)
+
+    def backward_arrays(self, arrays: ArrayStore, x: Any, logits: Any, d_y: Any) -> tuple[Any, Any]:
+        if not self._stays(arrays):
+            return super().backward_arrays(arrays, x, logits, d_y)
+        if [*map(id, self._last[:2]), *self._last[2:]] != [id(x), id(logits), arrays.replays]:
+            self.forward_arrays(arrays, x, logits)
+        work, adjoints = self._work, self._chunked(arrays, d_y)
+        last = work.d_rows(self.steps)
+        if work.plan.perceives:
+            arrays.copy_to(work.buffers["d_judged"], adjoints)
+            arrays.copy_to(last, arrays.expand((last.size // 4,), arrays.constant(0.0, np.float32)))
+        else:
+            arrays.copy_to(last, adjoints)
+        arrays.run(self._back, work)
+        gradients = arrays.copy_of(work.buffers["gradients"], (self._circuit.gates, 16), (16, 1))
+        return gradients, self._unchunked(arrays, self._d_start, self._shape.channels)
+
+    def _stays(self, arrays: ArrayStore) -> TypeGuard[GpuArrays]:
+        """Whether arrays from there need not cross the host."""
+        fits = self._shape.cells % CHUNK == 0 or self._shape.cells <= MOST_UNEVEN
+        return isinstance(arrays, GpuArrays) and arrays.device is self._work.device and fits and not self.every_state
+
+    def _chunked(self, arrays: GpuArrays, x: GpuArray) -> GpuArray:
+        """`[chunks, C, 16]` of `[*grid, C]`, the cells past the end 0."""
+        cells, channels, chunks = self._shape.cells, x.shape[-1], self._work.plan.chunks
+        rows = arrays.reshape((cells, channels), x)
+        if cells < chunks * CHUNK:
+            # Each kernel writes whole arrays, and none makes one longer but a product: with a row of zeros for each
+            # cell that is missing.
+            if self._padding is None:
+                self._padding = arrays.put(np.eye(chunks * CHUNK, cells, dtype=np.float32))
+            rows = arrays.matmul(self._padding, rows)
+        return arrays.transpose((0, 2, 1), arrays.reshape((chunks, CHUNK, channels), rows))
+
+    def _unchunked(self, arrays: GpuArrays, buffer: Any, channels: int) -> GpuArray:
+        """`[*grid, C]` of the chunks in a buffer."""
+        shape = self._work.plan.chunks, CHUNK, channels
+        y = arrays.copy_of(buffer, shape, (CHUNK * channels, 1, CHUNK))
+        return arrays.reshape((*self.grid, channels), y)
 
     def _cells(self, buffer: object, channels: int) -> Array:
         """`[cells, channels]` of chunks."""

@@ -233,6 +233,11 @@ class Workspace:
         return [self._dispatch("harden")]
 
     @cached_property
+    def one_hot(self) -> list[Dispatch]:
+        """logits -> coefficients of the hard gates, of a function whose hardening is complete."""
+        return [self._dispatch("harden", {"coefficients": self.buffers["one_hot"]})]
+
+    @cached_property
     def seed(self) -> list[Dispatch]:
         """Start grids by the control block's key, fresh or from pool or samples, and targets that follow from them."""
         plan, first = self.plan, {"state": self.state(0)}

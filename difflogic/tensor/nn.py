@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from difflogic.devices.device import Device, same_device
 from difflogic.engine.function import CircuitFunction
-from difflogic.engine.shape import Array
 from difflogic.errors import ShapeError
 from difflogic.model.circuit import Circuit
 from difflogic.tensor.arrays import DeviceArray, Shape
@@ -95,7 +94,8 @@ class Logic:
     """A logic circuit as a layer, whose parameter is `logits [G, 16]`, computed by the engine of its device, fused.
 
     A feed-forward circuit takes `[B, inputs]` to `[B, outputs]`, an automaton grids `[B, H, W, C]` to what they are
-    after `steps` steps. The numbers cross through the host.
+    after `steps` steps. On a GPU nothing crosses through the host, so that a recorded step may hold it, and nothing is
+    checked there: where it is hard, `x` has to be 0 or 1.
 
     Args:
         circuit: where it begins.
@@ -110,7 +110,7 @@ class Logic:
         self.hard, self.steps = hard, steps
         self._start = circuit
         self._engine = self.logits.device.open()
-        self._passes: OrderedDict[Shape, _Pass] = OrderedDict()
+        self._functions: OrderedDict[Shape, CircuitFunction] = OrderedDict()
 
     @property
     def circuit(self) -> Circuit:
@@ -122,46 +122,25 @@ class Logic:
         before = "(B, H, W" if self._start.perceive else "(B"
         if x.ndim != 2 + 2 * bool(self._start.perceive) or x.shape[-1] != self._start.channels:
             raise ShapeError(f"This circuit needs x of the shape {before}, {self._start.channels}), not {x.shape}.")
-        arrays, grid, values, logits = x._arrays, x.shape[:-1], x.numpy(), self.logits.numpy()
-        y = self._pass(grid).forward(values, logits)
+        arrays, grid, given, logits = x._arrays, x.shape[:-1], x.data, self.logits.data
+        y = self._function(grid).forward_arrays(arrays, given, logits)
 
         def pull(d_y: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-            gradients, d_x = self._pass(grid).backward(values, logits, arrays.get(d_y))
-            return arrays.put(gradients), arrays.put(d_x)
+            return self._function(grid).backward_arrays(arrays, given, logits, d_y)
 
-        return x._result(arrays.put(y), (self.logits, x), pull)
+        return x._result(y, (self.logits, x), pull)
 
     def parameters(self) -> list[Tensor]:
         return [self.logits]
 
-    def _pass(self, grid: Shape) -> _Pass:
-        if grid not in self._passes:
-            self._passes[grid] = _Pass(self._engine.open_function(self._start, grid, self.steps, hard=self.hard))
-        self._passes.move_to_end(grid)
-        if len(self._passes) > MOST_BATCH_SIZES:
-            self._passes.popitem(last=False)[1].function.close()
-        return self._passes[grid]
-
-
-class _Pass:
-    """A function of one batch size, and what it was last called with: the way back is over its last way forward."""
-
-    def __init__(self, function: CircuitFunction) -> None:
-        self.function = function
-        self._values: Array | None = None
-        self._logits: Array | None = None
-
-    def forward(self, values: Array, logits: Array) -> Array:
-        if self._logits is None or not np.array_equal(self._logits, logits):
-            self.function.update(logits)
-        self._values, self._logits = values, logits
-        return self.function.forward(values)
-
-    def backward(self, values: Array, logits: Array, d_y: Array) -> tuple[Array, Array]:
-        # Another batch may have gone through in between: a network is called twice in one loss.
-        if self._values is not values or self._logits is not logits:
-            self.forward(values, logits)
-        return self.function.backward(d_y)
+    def _function(self, grid: Shape) -> CircuitFunction:
+        if grid not in self._functions:
+            self._functions[grid] = self._engine.open_function(self._start, grid, self.steps, hard=self.hard)
+        self._functions.move_to_end(grid)
+        if len(self._functions) > MOST_BATCH_SIZES:
+            # Not closed: a recording may hold it.
+            self._functions.popitem(last=False)
+        return self._functions[grid]
 
 
 class GroupSum:

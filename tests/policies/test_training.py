@@ -90,6 +90,15 @@ def test_a_run_that_goes_on_is_bit_for_bit_one_that_never_stopped(tmp_path, poli
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
+def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path):
+    gpu, half = Device("gpu:0"), StopAfter(1)
+    settings = config(steps=256, ppo={"n_epochs": 2}, evaluation={"final_episodes": 4})
+    PolicyTrainer(settings, gpu).run(tmp_path / "one")
+    PolicyTrainer(settings, gpu).run(tmp_path / "half", observer=half, stop=half.stop)
+    PolicyTrainer(settings, gpu).resume(tmp_path / "half")
+    assert_same_run(tmp_path / "one", tmp_path / "half")
+
+
 def test_a_member_of_a_population_is_what_it_is_alone(tmp_path):
     settings = config(steps=640)
     PolicyTrainer(settings, CPU).run(tmp_path / "three", population=3)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from difflogic.autodiff import TABLE
+from difflogic.devices.device import Device
 from difflogic.errors import DeviceMismatchError, ShapeError
+from difflogic.gpu.arrays import GpuArrays
 from difflogic.model.circuit import Circuit
-from difflogic.tensor import Tensor, nn, optim
+from difflogic.tensor import Recorded, Tensor, nn, optim
+from tests.random_circuits import random_circuit
 
 ENGINES = ("cpu", "reference", "gpu:0")
 
@@ -74,3 +79,56 @@ def test_other_shapes_and_devices_are_told() -> None:
         layer(Tensor(np.zeros(5)))
     with pytest.raises(DeviceMismatchError, match="Logic needs both on one device"):
         layer(Tensor(np.zeros((1, 5)), "reference"))
+
+
+def grids(rows: int) -> np.ndarray:
+    return np.random.default_rng(rows).integers(0, 2, (rows, 5, 4, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_an_automaton_is_a_layer_too(gpu: Device, hard: bool) -> None:
+    """Its steps on a GPU, recorded and not, are those of the processor, whatever does not fill a chunk."""
+    circuit = random_circuit(np.random.default_rng(0), 3, periodic=True)
+
+    def learner(device: Device | str) -> Callable[[Tensor], tuple[Tensor, ...]]:
+        layer = nn.Logic(circuit, 2, hard=hard, device=device)
+
+        def step(x: Tensor) -> tuple[Tensor, ...]:
+            y = layer(x)
+            ((y - 0.25) ** 2).sum().backward()
+            gradient, layer.logits.grad = layer.logits.grad, None
+            layer.logits.assign(layer.logits - gradient * 0.1)
+            return y, gradient
+
+        return step
+
+    eager, host = learner(gpu), learner("cpu")
+    recorded = Recorded(learner(gpu), gpu)
+    for rows in (2, 3, 2):
+        found = [each(Tensor(grids(rows), device)) for each, device in ((eager, gpu), (host, "cpu"))]
+        found.append(recorded(grids(rows)))
+        for ours, theirs, again in zip(*found, strict=True):
+            np.testing.assert_array_equal(ours.numpy(), again.numpy())
+            share = 1e-4 * np.abs(theirs.numpy()).max()
+            np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=0, atol=share)
+
+
+def test_a_step_with_gates_sends_its_batch_alone(gpu: Device, arrays: GpuArrays) -> None:
+    layer, votes = nn.Logic(noisy(), hard=True, device=gpu), nn.GroupSum(2)
+    adam = optim.Adam(layer.parameters(), lr=0.1)
+
+    def step(x: Tensor, right: Tensor) -> Tensor:
+        loss = (-(votes(layer(x)).softmax() + 1e-6).log() * right).sum(1).mean()
+        loss.backward()
+        adam.step()
+        return loss
+
+    recorded, rng, losses = Recorded(step, gpu), np.random.default_rng(0), []
+    for k in range(30):
+        if k == 1:
+            uploaded, downloaded = arrays.device.ledger.uploaded.copy(), arrays.device.ledger.downloaded.copy()
+        x = rng.integers(0, 2, (24, 5))
+        losses.append(recorded(x, np.stack([x[:, 0], 1 - x[:, 0]], axis=1)).item())
+    assert arrays.device.ledger.uploaded - uploaded == {"arrays": 29 * 4 * 24 * 7}
+    assert arrays.device.ledger.downloaded - downloaded == {"arrays": 29 * 4}
+    assert losses[-1] < 0.5 * losses[0]
