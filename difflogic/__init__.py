@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from difflogic.evaluation.evaluate import evaluate as evaluate
     from difflogic.evaluation.render import render as render
     from difflogic.model.circuit import Circuit as Circuit
+    from difflogic.sweeps.sweep import resume_sweep as resume_sweep
+    from difflogic.sweeps.sweep import sweep as sweep
     from difflogic.train.observer import Observer as Observer
     from difflogic.train.restarts import solve as solve
     from difflogic.train.trainer import Run as Run
@@ -42,7 +44,9 @@ _EXPORTS = {
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
     "render": "difflogic.evaluation.render",
+    "resume_sweep": "difflogic.sweeps.sweep",
     "solve": "difflogic.train.restarts",
+    "sweep": "difflogic.sweeps.sweep",
 }
 
 __all__ = ["__version__", *_EXPORTS]

@@ -23,6 +23,7 @@ ACCEPTED = {
     "MPL-2.0",  # binds who changes these packages, which we do not
     # The same in the words of those who do not write SPDX.
     *("Apache 2.0", "Apache Software License", "BSD", "BSD License", "BSD 2-Clause License", "BSD 3-Clause License"),
+    "3-Clause BSD License",
     *("MIT License", "Mozilla Public License 2.0 (MPL 2.0)", "Python Software Foundation License"),
 }
 PROPRIETARY = ("nvidia-", "cuda-")

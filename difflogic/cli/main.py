@@ -20,6 +20,7 @@ COMMANDS = {
     "init": ("init:command", "Write a preset as a file to change."),
     "train-checkerboard": ("train:checkerboard", "Train the paper's checkerboard."),
     "train-policy": ("train_policy:command", "Train an agent whose policy is a circuit of gates."),
+    "sweep": ("sweep:command", "Train many runs that differ in some fields, and compare them."),
     "export": ("export:command", "Write a circuit for other programs, hardware and the web."),
     "gallery": ("gallery:command", "Write runs as a folder of pages for any web server."),
     "harden": ("harden:command", "Settle the undecided gates of a run."),

@@ -15,6 +15,10 @@ ALGORITHMS = ("ppo", "sac")
 """How agents learn."""
 ACTORS = ("logic", "automaton", "mlp")
 """What agents are made of: layers of gates, an automaton of gates, or dense layers."""
+METHODS = ("grid", "random", "optuna", "halving")
+"""How a sweep chooses its trials."""
+METRICS = ("tts", "hard_loss", "gates", "return")
+"""What a sweep judges them by."""
 COLORS = (2, 8, 64)
 """How many colours a picture may have: see `config.picture_file`."""
 DRAWINGS = ("rollout", "gates", "loss")

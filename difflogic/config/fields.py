@@ -153,7 +153,7 @@ def build(cls: type, data: Any, where: str = "") -> Any:
         raise ConfigError(_missing(missing, where, hints))
     # Limits are passed on for the words of a refusal alone; the section that is built checks them.
     limits = {f.name: f.metadata.get("limits") for f in fields}
-    values = {name: _convert(hints[name], value, f"{where}{name}", limits[name]) for name, value in data.items()}
+    values = {name: convert(hints[name], value, f"{where}{name}", limits[name]) for name, value in data.items()}
     return cls(**values)
 
 
@@ -173,13 +173,14 @@ def _missing(names: Sequence[str], where: str, hints: Mapping[str, Any]) -> str:
     return f"Missing {' and '.join(parts)}: `difflogic init` writes a file with all of them."
 
 
-def _convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
+def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> Any:
+    """Plain data as a field of that type holds it; `limits` gives a refusal its words. Raises ConfigError."""
     if dataclasses.is_dataclass(kind):
         return build(typing.cast(type, kind), value, f"{where}.")
     # The only generic type of a field is tuple[item, ...]: configurations are hashed and compared, as lists cannot be.
     if isinstance(kind, types.GenericAlias):
         require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
-        return tuple(_convert(kind.__args__[0], item, f"each of {where}") for item in value)
+        return tuple(convert(kind.__args__[0], item, f"each of {where}") for item in value)
     # TOML tells 1 from 1.0, people do not. True is an int to Python, and to nobody else.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below

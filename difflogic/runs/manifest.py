@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,10 @@ def versions() -> dict[str, str]:
     return found
 
 
+@cache
 def git_commit() -> str | None:
     """The commit of the checkout that this package runs from, `-dirty` where it was changed; else None."""
+    # Asked once: what the process has loaded is what was there then, and to ask takes longer than a short run.
     checkout = Path(difflogic.__file__).resolve().parent.parent
     git = shutil.which("git")
     if git is None or not (checkout / ".git").exists():

@@ -99,5 +99,9 @@ class Observer:
     def saved(self, epoch: int) -> None:
         """A checkpoint of this epoch is on the disk."""
 
+    def wants_pictures(self) -> bool:
+        """Asked at the end: False leaves out film and curves, which take longer than a short run does."""
+        return True
+
     def ending(self) -> None:
         """No more epochs; the results are about to be written."""

@@ -24,8 +24,9 @@ def write(
     leader: int,
     summary: str,
     kept: ModelState | None,
+    pictures: bool = True,
 ) -> None:
-    """All four, the quick ones first; circuit and rollout are of the best model. Raises RunFolderError."""
+    """All four, without `pictures` the first two; circuit and rollout are of the best model. Raises RunFolderError."""
     best = members[leader]
     job, circuit = best.job, best.circuit
     if kept is not None:
@@ -34,6 +35,8 @@ def write(
         circuit = kept.circuit
     folder.write("circuit.json", netlist_json.to_json(CellNetlist.of_run(circuit, job.config)))
     folder.write(SUMMARY, summary)
+    if not pictures:
+        return
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)

@@ -256,7 +256,8 @@ class Trainer:
             summary = summarise_population(config, members, first, *effort, session.best)
         summary += "" if session.best is None else certainty(session.best.config, session.best.circuit)
         if session.folder is not None:
-            results.write(session.folder, engine, members, first, summary, session.best)
+            pictures = session.observer.wants_pictures()
+            results.write(session.folder, engine, members, first, summary, session.best, pictures)
             status = "complete" if session.complete else "interrupted"
             ended = manifest.end(session.record, status, session.epoch, summary)
             session.folder.write(manifest.NAME, manifest.to_json(ended))

@@ -1,0 +1,105 @@
+"""`difflogic sweep`: many runs that differ in some fields."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from difflogic.cli import options as shared
+from difflogic.cli.request import parse
+from difflogic.cli.training import SIGNAL_BASE
+from difflogic.config.choices import METHODS, METRICS
+from difflogic.errors import UsageError
+
+if TYPE_CHECKING:
+    from difflogic.sweeps.spec import Spec
+
+DESCRIBING = ("over", "metric", "method", "sampler_seed", "ahead", "assignments", "recipe", "epochs", "population",
+              "restarts", "until_solved", "within", "config_file", "out")  # fmt: skip
+"""What a sweep that goes on has already."""
+
+
+@click.command("sweep")
+@click.argument("what", metavar="[PRESET|SPEC.toml]", required=False)
+@shared.config_option
+@shared.set_option
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="FIELD=VALUES",
+    help="An axis: 4,8,16 or 0..31, or a range 0.02:0.2, 0.02:0.2:log, 0:1:0.25; may be given more than once.",
+)
+@click.option("--metric", type=click.Choice(METRICS), help="What trials are judged by [tts, of agents return].")
+@click.option("--method", type=click.Choice(METHODS), help="How trials are chosen [grid where all values are listed].")
+@click.option("--trials", type=int, metavar="N", help="So many in all, those before --resume included.")
+@click.option("--sampler-seed", type=int, help="Of everything that is drawn; not the seed of a run [0].")
+@click.option("--ahead", type=int, help="Trials that optuna and halving ask for before the first is judged [8].")
+@click.option("--recipe", type=click.Choice(("paper", "robust")), help="As of train [paper].")
+@click.option("--epochs", type=int, help="Epochs of each trial.")
+@click.option("--population", type=int, metavar="M", help="Seeds that each trial trains at once [1].")
+@click.option("--restarts", type=int, metavar="N", help="As of train: how often a trial may begin again.")
+@shared.until_options
+@click.option("--devices", metavar="LIST", help="Where, say gpu:0,gpu:1 or cpu [the hardware GPUs, else cpu].")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes on the CPU [one for each core].")
+@click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new folder [runs/sweep-NAME-DATE-TIME].")
+@click.option("--resume", type=shared.PATH, metavar="DIR", help="Go on with the sweep in this folder.")
+@shared.json_option
+def command(what: str | None, resume: Path | None, trials: int | None, as_json: bool, **options: Any) -> int:
+    """Train many runs that differ in some fields, and compare them.
+
+    What to sweep is a PRESET, of automata or agents, --config FILE, or a sweep's own file. Each trial is a run folder.
+    Ends with tables, plots, a page and the best run. Ctrl-C stops it, saved; --resume goes on, bit for bit, and with
+    more --trials extends it. Metrics: tts, what a solution costs in billions of gate evaluations, of agents in steps;
+    hard_loss, wrong values; gates, active gates of what is solved; return, of agents.
+
+    Example: difflogic sweep checkerboard-small --over optimizer.lr=0.05,0.1,0.2 --over seed=0..7 --metric tts
+    """
+    from difflogic.cli.screen import sinks
+    from difflogic.cli.screen.sweeps import SweepReporter
+    from difflogic.sweeps.sweep import conduct
+
+    if resume is not None:
+        _check_resumed(what, options)
+    described = None if resume is not None else _described(what, trials, options)
+    devices = [each.strip() for each in (options["devices"] or "").split(",") if each.strip()]
+    with sinks.choose(as_json, "trial") as sink:
+        reporter, folder = SweepReporter(sink), resume or options["out"]
+        done = conduct(described, folder, trials, devices, options["workers"], reporter, None)
+        reporter.finished(done)
+    return SIGNAL_BASE + done.interrupted if isinstance(done.interrupted, int) else 0
+
+
+def _described(what: str | None, trials: int | None, options: dict[str, Any]) -> Spec:
+    """The sweep that is asked for; what stands in a file gives way to options. Raises UsageError, ConfigError."""
+    from difflogic.sweeps import axes
+    from difflogic.sweeps.spec import Spec, base_of
+
+    named = ("metric", "method", "sampler_seed", "ahead", "recipe", "population", "restarts")
+    given = {name: options[name] for name in named if options[name] is not None}
+    given |= {} if trials is None else {"trials": trials}
+    given |= {"until_solved": True} if options["until_solved"] else {}
+    given |= {"within": str(options["within"])} if options["within"] is not None else {}
+    fields = parse(options["assignments"])
+    if options["epochs"] is not None:
+        fields.setdefault("train", {})["epochs"] = options["epochs"]
+    given |= {"set": fields} if fields else {}
+    if what is not None and what.endswith(".toml"):
+        if options["over"] or options["config_file"] is not None:
+            raise UsageError(f"{what} says what to sweep over: drop --over and --config, or name a PRESET.")
+        return Spec.load(Path(what), **given)
+    base = base_of(what, options["config_file"])
+    over = [axes.parse(each, base) for each in options["over"]]
+    if len({each.path for each in over}) < len(over):
+        raise UsageError("--over has a field twice: give all its values at once.")
+    return Spec.of(config=base, over={each.path: each for each in over}, **given)
+
+
+def _check_resumed(what: str | None, options: dict[str, Any]) -> None:
+    """Raises UsageError for what describes a sweep: one that goes on has been described."""
+    given = ["PRESET"] if what is not None else []
+    written = {"assignments": "--set", "config_file": "--config"}
+    given += [written.get(name, f"--{name.replace('_', '-')}") for name in DESCRIBING if options[name]]
+    if given:
+        raise UsageError(f"--resume goes on with a sweep as it was described: drop {', '.join(given)}.")

@@ -1,0 +1,64 @@
+"""What a sweep tells: each event once, in fields and in words, for whatever sink shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from difflogic.cli.screen.sinks import Event, Lines
+from difflogic.sweeps.course import Sweep, SweepObserver, Trial
+from difflogic.sweeps.spec import Spec
+from difflogic.system.files import quoted
+
+
+class SweepReporter(SweepObserver):
+    """Describes to a sink how a sweep goes. The events are begin, trial, notice and end."""
+
+    def __init__(self, sink: Lines) -> None:
+        self._sink = sink
+        self._metric = ""
+
+    def began(self, described: Spec, path: Path, known: int, workers: int) -> None:
+        self._metric = described.metric
+        rest = f", {known} of them known already" if known else ""
+        axes = ", ".join(each.path for each in described.over)
+        text = f"Sweep in {path}: {described.most} trials over {axes}{rest}; {described.method}, {workers} at once"
+        fields = {"path": str(path), "trials": described.most, "known": known, "workers": workers}
+        self._sink.show(Event("begin", fields, [text]))
+
+    def ended(self, trial: Trial, done: int, most: int) -> None:
+        values = ", ".join(f"{path.rpartition('.')[2]}={_short(value)}" for path, value in trial.values.items())
+        result = trial.outcome.error or f"{self._metric} {_short(trial.value)}, {_solved(trial)}"
+        fields: dict[str, Any] = {"trial": trial.number, "status": trial.status, "value": trial.value}
+        fields |= {"values": dict(trial.values), "error": trial.outcome.error, "seconds": trial.outcome.seconds}
+        self._sink.show(Event("trial", fields, [f"trial {trial.number}: {values}: {trial.status}, {result}"]))
+        self._sink.advance(done, most)
+
+    def noticed(self, text: str) -> None:
+        self._sink.show(Event("notice", {"text": text}, [text], is_warning=True))
+
+    def finished(self, done: Sweep) -> None:
+        """The tables are written."""
+        best, left = done.best, done.spec.most - len(done.trials)
+        failed = sum(each.status == "failed" for each in done.trials)
+        lines = [f"{len(done.trials)} trials are over, {failed} of them failed."]
+        if best is not None:
+            values = ", ".join(f"{path}={_short(value)}" for path, value in best.values.items())
+            lines.append(f"The best is trial {best.number} with {self._metric} {_short(best.value)}: {values}")
+        else:
+            lines.append(f"No trial has a {self._metric}: see {done.path / 'trials.csv'}.")
+        if left:
+            lines.append(f"{left} are left: go on with difflogic sweep --resume {quoted(done.path)}")
+        fields = {"path": str(done.path), "best": None if best is None else best.number, "left": left}
+        self._sink.show(Event("end", fields, lines))
+
+
+def _solved(trial: Trial) -> str:
+    found = trial.outcome
+    if found.models == 1:
+        return "solved" if found.solved else "not solved"
+    return f"{found.solved} of {found.models} solved"
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

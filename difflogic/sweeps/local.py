@@ -1,0 +1,133 @@
+"""Trials on this machine: a process for each processor core and each GPU, kept warm from trial to trial."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+from difflogic.devices import open as devices
+from difflogic.errors import UsageError
+from difflogic.sweeps import trial
+from difflogic.sweeps.trial import Outcome, Task
+from difflogic.train.signals import Stop
+
+TRIES = 2
+"""A process that is killed, say by a system out of memory, has its trial tried once more, from its checkpoint."""
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def places(asked: Sequence[str], workers: int | None = None) -> list[str]:
+    """A selector for each process: every GPU that is asked for once, `cpu` once for each core, or `workers` times.
+
+    Without any: the hardware GPUs, else the processor. Raises UsageError for words that are no devices.
+    """
+    for each in asked:
+        if devices.parse(each)[0] == "auto":
+            raise UsageError("auto is no device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
+    found = list(asked) or [f"gpu:{index}" for index in devices.hardware_gpus()] or ["cpu"]
+    cores = workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return [place for each in found for place in [each] * (1 if each.startswith("gpu") else cores)]
+
+
+class LocalWorkers:
+    """Trains tasks in processes of its own, each on one place, as `places` gives them."""
+
+    def __init__(self, folder: Path, selectors: Sequence[str]) -> None:
+        self._folder, self._over = folder, SPAWN.Event()
+        self._free: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        self.size = len(selectors)
+        for selector in selectors:
+            self._free.put(_Process(selector, self._over))
+        self._threads = ThreadPoolExecutor(self.size, thread_name_prefix="sweep")
+
+    def submit(self, task: Task) -> Future[Outcome]:
+        """Train it where there is room, in the order of asking."""
+        return self._threads.submit(self._run, task)
+
+    def _run(self, task: Task) -> Outcome:
+        process = self._free.get()
+        try:
+            return process.run(task, self._folder / folder_of(task.trial))
+        finally:
+            self._free.put(process)
+
+    def close(self, at_once: bool = False) -> None:
+        """Wait for what is asked for; `at_once`: for the epochs under way, which are saved."""
+        if at_once:
+            self._over.set()
+        self._threads.shutdown(cancel_futures=at_once)
+        for _ in range(self.size):
+            self._free.get().close()
+
+
+def folder_of(number: int) -> str:
+    """The run folder of a trial, in that of the sweep."""
+    return f"trials/{number:05}"
+
+
+class _Process:
+    """One worker process, begun with its first task, and again where it was killed."""
+
+    def __init__(self, selector: str, over: Event) -> None:
+        self._selector, self._over = selector, over
+        self._pool: ProcessPoolExecutor | None = None
+
+    def run(self, task: Task, folder: Path) -> Outcome:
+        for _ in range(TRIES):
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(1, SPAWN, _begin, (self._over,))
+            try:
+                return self._pool.submit(_work, task, folder, self._selector).result()
+            except BrokenProcessPool:
+                self.close()
+        return Outcome("failed", error="The process that trained it was killed, twice.")
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+        self._pool = None
+
+
+class _Asked(Stop):
+    """Asks a trial to end when its sweep does."""
+
+    over: Event | None = None
+
+    @property
+    def reason(self) -> Any:
+        return "the sweep was stopped" if self.over is not None and self.over.is_set() else None
+
+
+_asked = _Asked()
+"""Of a worker process."""
+
+
+def _begin(over: Event) -> None:
+    """First of all in a worker process."""
+    # Ctrl-C is for the sweep alone, which lets its workers save.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # One process a core: threads of each would only wait for those of the others.
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    _asked.over = over
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        # At once: files are whole at every moment, and the folder has to be free for who resumes.
+        os._exit(1)
+
+
+def _work(task: Task, folder: Path, selector: str) -> Outcome:
+    return trial.run(task, folder, selector, _asked)

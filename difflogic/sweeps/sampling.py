@@ -1,0 +1,131 @@
+"""Which values the next trial has: every point of a grid in turn, or what Optuna's samplers and pruners say.
+
+Optuna hears of results in the order of trials and never as they happen to come in, and each trial is drawn with a key
+of its own. So a sweep comes out the same on any number of workers, and when it is resumed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import math
+import sqlite3
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from difflogic.errors import MissingPackagesError
+from difflogic.sweeps.axes import SEED, Axis
+from difflogic.sweeps.spec import REDUCTION, Spec
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
+
+DATABASE = "study.db"
+Values = dict[str, Any]
+"""Of a trial, by the paths of the axes."""
+
+
+class Grid:
+    """Every combination; the last axis changes first."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._paths = [each.path for each in spec.over]
+        self._points = itertools.product(*(each.values for each in spec.over))
+
+    def ask(self, number: int, known: Values | None) -> Values:
+        """The values of the next trial; `known`, where it was drawn before."""
+        return dict(zip(self._paths, next(self._points), strict=True))
+
+    def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
+        """Whether a trial is to end after this rung, counted from 0, where it has this value."""
+        return False
+
+    def tell(self, number: int, value: float | None, status: str) -> None:
+        """A trial is over: complete, pruned or failed."""
+
+
+class Drawn(Grid):
+    """Optuna's: RandomSampler for `random` and `halving`, TPESampler for `optuna`; SuccessiveHalvingPruner."""
+
+    def __init__(self, spec: Spec, folder: Path) -> None:
+        """The study stands in the folder's `study.db`, and is made anew from what the sweep knows."""
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self._optuna, self._spec = optuna, spec
+        self._trials: dict[int, Trial] = {}
+        self._seeds = next((each.values for each in spec.over if each.path == SEED), ())
+        self._space = {each.path: self._distribution(each) for each in spec.searched}
+        (folder / DATABASE).unlink(missing_ok=True)
+        self._study: Study = optuna.create_study(
+            storage=optuna.storages.RDBStorage("sqlite://", {"creator": partial(_connected, folder / DATABASE)}),
+            study_name=folder.name,
+            direction="maximize" if spec.is_maximised else "minimize",
+            pruner=optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=REDUCTION),
+        )
+
+    def ask(self, number: int, known: Values | None) -> Values:
+        if known is not None:
+            self._study.enqueue_trial({path: self._word(known[path]) for path in self._space})
+        # A sampler for each trial: the state of one that was used before would be lost with the process.
+        samplers, key = self._optuna.samplers, (self._spec.seed << 20) + number & 0xFFFFFFFF
+        is_random = self._spec.method != "optuna"
+        self._study.sampler = samplers.RandomSampler(key) if is_random else samplers.TPESampler(seed=key)
+        trial = self._trials[number] = self._study.ask(self._space)
+        values = {} if not self._seeds else {SEED: self._seeds[number % len(self._seeds)]}
+        for axis in self._spec.searched:
+            value = trial.params[axis.path]
+            values[axis.path] = axis.values[self._words(axis).index(value)] if axis.values else value
+        return {axis.path: values[axis.path] for axis in self._spec.over}
+
+    def is_hopeless(self, number: int, rung: int, value: float | None) -> bool:
+        trial = self._trials[number]
+        trial.report(self._worst if value is None else value, REDUCTION**rung)
+        return self._spec.method == "halving" and trial.should_prune()
+
+    def tell(self, number: int, value: float | None, status: str) -> None:
+        states = self._optuna.trial.TrialState
+        trial = self._trials.pop(number)
+        if status == "complete":
+            self._study.tell(trial, self._worst if value is None else value)
+        else:
+            self._study.tell(trial, state=states.PRUNED if status == "pruned" else states.FAIL)
+
+    @property
+    def _worst(self) -> float:
+        return -math.inf if self._spec.is_maximised else math.inf
+
+    def _distribution(self, axis: Axis) -> Any:
+        kinds, found = self._optuna.distributions, axis.range
+        if found is None:
+            return kinds.CategoricalDistribution(self._words(axis))
+        if axis.is_whole:
+            return kinds.IntDistribution(int(found.low), int(found.high), found.log, int(found.step or 1))
+        return kinds.FloatDistribution(found.low, found.high, found.log, found.step)
+
+    def _words(self, axis: Axis) -> list[Any]:
+        return [self._word(value) for value in axis.values]
+
+    def _word(self, value: Any) -> Any:
+        """Lists as text: Optuna keeps numbers, text and truth values."""
+        return json.dumps(value) if isinstance(value, list | tuple) else value
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False)
+    # Not flushed to the disk at each of a trial's ten changes: after a power cut the study is made anew.
+    connection.execute("PRAGMA synchronous=OFF")
+    return connection
+
+
+def check(spec: Spec) -> None:
+    """Raises MissingPackagesError where a sweep needs Optuna and it is not installed."""
+    if spec.method != "grid" and importlib.util.find_spec("optuna") is None:
+        raise MissingPackagesError.of(f"--method {spec.method}", "sweep", "optuna")
+
+
+def sampler(spec: Spec, folder: Path) -> Grid:
+    """What chooses the trials of a sweep."""
+    return Grid(spec) if spec.method == "grid" else Drawn(spec, folder)

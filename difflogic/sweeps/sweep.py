@@ -1,0 +1,84 @@
+"""A sweep from its beginning to its end, or on from where it was left.
+
+    done = difflogic.sweep("checkerboard-small", {"optimizer.lr": "0.02:0.2:log", "seed": range(4)}, trials=40)
+    done.best.values, done.path / "index.html"
+
+Processes are begun for it, so a script calls it below `if __name__ == "__main__":`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.config.schema import Config
+from difflogic.sweeps import local, table
+from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
+from difflogic.sweeps.spec import Spec
+from difflogic.train.signals import Stop, StopSignals
+
+
+def sweep(
+    what: str | Config | PolicyConfig,
+    over: Mapping[str, Any],
+    out: Path | str | None = None,
+    devices: Sequence[str] = (),
+    workers: int | None = None,
+    observer: SweepObserver | None = None,
+    stop: Stop | None = None,
+    **how: Any,
+) -> Sweep:
+    """Train many runs that differ in some fields, and compare them.
+
+    Args:
+        what: A preset of automata or agents, or a configuration.
+        over: Values by the path of their field: a list, a range of seeds, or text as `--over` takes it.
+        out: A new folder; None: `runs/sweep-NAME-DATE-TIME`.
+        devices: As `gpu:0`, `cpu`; none: the hardware GPUs, else the processor.
+        workers: Processes on the processor; None: one for each core.
+        observer: Is told of each trial that is over.
+        stop: May end it early; without it the first Ctrl-C or SIGTERM does.
+        how: `metric`, `method`, `trials`, `set` (fields that all trials have changed, by their paths), `recipe`,
+            `population`, `restarts`, `until_solved`, `within`, `sampler_seed`, `ahead`: see docs/sweeps.md.
+
+    Raises UsageError, ConfigError, RunFolderError, and MissingPackagesError without Optuna where it is needed.
+    """
+    named: dict[str, Any] = {"preset": what} if isinstance(what, str) else {"config": what}
+    described = Spec.of(over=over, **named, **how)
+    return conduct(described, None if out is None else Path(out), None, devices, workers, observer, stop)
+
+
+def resume_sweep(
+    folder: Path | str,
+    trials: int | None = None,
+    devices: Sequence[str] = (),
+    workers: int | None = None,
+    observer: SweepObserver | None = None,
+    stop: Stop | None = None,
+) -> Sweep:
+    """Go on with the sweep in a folder, bit for bit; with more `trials` extend it. Raises what `sweep` raises."""
+    return conduct(None, Path(folder), trials, devices, workers, observer, stop)
+
+
+def conduct(
+    described: Spec | None,
+    folder: Path | None,
+    trials: int | None,
+    devices: Sequence[str],
+    workers: int | None,
+    observer: SweepObserver | None,
+    stop: Stop | None,
+) -> Sweep:
+    """A new sweep, or without a description the one in the folder, to its end. Raises what `sweep` raises."""
+    places = local.places(devices, workers)
+    with (
+        StopSignals() if stop is None else nullcontext(stop) as asked,
+        opened(described, folder, trials) as (found, out),
+    ):
+        course = Course(found, out, local.LocalWorkers(out, places), observer or SweepObserver())
+        done = course.go(asked)
+        table.write(done)
+        return done

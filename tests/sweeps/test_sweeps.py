@@ -1,0 +1,216 @@
+"""Sweeps: what they choose, what they leave, and that nothing which happens on the way changes either."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflogic.cli import main as cli
+from difflogic.devices.open import open_engine
+from difflogic.sweeps import course
+from difflogic.sweeps.local import LocalWorkers
+from difflogic.sweeps.spec import Spec
+from difflogic.train.summary import wilson_interval
+from difflogic.train.trainer import Trainer
+from tests.policies import agents
+from tests.sweeps.here import Here, described, swept, untimed
+from tests.train import processes
+from tests.train.tiny import assert_same_run, tiny_config
+
+RATES, SHORT = {"optimizer.lr": "0.01:0.5:log"}, {"train.epochs": 2}
+SWEEPS: dict[str, dict[str, Any]] = {
+    "grid": {"over": {"optimizer.lr": [0.05, 0.2], "seed": "0..2"}, "set": SHORT},
+    "random": {"over": RATES | {"seed": "0..2"}, "method": "random", "trials": 6, "set": SHORT},
+    # Its first ten are drawn blindly.
+    "optuna": {
+        "over": RATES | {"optimizer.clip_by": ["element", "norm"]},
+        "method": "optuna",
+        "trials": 13,
+        "ahead": 2,
+        "set": SHORT,
+    },
+    "halving": {
+        "over": RATES,
+        "method": "halving",
+        "trials": 7,
+        "ahead": 3,
+        "set": {"train.epochs": 9, "train.eval_interval": 3},
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test here cuts the power."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(params=SWEEPS)
+def sweep(request: pytest.FixtureRequest) -> Spec:
+    if request.param != "grid":
+        pytest.importorskip("optuna")
+    return described(**SWEEPS[request.param])
+
+
+def test_what_happens_on_the_way_changes_nothing(sweep: Spec, tmp_path: Path) -> None:
+    """Stopped again and again, half a line lost, results in any order, more trials later: the table is the same."""
+    whole, here = swept(tmp_path / "whole", sweep)
+    assert len(whole.trials) == sweep.most
+    assert whole.interrupted is None
+    assert len({repr(each.values) for each in whole.trials}) == sweep.most
+    folder, trained = tmp_path / "cut", list[Any]()
+    few, given = sweep.with_(trials=4), True
+    while True:
+        workers = partial(Here, last_first=True, most=5)
+        done, some = swept(folder, few if given else None, None if given else sweep.most, workers)
+        trained += some.trained
+        if not given and done.interrupted is None:
+            break
+        with (folder / course.LEDGER).open("a") as file:
+            file.write('{"trial": 0, "un')
+        given = False
+    assert untimed(done) == untimed(whole)
+    assert sorted(trained, key=str) == sorted(here.trained, key=str)
+    for each in whole.trials:
+        assert_same_run(whole.path / each.folder, done.path / each.folder)
+
+
+def test_a_trial_is_the_run_that_it_would_be_alone(tmp_path: Path) -> None:
+    done, _ = swept(tmp_path / "sweep", described({"optimizer.lr": [0.05], "seed": "1..2"}))
+    for each in done.trials:
+        config = tiny_config().with_(seed=each.values["seed"], optimizer={"lr": 0.05})
+        alone = Trainer(config, open_engine("reference")).run(out=tmp_path / f"alone-{each.number}")
+        assert_same_run(alone.path, done.path / each.folder)
+        assert each.outcome.wrong == alone.wrong
+    best = min(done.trials, key=lambda each: each.value)
+    assert_same_run(done.path / best.folder, done.path / "best")
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_tables(tmp_path: Path) -> None:
+    """A row for each trial, one for each setting with its rate; a failure is a row too, and the others go on."""
+    over = {"task.steps": [3, 1], "seed": "0..1"}
+    fields = {"task.damage_side": 2, "task.damage_steps": [2]}
+    done, here = swept(tmp_path / "sweep", described(over, set=fields, metric="tts", population=2))
+    assert here.trained == [(0, None), (1, None)]
+    rows = read(done.path / "trials.csv")
+    assert [(row["task.steps"], row["seed"]) for row in rows] == [("3", "0"), ("3", "1"), ("1", "0"), ("1", "1")]
+    assert [row["status"] for row in rows] == ["complete"] * 2 + ["failed"] * 2
+    assert all("damage" in row["error"] and row["tts"] == "" for row in rows[2:])
+    first, second = read(done.path / "settings.csv")
+    solved = sum(int(row["solved"]) for row in rows[:2])
+    assert (first["models"], first["solved"], first["trials"]) == ("4", str(solved), "2")
+    assert (float(first["rate_low"]), float(first["rate_high"])) == wilson_interval(solved, 4)
+    assert (second["failed"], second["models"], second["rate"]) == ("2", "0", "")
+    document = json.loads((done.path / "trials.json").read_text())
+    assert [row["trial"] for row in document["trials"]] == [0, 1, 2, 3]
+    again, here = swept(done.path, None)
+    assert here.trained == []
+    assert untimed(again) == untimed(done)
+
+
+def test_agents(tmp_path: Path) -> None:
+    spec = Spec.of(config=agents.config(), over={"logic.learning_rate": [0.05, 1e-6]}, method="grid")
+    assert spec.metric == "return"
+    done, _ = swept(tmp_path / "sweep", spec)
+    good, bad = done.trials
+    assert done.best == good
+    assert good.value > bad.value
+    assert (good.outcome.solved, good.outcome.models) == (1, 1)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")
+def test_a_kill_at_any_moment(tmp_path: Path) -> None:
+    """Of the sweep itself: its workers end with it, and what goes on is as if nothing had been."""
+    whole, _ = swept(tmp_path / "whole", spec := described({"seed": "0..3"}))
+    file, folder = tmp_path / "mine.toml", tmp_path / "cut"
+    file.write_text(spec.to_toml())
+    where = ("--devices", "reference", "--workers", "2")
+    with processes.start("difflogic", "sweep", file, "-o", folder, *where) as child:
+        while not any((folder / "trials").glob("*/checkpoint.safetensors")):
+            assert child.poll() is None, child.communicate()
+            time.sleep(0.01)
+        child.kill()
+    assert len((folder / course.LEDGER).read_text().splitlines()) < len(whole.trials)
+    assert cli.main(["sweep", "--resume", str(folder), *where]) == 0
+    table = json.loads((folder / "trials.json").read_text())["trials"]
+    assert [{name: row[name] for name in row if name != "seconds"} for row in table] == untimed(whole)
+    for each in whole.trials:
+        assert_same_run(whole.path / each.folder, folder / each.folder)
+
+
+class Deadly:
+    """A task that ends the process which takes it up."""
+
+    trial = 0
+
+    def __reduce__(self) -> Any:
+        return os._exit, (9,)
+
+
+def test_a_worker_that_dies_costs_its_trial_alone(tmp_path: Path) -> None:
+    workers = LocalWorkers(tmp_path, ["reference"])
+    outcome = workers.submit(Deadly()).result()  # type: ignore[arg-type]
+    workers.close()
+    assert (outcome.status, outcome.error) == ("failed", "The process that trained it was killed, twice.")
+
+
+TINY = "sweep checkerboard-small --epochs 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--over train.lr=0.1,0.2", "There is no field 'train.lr' to sweep (did you mean optimizer.lr?)"),
+        ("--over optimizer=1,2", "optimizer is a section: sweep a field of it, say optimizer.lr."),
+        ("--over optimizer.lr=0.2:0.1", "The range of optimizer.lr is empty: expected LOW:HIGH with LOW below HIGH"),
+        ("--over optimizer.lr=0:1:log --trials 3", "a logarithm needs numbers above 0"),
+        ("--over seed=5..3", "seed has no values: expected LOW..HIGH with LOW below HIGH, or a list, got '5..3'."),
+        ("--over seed=1,1", "seed has a value twice"),
+        ("--over model.kernels=4,x", "model.kernels must be a whole number"),
+        ("--over optimizer.lr=-1,2", "optimizer.lr must be a number between 0 and 1e+30, got -1."),
+        ("--over optimizer.lr", "--over takes FIELD=VALUES, say optimizer.lr=0.02:0.2:log or seed=0..31"),
+        ("", "A sweep needs an axis: give --over FIELD=VALUES"),
+        ("--over optimizer.lr=0.1:0.2", "--method random needs the number of trials: give --trials N."),
+        ("--over optimizer.lr=0.1:0.2 --method grid", "A grid needs values, but optimizer.lr is the range 0.1:0.2"),
+        ("--over seed=0..3 --method optuna --trials 3", "--method optuna searches fields, but seed is the only axis"),
+        ("--over seed=0..3 --metric return", "The metric of automata is one of tts, hard_loss, gates, got return."),
+        ("--over seed=0..3 --devices cuda", "Unknown engine 'cuda'"),
+        ("--over seed=0..3 --resume {tmp}", "--resume goes on with a sweep as it was described: drop PRESET, --over"),
+    ],
+)
+def test_what_is_refused(words: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "sweep"
+    given = [word.format(tmp=tmp_path) for word in words.split()]
+    assert cli.main([*TINY.split(), *given, "-o", str(folder)][: None if "--resume" not in given else -2]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not folder.exists()
+
+
+def test_folders_that_are_not_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    done, _ = swept(tmp_path / "sweep", described({"seed": "0..1"}))
+    for words, code, sentence in (
+        ("checkerboard-small --over seed=0..1 -o {}", 1, "is not empty: continue its run with --resume"),
+        ("--resume {} --trials 1", 2, "The sweep has 2 trials: give --trials of more, got 1."),
+        ("--resume {}/best", 1, "best holds no sweep: it has no sweep.toml."),
+    ):
+        assert cli.main(["sweep", *words.format(done.path).split()]) == code
+        assert sentence in capsys.readouterr().err
+
+
+def test_without_optuna(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    words = [*TINY.split(), "--over", "optimizer.lr=0.1:0.2", "--trials", "2", "-o", str(tmp_path / "sweep")]
+    assert cli.main(words) == 1
+    assert "needs optuna, which comes with the extra `sweep`: install it by pip" in capsys.readouterr().err
+    assert not (tmp_path / "sweep").exists()
