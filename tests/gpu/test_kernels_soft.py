@@ -26,9 +26,10 @@ M = 2
 CLOSE = {"rtol": tolerances.STATE_RTOL, "atol": tolerances.STATE_ATOL}
 WAYS = [
     *((launch, False, False) for launch in LAUNCHES),
-    *((launch, False, True) for launch in (LAUNCHES[0], LaunchConfig(16, 4), LAUNCHES[-1])),
     *((launch, True, False) for launch in LAUNCHES[:2]),
+    # A kernel with trees takes a software adapter many seconds to compile: the two schedules that differ most.
     (LAUNCHES[0], True, True),
+    (LAUNCHES[-1], False, True),
 ]
 """Schedules, whether nodes are kept in 16 bits, and whether the wiring is the paper's, with trees."""
 
