@@ -12,6 +12,7 @@ from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.config.customise import Configured
+    from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
 
 TRAIN_FIELDS = ("epochs", "batch", "eval_interval", "precision")
@@ -45,6 +46,36 @@ def check_source(options: Mapping[str, Any]) -> None:
         raise UsageError(
             "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
         )
+
+
+OF_AUTOMATA = (
+    "target", "rule", "rule_table", "start", "colors", "size", "threshold", "padding", "recipe", "epochs", "batch",
+    "eval_interval", "precision", "restarts", "until_solved", "within",
+)  # fmt: skip
+"""Options that mean nothing where agents are trained."""
+
+
+def agents(options: Mapping[str, Any], preset: str | None) -> PolicyConfig | None:
+    """The configuration of agents that PRESET or `--config` names, with fields changed; None where it names automata.
+
+    Raises UsageError for options of automata, ConfigError.
+    """
+    from difflogic.config import document, policy
+
+    file = options.get("config_file")
+    if preset in policy.PRESETS and file is None:
+        base = policy.PRESETS[preset]
+    elif preset is None and file is not None and document.is_policy(document.peek(file)):
+        base = policy.PolicyConfig.load(file)
+    else:
+        return None
+    # As click gives them where an option was left out: None, False, or 0 for a padding.
+    given = [name for name in OF_AUTOMATA if options.get(name) not in (None, False, 0)]
+    if given:
+        written = "--" + given[0].replace("_", "-")
+        raise UsageError(f"{written} is for automata, and {base.name} trains agents: drop it; --set changes fields.")
+    seed = {} if options.get("seed") is None else {"seed": options["seed"]}
+    return base.with_(**parse(options["assignments"]) | seed)
 
 
 def work(options: Mapping[str, Any]) -> Config:

@@ -18,6 +18,19 @@ POLICY = "policy"
 """The `kind` of a configuration that trains agents; those of automata have none."""
 
 
+def is_policy(data: Any) -> bool:
+    """Whether this is a configuration of agents, as plain data."""
+    return isinstance(data, dict) and data.get("kind") == POLICY
+
+
+def peek(path: Path) -> Any:
+    """What a TOML file holds, as plain data; None where it cannot be read, which whoever loads it is told."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
 @dataclass(frozen=True, repr=False)
 class Document(Section):
     """A configuration with everything that one run needs."""

@@ -103,6 +103,17 @@ class Actor(Protocol):
         """What is kept beside the parameters."""
 
 
+def group_size(config: PolicyConfig, spaces: Spaces) -> int:
+    """Gates of the last layer that each action has. Raises ConfigError where they cannot be shared out."""
+    last, outputs = config.logic.widths[-1], spaces.actions
+    if last % outputs:
+        raise ConfigError(
+            f"The last layer's {last} gates are shared out among {outputs} actions: expected a multiple of {outputs} "
+            "at the end of logic.widths."
+        )
+    return last // outputs
+
+
 class LogicActor:
     """Thermometer bits, layers of gates, and the bits of each action's group, counted.
 
@@ -128,15 +139,9 @@ class LogicActor:
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int]:
         """The circuit to begin with, and how many steps it takes. Raises ConfigError where it does not fit."""
-        widths, outputs = config.logic.widths, spaces.actions
-        size, rest = divmod(widths[-1], outputs)
-        if rest or not size:
-            raise ConfigError(
-                f"The last layer's {widths[-1]} gates are shared out among {outputs} actions: expected a "
-                f"multiple of {outputs} at the end of logic.widths."
-            )
-        self._head: Callable[[Tensor], Tensor] = nn.GroupSum(outputs, self._scale(size))
-        return Circuit.feed_forward([self.thermometer.bits, *widths], config.seed, initial), 1
+        size = group_size(config, spaces)
+        self._head: Callable[[Tensor], Tensor] = nn.GroupSum(spaces.actions, self._scale(size))
+        return Circuit.feed_forward([self.thermometer.bits, *config.logic.widths], config.seed, initial), 1
 
     @property
     def circuit(self) -> Circuit:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from difflogic.policies.actors import random_actions
 from difflogic.policies.environments import EVALUATION, RANDOM, Environments, Floats, Spaces, Step
 
+Watch = Callable[[Floats, Step], None]
+"""Sees the observations before each step of all copies, and what came of it."""
 Decide = Callable[[Floats], npt.NDArray[Any]]
 """From observations `[N, D]` to what the environment takes, `[N]` or `[N, A]`."""
 COPIES = 50
@@ -47,13 +49,10 @@ class Score:
         return {"mean": self.mean, "spread": self.spread, "mean_length": self.mean_length, **asdict(self)}
 
 
-def evaluate_policy(
-    decide: Decide, identifier: str, episodes: int, seed: int, watch: Callable[[Floats, Step], None] | None = None
-) -> Score:
+def evaluate_policy(decide: Decide, identifier: str, episodes: int, seed: int, watch: Watch | None = None) -> Score:
     """Play whole episodes, those of `seed`, whoever plays: two policies of one seed meet the same starts.
 
-    `watch` sees the observations before each step of all copies, and what came of it. Raises ConfigError,
-    FaultyEnvironmentError.
+    Raises ConfigError, FaultyEnvironmentError.
     """
     # Each copy plays as many episodes: the first to end would otherwise count more often, and short ones be favoured.
     copies = min(COPIES, episodes)
@@ -93,10 +92,12 @@ def _always(action: npt.NDArray[Any] | np.int64) -> Decide:
     return lambda observations: np.array([action] * len(observations))
 
 
-def baselines(identifier: str, spaces: Spaces, episodes: int, seed: int) -> dict[str, float]:
+def baselines(
+    identifier: str, spaces: Spaces, episodes: int, seed: int, watch: Watch | None = None
+) -> dict[str, float]:
     """Mean returns of the random policy and of the best constant one, which stand beside every score."""
-    found = {"random": evaluate_policy(random_policy(spaces, seed), identifier, episodes, seed).mean}
+    found = {"random": evaluate_policy(random_policy(spaces, seed), identifier, episodes, seed, watch).mean}
     best = -math.inf, ""
     for name, decide in constant_policies(spaces).items():
-        best = max(best, (evaluate_policy(decide, identifier, episodes, seed).mean, name))
+        best = max(best, (evaluate_policy(decide, identifier, episodes, seed, watch).mean, name))
     return found | {best[1]: best[0]}

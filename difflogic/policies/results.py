@@ -16,7 +16,7 @@ from difflogic.runs import manifest, plots
 from difflogic.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from difflogic.policies.training import Member, PolicyRun
+    from difflogic.policies.training import Member, PolicyObserver, PolicyRun
 
 SUMMARY, EVALUATION, CURVE = "summary.txt", "evaluation.json", "returns.png"
 CELL = "circuit.json"
@@ -25,19 +25,20 @@ FINAL = 1 << 20
 """Added to a seed: the episodes of the last evaluation are none of those that were played before it."""
 
 
-def final_score(member: Member) -> Score:
+def final_score(member: Member, observer: PolicyObserver) -> Score:
     """On episodes that neither training nor any earlier evaluation has played."""
-    return member.evaluate(member.config.evaluation.final_episodes, FINAL)
+    return member.evaluate(member.config.evaluation.final_episodes, FINAL, observer)
 
 
-def finish(run: PolicyRun) -> None:
+def finish(run: PolicyRun, observer: PolicyObserver) -> None:
     """Evaluate every member on fresh episodes, and random and constant agents on the leader's."""
     evaluation = run.config.evaluation
     for member in run.members:
-        member.score = final_score(member)
+        member.score = final_score(member, observer)
     best = run.best
     identifier, spaces = run.config.environment.id, best.environments.spaces
-    run.baselines = baselines(identifier, spaces, min(evaluation.final_episodes, 100), best.seed + FINAL)
+    told, count = (lambda *_: observer.played()), min(evaluation.final_episodes, 100)
+    run.baselines = baselines(identifier, spaces, count, best.seed + FINAL, told)
 
 
 def write(run: PolicyRun, folder: RunFolder) -> None:

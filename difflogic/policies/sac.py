@@ -45,16 +45,21 @@ class QNetwork:
         return [*self._seen.parameters(), *self._done.parameters(), *self._rest.parameters()]
 
 
+def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
+    """Raises ConfigError where actions are discrete."""
+    if not spaces.continuous:
+        raise ConfigError(
+            f"SAC takes continuous actions, but {config.environment.id} has {spaces.actions} discrete ones: give "
+            "--algorithm ppo."
+        )
+
+
 class SAC:
     """An actor, two critics with targets, a temperature and a replay buffer, and how they learn."""
 
     def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
         """Raises ConfigError where actions are discrete, LimitError for a buffer that does not fit, DeviceError."""
-        if not spaces.continuous:
-            raise ConfigError(
-                f"SAC takes continuous actions, but {config.environment.id} has {spaces.actions} discrete ones: "
-                "give --algorithm ppo."
-            )
+        require_continuous(config, spaces)
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
         sac, seed, widths = config.sac, config.seed, config.critic.widths
         self.actor = make_actor(config, spaces, seen, device)

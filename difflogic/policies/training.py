@@ -50,8 +50,14 @@ class PolicyObserver:
     def stepped(self, environments: Environments) -> None:
         """One step of every copy of a member's environment."""
 
+    def played(self) -> None:
+        """One step of the episodes of an evaluation."""
+
     def evaluated(self, iteration: int, scores: list[Score]) -> None:
         """Every member was evaluated; a checkpoint of this iteration is about to be written."""
+
+    def ending(self) -> None:
+        """What it came to is known, and the results are about to be written."""
 
     def noticed(self, text: str) -> None:
         """Something that a person should know, one sentence."""
@@ -107,9 +113,10 @@ class Member:
         """Iterations that the configuration's steps make; the last one may go a little beyond them."""
         return -(-self.config.steps // self.agent.iteration_steps)
 
-    def evaluate(self, episodes: int, offset: int = 0) -> Score:
+    def evaluate(self, episodes: int, offset: int = 0, observer: PolicyObserver | None = None) -> Score:
         """The agent's best actions on episodes of its own seed."""
-        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset)
+        told = None if observer is None else lambda *_: observer.played()
+        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, told)
 
     def state(self) -> Arrays:
         """What `restore` takes."""
@@ -201,7 +208,7 @@ class PolicyTrainer:
         """
         if not 1 <= population <= MOST_MEMBERS or self.config.seed + population > 1 << 32:
             raise ConfigError(f"A population has 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
-        _check_stop(self.config, stop_when_solved, population)
+        check_stop(self.config, stop_when_solved, population)
         if out is not None:
             folders.check_new(out)
         members = [Member(self.config.with_(seed=self.config.seed + k), self.device) for k in range(population)]
@@ -230,7 +237,7 @@ class PolicyTrainer:
             saved = checkpoint.read(file)
             if saved.config.with_(steps=self.config.steps) != self.config:
                 raise ConfigError(f"The run in {path} has another configuration: only steps may change on resume.")
-            _check_stop(self.config, stop_when_solved, len(saved.members))
+            check_stop(self.config, stop_when_solved, len(saved.members))
             members = [
                 Member.restored(self.config.with_(seed=seed), self.device, state)
                 for seed, state in zip(saved.seeds, saved.members, strict=True)
@@ -261,14 +268,15 @@ class PolicyTrainer:
             run.complete = run.iteration >= run.iterations
             while not run.complete and stop.reason is None:
                 self._iterate(run, folder, observer)
-                run.complete = run.iteration >= run.iterations or self._is_solved(run, stop_when_solved)
+                run.complete = run.iteration >= run.iterations or self._is_solved(run, stop_when_solved, observer)
             run.interrupted = None if run.complete else stop.reason
             # What was interrupted between two evaluations is saved as it is, without one that the schedule does not
             # know: a run that goes on has the same rows as one that never stopped.
             if folder is not None:
                 folder.save(run.checkpoint())
             if run.complete:
-                results.finish(run)
+                results.finish(run, observer)
+            observer.ending()
             if folder is not None:
                 results.write(run, folder)
         observer.ended(run)
@@ -281,7 +289,7 @@ class PolicyTrainer:
         run.iteration += 1
         due = self._is_due(run)
         if due:
-            scores = [each.evaluate(self.config.evaluation.episodes) for each in run.members]
+            scores = [each.evaluate(self.config.evaluation.episodes, 0, observer) for each in run.members]
             for place, (member, score) in enumerate(zip(run.members, scores, strict=True)):
                 member.score = score
                 rows[place] = replace(rows[place], score=score.mean)
@@ -295,12 +303,12 @@ class PolicyTrainer:
                 folder.save(run.checkpoint())
         observer.iterated(rows)
 
-    def _is_solved(self, run: PolicyRun, stop_when_solved: int) -> bool:
+    def _is_solved(self, run: PolicyRun, stop_when_solved: int, observer: PolicyObserver) -> bool:
         """Whether so many agents reach the threshold at this evaluation, and on the fresh episodes of the end too."""
         if not 0 < stop_when_solved <= len(run.solved) or not self._is_due(run):
             return False
         least = self.config.evaluation.threshold
-        return sum(results.final_score(each).mean >= least for each in run.solved) >= stop_when_solved
+        return sum(results.final_score(each, observer).mean >= least for each in run.solved) >= stop_when_solved
 
     def _is_due(self, run: PolicyRun) -> bool:
         """Whether this iteration passed a multiple of the interval, or was the last."""
@@ -341,7 +349,8 @@ def _rows(path: Path, saved: PolicyCheckpoint) -> list[list[PolicyRow]]:
     return found
 
 
-def _check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
+def check_stop(config: PolicyConfig, stop_when_solved: int, population: int) -> None:
+    """Raises UsageError where no run of so many agents could be solved so often."""
     if not 0 <= stop_when_solved <= population:
         raise UsageError(f"stop_when_solved counts solved agents: expected at most {population}, the population.")
     if stop_when_solved and config.evaluation.threshold == -np.inf:

@@ -1,8 +1,9 @@
 """The one reader of files of JSON lines that grow by epochs: metrics.jsonl of a run, gates.jsonl of a job.
 
-Each line is an object with an `epoch`; epochs ascend, and of a population each has a line for every member. A file
-grows while it is read, and may be cut back to a checkpoint and grow again, with the same lines. Only whole lines
-count, up to the first that is damaged, and of a population only whole epochs.
+Each line is an object with an `epoch`, of agents with the `steps` so far in its place; epochs ascend, and of a
+population each has a line for every member. A file grows while it is read, and may be cut back to a checkpoint and grow
+again, with the same lines. Only whole lines count, up to the first that is damaged, and of a population only whole
+epochs.
 
 * `objects` reads all of it, `after` the lines after an epoch, `until` those before them: both find their place by
   looking at few lines, since epochs ascend. `last_epoch` reads the end alone.
@@ -167,7 +168,7 @@ def _line_start(file: BinaryIO, position: int, least: int) -> int:
 def _epoch(line: bytes) -> int | None:
     """The epoch of a line; None where it is not whole, or names none."""
     values = parse(line)
-    return None if values is None else values.get("epoch")
+    return None if values is None else values.get("epoch", values.get("steps"))
 
 
 def is_whole(line: bytes) -> bool:
@@ -256,7 +257,8 @@ class Sample:
 
 def _is_judged(line: bytes) -> bool:
     """Whether the line of an epoch has an evaluation; all members of a population have theirs at once."""
-    return (_object(line) or {}).get("hard_loss") is not None
+    values = _object(line) or {}
+    return values.get("hard_loss", values.get("score")) is not None
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

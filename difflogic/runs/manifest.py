@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
-from difflogic.config.document import POLICY, Document
+from difflogic.config import document
+from difflogic.config.document import Document
 from difflogic.engine.api import EngineInfo
 
 NAME = "manifest.json"
@@ -81,8 +82,7 @@ def read(folder: Path) -> Manifest:
 
 def is_policy(manifest: Manifest) -> bool:
     """Whether it is of a run of agents, and not of automata."""
-    config = manifest.get("config")
-    return isinstance(config, dict) and config.get("kind") == POLICY
+    return document.is_policy(manifest.get("config"))
 
 
 def last_engine(manifest: Manifest) -> EngineInfo | None:

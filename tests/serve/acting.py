@@ -15,10 +15,11 @@ import sys
 import time
 from pathlib import Path
 
-from difflogic.serve.worker import follow_up_process, observer, worker
+from difflogic.serve.worker import agents, follow_up_process, observer, worker
+from difflogic.serve.worker.agents import AgentObserver
 from difflogic.serve.worker.lease import Lease, WorkerLimits
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import ServiceObserver
+from difflogic.serve.worker.observer import ServiceObserver, Watch
 from difflogic.serve.worker.supervisor import Supervisor
 
 COMMAND = (sys.executable, "-P", __file__)
@@ -37,8 +38,8 @@ while True: pass
 """A follow-up that computes without end; as a real one does, it ends when its worker is gone and closes its input."""
 
 
-class _Observer(ServiceObserver):
-    def advanced(self, epoch: int) -> None:
+class _Holding(Watch):
+    def _moved(self, epoch: int) -> None:
         name, _, places = self._lease.job.name.partition(" ")
         for place in places.split() if name == "hold" else ():
             attempt, _, first = place.rpartition(".")
@@ -46,7 +47,15 @@ class _Observer(ServiceObserver):
                 while self._lease.wanted is None and not self._stopping():
                     self._lease.report(epoch=epoch)
                     time.sleep(0.05)
-        super().advanced(epoch)
+        super()._moved(epoch)
+
+
+class _Observer(_Holding, ServiceObserver):
+    pass
+
+
+class _AgentObserver(_Holding, AgentObserver):
+    pass
 
 
 def _is_first(lease: Lease, place: str) -> bool:
@@ -72,5 +81,6 @@ class _Worker(worker.WorkerProcess):
 
 if __name__ == "__main__":
     observer.ServiceObserver = _Observer
+    agents.AgentObserver = _AgentObserver
     worker.WorkerProcess = _Worker
     worker.main()

@@ -29,6 +29,7 @@ from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.client import SERVER, TOKEN, Client, ServerEvent
 from tests.serve.live import ANN, serving
 from tests.serve.service import by_hand, wait
+from tests.serve.test_agents import small
 from tests.serve.test_restarts import flat
 from tests.train.tiny import assert_same_run, tiny_config
 
@@ -375,6 +376,21 @@ def test_attempts_are_told_as_they_come(capsys, seen: set[int]) -> None:
 
 HERE_ALONE = {"gpu", "require_hardware", "policy", "log_interval", "out", "resume", "max_memory", "starts"}
 """Options of `train` about the machine that trains and its files: of a server, whoever runs it decides on them."""
+
+
+def test_agents_are_submitted_and_watched(here: Path, capsys) -> None:
+    (here / "agents.toml").write_text(small().to_toml())
+    text = call(capsys, "submit", "--config", "agents.toml", "--engine", "cpu", "--seed", 4, "--watch")
+    assert "cartpole: CartPole-v1, 2048 steps, job " in text
+    assert text.count("mean return") == 5  # four evaluations, and the summary
+    assert "\nSolved.\n" in text
+    [job] = [json.loads(line) for line in call(capsys, "jobs", "--search", "cartpole", "--json").splitlines()]
+    assert (job["status"], job["epoch"], job["config"]["seed"], job["solved"]) == ("done", 2048, 4, 1)
+    call(capsys, "fetch", job["id"], "got")
+    assert "Agent:       logic, 7 thresholds a number, layers of 8, 8 gates" in call(capsys, "show", "got")
+    assert "--epochs is for automata, and cartpole trains agents" in call(
+        capsys, "submit", "cartpole", "--epochs", 5, code=2
+    )
 
 
 def test_submit_takes_what_train_takes() -> None:

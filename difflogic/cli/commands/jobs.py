@@ -42,16 +42,34 @@ HEADERS = ("job", "name", "kind", "status", "epochs", "soft loss", "hard loss", 
 def submit(**options: Any) -> int:
     """Give a training to the server of DIFFLOGIC_SERVER, with the token of DIFFLOGIC_TOKEN; prints the job's id.
 
-    What to train is said as to `difflogic train`: a preset, a file, your own picture or rule. Pictures and files are
-    read here, and the server gets the whole configuration.
+    What to train is said as to `difflogic train`: a preset, a file, your own picture or rule; or agents, by a preset or
+    file of `difflogic train-policy`. Pictures and files are read here, and the server gets the whole configuration.
 
     Example: difflogic submit lizard --target cat.png --size 24x24 --watch
     """
+    request.check_source(options)
+    found = request.agents(options, options["preset"])
+    wanted = _automata(options) if found is None else {"config": found.to_dict(), "engine": options["engine"]}
+    if found is not None:
+        counts = {"population": options["population"], "stop_when_solved": options["stop_when_solved"]}
+        wanted |= {name: value for name, value in counts.items() if value is not None}
+    own = {name: options[name] for name in ("name", "init_from", "priority", "webhook")}
+    with client("submit") as server:
+        job = server.submit(wanted | own | {"tags": list(options["tags"])})
+        if not options["watch"]:
+            click.echo(json.dumps(job) if options["as_json"] else job["id"])
+            return 0
+        from difflogic.cli.screen.following import follow
+
+        return follow(server, job["id"], options["as_json"])
+
+
+def _automata(options: dict[str, Any]) -> dict[str, Any]:
+    """What a request says of the training of automata."""
     from difflogic.config import kept_starts
     from difflogic.config.customise import configure
     from difflogic.train import reach, run_request
 
-    request.check_source(options)
     asked = request.train_request(options)
     # Configured here and not by the server: pictures, tables of rules and files with configurations are on this
     # machine, and what is wrong with them is said before anything is sent.
@@ -62,29 +80,15 @@ def submit(**options: Any) -> int:
     for sentence in (request.changes(made), notice, reach.notice(made.config)):
         if sentence and not options["as_json"]:
             click.echo(sentence, err=True)
-    with client("submit") as server:
-        job = server.submit(
-            {
-                "name": options["name"],
-                "config": made.config.to_dict(),
-                "engine": asked.engine,
-                "population": asked.population,
-                "stop_when_solved": asked.solved_models,
-                "restarts": None if asked.until_solved else asked.restarts,
-                "until_solved": asked.until_solved,
-                "within": None if asked.within is None else str(asked.within),
-                "init_from": asked.init_from,
-                "priority": options["priority"],
-                "tags": list(options["tags"]),
-                "webhook": options["webhook"],
-            }
-        )
-        if not options["watch"]:
-            click.echo(json.dumps(job) if options["as_json"] else job["id"])
-            return 0
-        from difflogic.cli.screen.following import follow
-
-        return follow(server, job["id"], options["as_json"])
+    return {
+        "config": made.config.to_dict(),
+        "engine": asked.engine,
+        "population": asked.population,
+        "stop_when_solved": asked.solved_models,
+        "restarts": None if asked.until_solved else asked.restarts,
+        "until_solved": asked.until_solved,
+        "within": None if asked.within is None else str(asked.within),
+    }
 
 
 @click.group("jobs", invoke_without_command=True)

@@ -20,6 +20,7 @@ from difflogic.cli.commands.serve_options import (
     any_mount_option,
     cap_options,
     door_options,
+    environment_option,
     retention_options,
     webhook_options,
 )
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 @cap_options
 @retention_options
 @webhook_options
+@environment_option
 @any_mount_option
 @click.option("--rebuild", is_flag=True, help="Make the database again from the folders of the jobs, and keep the old.")
 def serve(
@@ -133,6 +135,7 @@ def _settings(
     tls_cert: Path | None,
     tls_key: Path | None,
     max_connections: int | None,
+    environments: tuple[str, ...],
     **caps: Any,
 ) -> ServeSettings:
     """What the options ask for. Raises UsageError."""
@@ -153,6 +156,7 @@ def _settings(
         proxies=trusted_proxy,
         root_path=root_path,
         tls=tls,
+        environments=ServeSettings.environments | set(environments),
     )
 
 

@@ -39,6 +39,28 @@ webhook_options = together(
         help="A host that jobs may name for a webhook of their own; HOST:PORT where the port is not the usual one.",
     ),
 )
+
+
+def environment(text: str) -> str:
+    """A name that gymnasium itself has registered: a type for click."""
+    if ":" in text:
+        raise click.BadParameter(
+            f"{text!r} would import a module: expected the name of an environment of gymnasium's own."
+        )
+    from difflogic.policies.environments import threshold
+
+    threshold(text)  # it refuses unknown names
+    return text
+
+
+environment_option = click.option(
+    "--environment",
+    "environments",
+    multiple=True,
+    type=environment,
+    metavar="NAME",
+    help="One of gymnasium's in which jobs may train agents, beside those of the presets.",
+)
 retention_options = together(
     click.option(
         "--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago."

@@ -13,6 +13,7 @@ from difflogic.cli.screen import sinks
 from difflogic.cli.screen.sinks import Event
 from difflogic.cli.screen.training import TrainingReporter
 from difflogic.cli.screen.waiting import turn_words
+from difflogic.config.document import is_policy
 from difflogic.config.schema import Config
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import ServiceError
@@ -42,8 +43,9 @@ def follow(client: Client, job: str, as_json: bool, log_interval: int = 10) -> i
     try:
         if as_json:
             return _repeat(client, found)
-        with sinks.choose(as_json, "epoch") as sink:
-            return _Follower(client, sink, log_interval).follow(found)
+        agents = is_policy(found["config"])
+        with sinks.choose(as_json, "step" if agents else "epoch") as sink:
+            return (_AgentFollower if agents else _Follower)(client, sink, log_interval).follow(found)
     # The job is the server's: whoever leaves leaves it running.
     except KeyboardInterrupt:
         click.echo(f"\nDetached: the job goes on. To watch it again: difflogic watch {job}", err=True)
@@ -93,8 +95,7 @@ class _Follower:
         """Follow the job until it ends; returns the exit code."""
         # Somebody who begins to watch a job at epoch 100000 wants the last few lines, among them one with an
         # evaluation, and not a hundred thousand.
-        back = max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
-        after = max(0, job["epoch"] - back)
+        after = max(0, job["epoch"] - self._back(job))
         self._attempts = job["attempts"]
         for event in self._client.events(job["id"], after, self._lost):
             if event.name == "job":
@@ -106,6 +107,10 @@ class _Follower:
                 # The last event says how it ended, which may be newer than the job that came before it.
                 job = {**job, **event.data}  # `deleted` is no state of a job
         return self._end(job)
+
+    def _back(self, job: JobJson) -> int:
+        """So many epochs before the present one are shown."""
+        return max(BEFORE * self._log_interval, job["config"]["train"]["eval_interval"]) if job["config"] else 0
 
     def _lost(self, why: str) -> None:
         self._reporter.noticed(f"The connection to {self._client.server} is lost ({why}): trying again.")
@@ -136,15 +141,18 @@ class _Follower:
         # with.
         if not self._began and job["config"] is not None and job["device"] is not None:
             self._began = True
-            reason = f"job {job['id']} at {self._client.server}"
-            info = EngineInfo(engine=job["device"])
-            config = Config.from_dict(job["config"])
-            if self._attempt:
-                config = restarts.attempt_of(config, self._attempt - 1, job["epochs"])
-                of = None if job["until_solved"] else job["restarts"] + 1
-                attempt = Attempt(self._attempt, of, config.seed, job["epochs"], "")
-                self._reporter.attempted(attempt)
-            self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
+            self._begin(job)
+
+    def _begin(self, job: JobJson) -> None:
+        reason = f"job {job['id']} at {self._client.server}"
+        info = EngineInfo(engine=job["device"])
+        config = Config.from_dict(job["config"])
+        if self._attempt:
+            config = restarts.attempt_of(config, self._attempt - 1, job["epochs"])
+            of = None if job["until_solved"] else job["restarts"] + 1
+            attempt = Attempt(self._attempt, of, config.seed, job["epochs"], "")
+            self._reporter.attempted(attempt)
+        self._reporter.began(Beginning(config, info, reason, None, job["epoch"], job["population"]))
 
     def _turn(self, job: JobJson) -> str:
         """When a job that waits begins, as the end of a sentence."""
@@ -203,6 +211,32 @@ class _Follower:
         return _code(job)
 
 
+class _AgentFollower(_Follower):
+    """The same for agents, whose rows are of iterations."""
+
+    def __init__(self, client: Client, sink: sinks.Lines, log_interval: int) -> None:
+        super().__init__(client, sink, log_interval)
+        from difflogic.cli.screen.policies import PolicyReporter
+
+        self._agents = PolicyReporter(sink)
+
+    def _back(self, job: JobJson) -> int:
+        return BEFORE * int(job["config"]["evaluation"]["interval"])
+
+    def _begin(self, job: JobJson) -> None:
+        self._sink.write(
+            f"{job['name']}: {job['config']['environment']['id']}, {job['epochs']} steps, job {job['id']} at "
+            f"{self._client.server}, on {job['device']}"
+        )
+
+    def _rows(self, job: JobJson, rows: Sequence[dict[str, Any]]) -> None:
+        from difflogic.policies.rows import PolicyRow
+
+        self._agents.total = job["epochs"]
+        for _, members in groupby(rows, key=lambda row: int(row["steps"])):
+            self._agents.iterated([PolicyRow.from_dict(each) for each in members])
+
+
 def _code(job: JobJson) -> int:
     """The exit code of a job that is done: as of a training here, 1 where it was to be solved and is not."""
     return int(job["until_solved"] and outcome(job) == "unsolved")
@@ -215,6 +249,9 @@ def _outcome(job: JobJson) -> str | None:
         return None
     if found == "solved":
         return "Solved." if job["population"] == 1 else f"Solved: {job['solved']} of {job['population']} models."
+    if is_policy(job["config"]):
+        least = job["config"]["evaluation"]["threshold"]
+        return f"Ended unsolved: the best agent's mean return is {job['score']:.1f}, below {least:g}."
     of = "" if job["compared"] is None else f" of {job['compared']}"
     best = f"the best circuit has {job['hard_loss']}{of} values wrong"
     if not job["hard_loss"]:

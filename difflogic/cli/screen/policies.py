@@ -21,6 +21,8 @@ class PolicyReporter(PolicyObserver):
 
     def __init__(self, sink: Lines) -> None:
         self._sink = sink
+        self.total = 0
+        """Environment steps that there will be."""
 
     def began(self, run: PolicyRun) -> None:
         config, agent, spaces = run.config, run.best.agent, run.best.environments.spaces
@@ -41,13 +43,13 @@ class PolicyReporter(PolicyObserver):
             "device": str(run.device), "config": config.to_dict(),
         }  # fmt: skip
         self._sink.show(Event("begin", fields, text))
-        self._total = run.iterations * agent.iteration_steps
-        self._sink.advance(run.iteration * agent.iteration_steps, self._total)
+        self.total = run.iterations * agent.iteration_steps
+        self._sink.advance(run.iteration * agent.iteration_steps, self.total)
 
     def iterated(self, rows: list[PolicyRow]) -> None:
         last = rows[0]
         self._sink.show(Event("iteration", {"rows": [row.to_dict() for row in rows]}))
-        self._sink.advance(last.steps, self._total)
+        self._sink.advance(last.steps, self.total)
         scores = [row.score for row in rows if row.score is not None]
         if not scores:
             return

@@ -86,17 +86,27 @@ class MetricRow(BaseModel):
     soft_loss: float | None
 
 
+class AgentRow(BaseModel):
+    """The metrics of agents after an iteration, as in metrics.jsonl."""
+
+    model_config = ConfigDict(extra="allow")
+
+    steps: Annotated[int, Field(description="Environment steps so far; they count as epochs.")]
+    mean_return: float | None
+    score: Annotated[float | None, Field(description="The mean return of an evaluation, where there was one.")]
+
+
 class MetricRows(BaseModel):
     """Rows in the order of their epochs, in a population those of one epoch in the order of seeds."""
 
-    rows: list[MetricRow]
+    rows: list[MetricRow | AgentRow]
     next: Annotated[int | None, Field(description="`after` of what follows; null where nothing does yet.")]
 
 
 class Comparison(BaseModel):
     """Rows of several jobs, thinned to about 1000 epochs each; more of those with an evaluation stay."""
 
-    jobs: dict[str, list[MetricRow]]
+    jobs: dict[str, list[MetricRow | AgentRow]]
 
 
 class Frame(BaseModel):

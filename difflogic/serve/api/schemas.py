@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, St
 
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.config.choices import RECIPES
+from difflogic.config.policy import PRESETS as AGENTS
 from difflogic.config.presets import PRESETS
 from difflogic.config.task import STARTS
 from difflogic.serve.api.bodies import FILES
@@ -102,8 +103,8 @@ class JobRequest(Strict):
         str | None,
         Field(
             max_length=100,
-            description="A preset, or else `config`.",
-            json_schema_extra={"enum": [*PRESETS, None]},
+            description="A preset, of automata or agents, or else `config`.",
+            json_schema_extra={"enum": [*PRESETS, *AGENTS, None]},
         ),
     ] = None
     config: Annotated[dict[str, Any] | None, Field(description="A whole configuration, as a job shows it.")] = None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from difflogic.config.policy import PRESETS
 from difflogic.serve.errors import ApiError
 from difflogic.system.memory import physical_memory
 
@@ -136,6 +137,8 @@ class ServeSettings:
     root_path: str = ""
     """What a proxy puts before every path, such as `/difflogic`."""
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
+    environments: frozenset[str] = frozenset(each.environment.id for each in PRESETS.values())
+    """Those of gymnasium in which jobs may train agents. They are code: a request names none that is not allowed."""
     tls: tuple[Path, Path] | None = None
     """The files of the certificate and of its key."""
 

@@ -76,6 +76,21 @@ class Submission:
         )
 
     @property
+    def preview(self) -> dict[str, Any]:
+        """What would be trained, and what the circuit would see."""
+        return {
+            "config": self.config.to_dict(),
+            "epochs": self.config.train.epochs,
+            "gates": self.config.model.gates,
+            "target": shown_target(self.config),
+            "changed": self.changed,
+            "restarts": self.asked.restarts,
+            "within": self.spec.within,
+            "notices": self.notices,
+            "cost": self.cost.to_dict(),
+        }
+
+    @property
     def changed(self) -> dict[str, Any]:
         """What a target, rule, start or recipe changed, by path."""
         # What the request set itself is no news to whoever sent it.
@@ -126,15 +141,20 @@ def check_cost(config: Config, population: int, caps: Caps) -> Cost:
     """The cost, where the caps allow it. Raises ApiError with what is too much and how much would do."""
     if config.train.epochs > caps.epochs:
         raise _over("epochs", f"{config.train.epochs} epochs were asked for, this server trains at most {caps.epochs}")
+    cost = cost_of(config, population)
+    check_caps(cost, population, caps)
+    return cost
+
+
+def check_caps(cost: Cost, population: int, caps: Caps) -> None:
+    """Raises ApiError with what is too much and how much would do."""
     if population > caps.population:
         raise _over("population", f"{population} models were asked for, this server trains at most {caps.population}")
-    cost = cost_of(config, population)
     if cost.memory > caps.memory:
         needed, allowed = (f"{size // 10**6} MB" for size in (cost.memory, caps.memory))
         raise _over("memory", f"The job would need {needed} of memory, this server allows {allowed}")
     if cost.seconds > caps.hours * 3600:
         raise _over("time", f"The job would take about {cost.seconds // 3600} hours, this server allows {caps.hours:g}")
-    return cost
 
 
 def _with_attempts(request: TrainRequest, config: Config) -> tuple[TrainRequest, str | None]:

@@ -20,7 +20,7 @@ WAITS_S = (10.0, 60.0, 300.0, 1800.0, 7200.0)
 """Seconds before each new try; after the last one an alert is given up."""
 FIELDS = (
     "id", "name", "kind", "owner", "status", "reason", "tags", "created", "ended", "epoch", "hard_loss", "compared",
-    "active_gates",
+    "active_gates", "score",
 )  # fmt: skip
 """What is told of a job."""
 

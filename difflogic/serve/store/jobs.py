@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from difflogic.config.document import is_policy
 from difflogic.errors import StoreError
 
 Kind = Literal["train", "simplify", "export", "evaluate"]
@@ -77,9 +78,20 @@ class StoreLostError(UnavailableError, LeaseLostError):
 
 def outcome(job: Mapping[str, Any]) -> Literal["solved", "unsolved"] | None:
     """What a training that is done came to, by the circuit that it keeps; None where that is no question."""
-    if job["kind"] != "train" or job["status"] != "done" or job["hard_loss"] is None:
+    if job["kind"] != "train" or job["status"] != "done":
+        return None
+    # An environment need not say from which return on it is solved.
+    agents = is_policy(job["config"])
+    if job["score"] is None or "threshold" not in job["config"]["evaluation"] if agents else job["hard_loss"] is None:
         return None
     return "solved" if job["solved"] else "unsolved"
+
+
+def epochs_of(config: Mapping[str, Any] | None) -> int:
+    """What a configuration has to train; of agents environment steps."""
+    if config is None:
+        return 0
+    return int(config["steps"] if is_policy(config) else config["train"]["epochs"])
 
 
 def new_id() -> str:
@@ -94,7 +106,7 @@ class JobSpec:
     kind: Kind
     name: str
     config: dict[str, Any] | None = None
-    """`Config.to_dict()` of what to train; None for follow-ups."""
+    """`to_dict()` of what to train, automata or agents; None for follow-ups."""
     engine: str = "auto"
     """The engine that was asked for."""
     population: int = 1
@@ -151,6 +163,7 @@ class JobRecord(JobSpec):
     device: str | None
     """The device of the worker that has it or had it last: `cpu`, `gpu:0`; an `auto` job stays on it."""
     epoch: int
+    """Of agents, here and in all that counts epochs, their environment steps."""
     epochs: int
     """All epochs that it has to train; with restarts those that were left to this attempt."""
     soft_loss: float | None
@@ -159,6 +172,8 @@ class JobRecord(JobSpec):
     """Wrong values at the last evaluation, of a population the fewest; once the job is done, its best circuit's."""
     solved: int
     """Models without a wrong value at the last evaluation; of one until solved, whether its circuit passed the test."""
+    score: float | None
+    """Of agents: the mean return of the best one's last evaluation."""
     compared: int | None
     """Values that an evaluation compares, of which `hard_loss` are wrong; None before the first one."""
     active_gates: int | None

@@ -51,7 +51,7 @@ MAX_TRIES = 5
 # store's own business.
 PROGRESS = frozenset((
     "phase", "attempt", "epoch", "epochs", "soft_loss", "hard_loss", "solved", "active_gates", "epochs_per_s",
-    "saved_epoch", "result", "trained_s", "compared",
+    "saved_epoch", "result", "trained_s", "compared", "score",
 ))  # fmt: skip
 
 

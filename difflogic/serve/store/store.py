@@ -42,6 +42,7 @@ from difflogic.serve.store.jobs import (
     Status,
     UnknownJobError,
     Wanted,
+    epochs_of,
     new_id,
 )
 from difflogic.serve.store.leases import Leases
@@ -266,7 +267,7 @@ class Store(Leases, Access):
             "options": json.dumps(spec.options),
             "tags": json.dumps(spec.tags),
             "created": self._now(),
-            "epochs": 0 if spec.config is None else spec.config["train"]["epochs"],
+            "epochs": epochs_of(spec.config),
             "version": version,
             "recorded": version,
         }

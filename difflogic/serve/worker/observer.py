@@ -43,21 +43,54 @@ MOST_VALUES = 1 << 24
 """The most values of the rollout of a frame, which holds all its states; of larger ones there are no frames."""
 
 
-class ServiceObserver(Observer):
-    """The observer of one try at one job. Its calls come from the thread that trains, so that a hang of it is seen."""
+class Watch:
+    """What is told of one try at one job, whatever it trains.
 
-    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
+    Its calls come from the thread that trains, so that a hang of it is seen.
+    """
+
+    def __init__(self, lease: Lease, stopping: Callable[[], bool]) -> None:
         """`stopping` says whether this worker is to end, whatever becomes of the job."""
-        self._lease, self._engine, self._stopping = lease, engine, stopping
+        self._lease, self._stopping = lease, stopping
         self.stop = Stop()
         """What ends the training: asked where the lease or the worker is to end."""
         self._folder = lease.store.job_folder(lease.job)
         self.began_at: int | None = None
         """The epoch that this try went on from; None before it did."""
         self._pace: deque[tuple[float, int]] = deque()
-        self._advances = 0
         self._since = time.monotonic()
         """When this try began."""
+
+    def _moved(self, epoch: int) -> None:
+        """Tell how far it is and how fast, and hear whether it is to end."""
+        now = time.monotonic()
+        self._pace.append((now, epoch))
+        # Two entries are kept even where they are old: slow epochs still have a speed.
+        while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
+            self._pace.popleft()
+        seconds = now - self._pace[0][0]
+        speed = (epoch - self._pace[0][1]) / seconds if seconds else None
+        self._lease.alive(epoch=epoch, epochs_per_s=speed, trained_s=self.trained_s)
+        # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
+        if self._lease.wanted is not None:
+            self.stop.ask(self._lease.wanted)
+        elif self._stopping():
+            self.stop.ask("the worker ends")
+
+    @property
+    def trained_s(self) -> float:
+        """Seconds of work, over all tries."""
+        return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
+
+
+class ServiceObserver(Watch, Observer):
+    """The observer of the training of automata."""
+
+    def __init__(self, lease: Lease, engine: Engine, stopping: Callable[[], bool]) -> None:
+        """`engine` draws state frames."""
+        super().__init__(lease, stopping)
+        self._engine = engine
+        self._advances = 0
         self._next_frame = 0.0
         self._asked_at = 0.0
         self._judged: Sequence[Replica] = ()
@@ -91,24 +124,7 @@ class ServiceObserver(Observer):
         self._advances += 1
         if self._lease.phase != "training" and self._advances > 1:  # a GPU has only been given the first epochs
             self._lease.enter("training", warm=True)
-        now = time.monotonic()
-        self._pace.append((now, epoch))
-        # Two entries are kept even where they are old: slow epochs still have a speed.
-        while now - self._pace[0][0] > SPEED_S and len(self._pace) > 2:
-            self._pace.popleft()
-        seconds = now - self._pace[0][0]
-        speed = (epoch - self._pace[0][1]) / seconds if seconds else None
-        self._lease.alive(epoch=epoch, epochs_per_s=speed, trained_s=self.trained_s)
-        # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
-        if self._lease.wanted is not None:
-            self.stop.ask(self._lease.wanted)
-        elif self._stopping():
-            self.stop.ask("the worker ends")
-
-    @property
-    def trained_s(self) -> float:
-        """Seconds of work, over all tries."""
-        return round(self._lease.job.trained_s + time.monotonic() - self._since, 1)
+        self._moved(epoch)
 
     def wants_states(self) -> bool:
         self._asked_at = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from difflogic.runs.folder import RunFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
 from difflogic.serve.worker.log import say
-from difflogic.serve.worker.observer import ServiceObserver, result_of_attempts
+from difflogic.serve.worker.observer import ServiceObserver, Watch, result_of_attempts
 from difflogic.train import run_request, trainer
 from difflogic.train.trainer import Run
 
@@ -40,9 +41,16 @@ def train(store: Store, job: JobRecord, placement: Placement, observer: ServiceO
     if job.config is None:
         raise StoreError(f"The job {job.id} has no configuration to train: delete it.")
     config = Config.from_dict(job.config)
+    return persistent(store, job, observer, lambda: _train(store, job, config, placement, observer))
+
+
+def persistent(
+    store: Store, job: JobRecord, observer: Watch, train_once: Callable[[], TrainingOutcome]
+) -> TrainingOutcome:
+    """What `train_once` comes to in the job's folder, with the newest checkpoint that can be read."""
     while True:
         try:
-            return _train(store, job, config, placement, observer)
+            return train_once()
         # A damaged checkpoint is put aside, and the try begins again with the one before it: one interval of epochs is
         # lost, and not the run. Once training has begun, an error is not one of reading the first checkpoint.
         except CheckpointError as error:
@@ -61,7 +69,7 @@ def _train(
     # begins in a folder that is new.
     is_new = not run_request.is_in(path)
     if is_new:
-        _clear_unsaved(path)
+        clear_unsaved(path)
     request = TrainRequest(
         config=config,
         population=job.population,
@@ -150,7 +158,7 @@ def _set_aside(run: Path, error: CheckpointError) -> bool:
     return True
 
 
-def _clear_unsaved(path: Path) -> None:
+def clear_unsaved(path: Path) -> None:
     """Its worker was lost before the first checkpoint. Raises RunFolderError where another process holds it."""
     if path.exists():
         RunFolder(path).close()

@@ -17,11 +17,14 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
+from difflogic.config.document import is_policy
 from difflogic.errors import DeviceError, DifflogicError, LimitError, RunFolderError
 from difflogic.serve.errors import in_fields
 from difflogic.serve.store.jobs import JobRecord, LeaseLostError
@@ -36,7 +39,7 @@ from difflogic.system.memory import resident_memory
 
 if TYPE_CHECKING:
     from difflogic.devices.open import Placement
-    from difflogic.serve.worker.observer import ServiceObserver
+    from difflogic.serve.worker.observer import Watch
     from difflogic.serve.worker.training import TrainingOutcome
 
 CLAIM_POLL_S = 0.3
@@ -119,20 +122,16 @@ class WorkerProcess:
     # training -----------------------------------------------------------------------------------------
 
     def _train(self, lease: Lease) -> None:
-        from difflogic.serve.worker.observer import ServiceObserver
-        from difflogic.serve.worker.training import train
-
         job = lease.job
         try:
-            placement = self._placement(job.engine)
+            observer, train = self._agents(lease) if is_policy(job.config) else self._automata(lease)
         except DeviceError as error:
             lease.store.fail_attempt(job.id, lease.number, _without_stop(error))
             say(f"{error} This worker ends.")
             # Its supervisor starts another worker, with growing pauses where that one ends so too.
             sys.exit(EXIT_DEVICE_UNUSABLE)
-        observer = ServiceObserver(lease, placement.engine, lambda: self.stopping)
         try:
-            outcome = train(self.store, job, placement, observer)
+            outcome = train()
         # Which failures count as a try? Those that another try may not meet: a full disk, a lost device, a locked
         # folder. A configuration that cannot be trained fails at once.
         except (RunFolderError, OSError) as error:
@@ -145,6 +144,21 @@ class WorkerProcess:
             self._finish(lease, "failed", str(error) or "There was not enough memory.")
         else:
             self._report(lease, outcome, observer)
+
+    def _automata(self, lease: Lease) -> tuple[Watch, Callable[[], TrainingOutcome]]:
+        from difflogic.serve.worker.observer import ServiceObserver
+        from difflogic.serve.worker.training import train
+
+        placement = self._placement(lease.job.engine)
+        observer = ServiceObserver(lease, placement.engine, lambda: self.stopping)
+        return observer, partial(train, self.store, lease.job, placement, observer)
+
+    def _agents(self, lease: Lease) -> tuple[Watch, Callable[[], TrainingOutcome]]:
+        from difflogic.serve.worker import agents
+
+        observer = agents.AgentObserver(lease, lambda: self.stopping)
+        device = agents.device_of(lease.job.engine, self.device)
+        return observer, partial(agents.train, self.store, lease.job, device, observer)
 
     def _placement(self, engine: str) -> Placement:
         from difflogic.devices.open import place
@@ -159,7 +173,7 @@ class WorkerProcess:
             self.store.describe_worker(self.name, placement.engine.info.adapter or self.device)
         return self._placements[selector]
 
-    def _report(self, lease: Lease, outcome: TrainingOutcome, observer: ServiceObserver) -> None:
+    def _report(self, lease: Lease, outcome: TrainingOutcome, observer: Watch) -> None:
         # What the last heartbeat had no time to write goes into the same transaction as the end.
         progress = lease.progress | outcome.progress | {"trained_s": observer.trained_s}
         if not outcome.interrupted:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
+from difflogic.config.document import is_policy
 from difflogic.config.harden import hardening
+from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
+from difflogic.serve.api.agents import AgentSubmission, asks_for_agents, check_alike, check_environment
 from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import (
     ALWAYS,
@@ -37,7 +42,8 @@ from difflogic.serve.api.schemas import (
     SimplifyRequest,
     job_body,
 )
-from difflogic.serve.api.submission import Submission, check_cost, shown_target
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.submission import Submission, check_cost
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
@@ -88,7 +94,7 @@ def _check_webhook(context: Context, url: str | None) -> None:
 @router.post("/preview", response_model=PreviewReply, responses=errors(*ALWAYS, *WRITES, 415), openapi_extra=job_body())
 async def preview(request: Request, context: ServiceContext, _caller: CurrentCaller) -> Response:
     """What the same request would train, and what the circuit would see; nothing is kept."""
-    return reply(await _with_submission(request, context, _preview_of))
+    return reply(await _with_submission(request, context, lambda submission: submission.preview))
 
 
 async def _with_submission(request: Request, context: Context, use: Any) -> Any:
@@ -99,26 +105,17 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
 
         def work() -> Any:
             with bodies.on_disk(form.uploads) as paths:
-                return use(Submission(wanted, paths, context.settings.caps))
+                return use(_submission(wanted, paths, context.settings))
 
         # Pictures take seconds where someone wants them to: those that wait for others hold up nothing else.
         limiter = context.picture_threads if form.uploads else None
         return await to_thread.run_sync(work, limiter=limiter)
 
 
-def _preview_of(submission: Submission) -> dict[str, Any]:
-    cost = submission.cost
-    return {
-        "config": submission.config.to_dict(),
-        "epochs": submission.config.train.epochs,
-        "gates": submission.config.model.gates,
-        "target": shown_target(submission.config),
-        "changed": submission.changed,
-        "restarts": submission.asked.restarts,
-        "within": submission.spec.within,
-        "notices": submission.notices,
-        "cost": cost.to_dict(),
-    }
+def _submission(wanted: JobRequest, paths: Mapping[str, Path], settings: ServeSettings) -> Submission | AgentSubmission:
+    if asks_for_agents(wanted):
+        return AgentSubmission(wanted, paths, settings)
+    return Submission(wanted, paths, settings.caps)
 
 
 def _submit(
@@ -143,7 +140,9 @@ def _submit(
         owner = source.owner
         _check_source(source, spec.kind)
         if spec.config is not None and source.config is not None:
-            _check_shape(source.config["model"], spec.config["model"])
+            _check_shape(source.config, spec.config)
+    if is_policy(spec.config):  # of a copy too: what the operator allows may have changed
+        check_environment(PolicyConfig.from_dict(spec.config or {}), context.settings)
     if key is None or not context.store.knows_key(owner, key):  # whoever repeats a request gets the job of then
         context.usage.check(owner, context.settings.caps.owner_quota)
     return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)
@@ -243,6 +242,8 @@ def harden(context: ServiceContext, caller: CurrentCaller, job: OwnJob, body: Ha
     _check_source(job, "train")
     if job.config is None:
         raise ApiError(409, "no_circuit", f"The job {job.id} has no configuration to go on with.")
+    if is_policy(job.config):
+        raise ApiError(409, "no_circuit", "Agents act by their discrete gates from the first step on: none is settled.")
     try:
         config = hardening(Config.from_dict(job.config), asked.search, asked.epochs)
     except UsageError as error:
@@ -305,10 +306,13 @@ def _check_source(source: JobRecord, kind: Kind) -> None:
         raise ApiError(409, "no_circuit", f"The job {source.id} has no circuit yet: let it work first.")
 
 
-def _check_shape(lender: dict[str, Any], model: dict[str, Any]) -> None:
-    """Raises ApiError where the gates of a circuit are none for a model: its worker would find out hours later."""
+def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
+    """Raises ApiError where the gates of a circuit are none for another: its worker would find out hours later."""
+    if is_policy(lender) or is_policy(config):
+        check_alike(lender, config)
+        return
     ours, theirs = ([each["channels"], each["kernels"], each["perceive"]["widths"], each["update"]["widths"]]
-                    for each in (model, lender))  # fmt: skip
+                    for each in (config["model"], lender["model"]))  # fmt: skip
     if ours != theirs:
         raise ApiError(
             409,

@@ -1,0 +1,162 @@
+"""A request to train agents becomes a configuration, and that a job, unless it asks for too much."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from difflogic.config.document import is_policy
+from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.devices.cost import Cost
+from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.submission import check_caps, nested
+from difflogic.serve.errors import ApiError, in_fields, one_sentence
+from difflogic.serve.store.jobs import JobSpec
+
+if TYPE_CHECKING:
+    from difflogic.policies.environments import Spaces
+
+OF_AUTOMATA = (
+    "rule", "recipe", "start", "size", "colors", "threshold", "padding", "restarts", "until_solved", "within",
+)  # fmt: skip
+"""Fields of a request that mean nothing to agents."""
+MOST_ITERATION_S = 60.0
+"""Seconds, as predicted: between iterations a job is saved, and hears that it is to stop."""
+
+
+def asks_for_agents(request: JobRequest) -> bool:
+    """Whether a request names a preset or has a configuration of agents."""
+    return request.preset in PRESETS or is_policy(request.config)
+
+
+class AgentSubmission:
+    """What a request for agents asks for, as `Submission`: the configuration, and its cost."""
+
+    def __init__(self, request: JobRequest, uploads: Collection[str], settings: ServeSettings) -> None:
+        """Raises ApiError, with one sentence, where the request cannot be met."""
+        self.request = request
+        known = JobRequest.model_fields
+        others = [*uploads, *(name for name in OF_AUTOMATA if getattr(request, name) != known[name].default)]
+        if others:
+            raise ApiError(422, "invalid_config", f"{others[0]} is for automata, and this trains agents: drop it.")
+        try:
+            if request.preset is not None and request.config is not None:
+                raise UsageError("preset and config are both given: give one of them.")
+            self.base = PRESETS[request.preset] if request.preset else PolicyConfig.from_dict(request.config or {})
+            self.config = self.base.with_(**nested(request.set))
+            self.cost = check_agents(self.config, request.population, request.stop_when_solved, settings)
+        except UsageError as error:
+            raise ApiError(422, "invalid_config", one_sentence(in_fields(str(error)))) from error
+
+    @property
+    def spec(self) -> JobSpec:
+        """The job as the store takes it."""
+        request = self.request
+        return JobSpec(
+            "train",
+            request.name or self.config.name,
+            self.config.to_dict(),
+            request.engine,
+            request.population,
+            request.stop_when_solved,
+            priority=request.priority,
+            source=request.init_from,
+            tags=request.tags,
+            webhook=request.webhook or None,
+            predicted_s=self.cost.seconds,
+        )
+
+    @property
+    def preview(self) -> dict[str, Any]:
+        """What would be trained."""
+        logic = self.config.logic
+        return {
+            "config": self.config.to_dict(),
+            "epochs": self.config.steps,
+            "gates": sum(logic.widths) if self.config.policy == "logic" else 0,
+            "target": None,
+            "changed": {},
+            "restarts": 0,
+            "within": None,
+            "notices": [],
+            "cost": self.cost.to_dict(),
+        }
+
+
+def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, settings: ServeSettings) -> Cost:
+    """The cost, where agents may and can be trained so. Raises ApiError, UsageError."""
+    check_environment(config, settings)
+    from difflogic.policies import cost
+    from difflogic.policies.actors import group_size
+    from difflogic.policies.sac import require_continuous
+    from difflogic.policies.training import check_stop
+
+    try:
+        spaces = _spaces(config.environment.id)
+    except MissingPackagesError as error:
+        raise ApiError(422, "missing_extra", f"This server cannot make it: {one_sentence(str(error))}") from error
+    if config.policy == "logic":
+        group_size(config, spaces)
+    if config.algorithm == "sac":
+        require_continuous(config, spaces)
+    check_stop(config, stop_when_solved, population)
+    found = cost.cost_of(config, spaces, population)
+    check_caps(found, population, settings.caps)
+    seconds = cost.iteration_s(config, found)
+    if seconds > MOST_ITERATION_S:
+        raise ApiError(
+            422,
+            "too_much_time",
+            f"An iteration would take about {seconds:.0f} s, in which nothing is saved; this server allows "
+            f"{MOST_ITERATION_S:.0f}: use fewer steps, passes or gates in it.",
+        )
+    return found
+
+
+def check_environment(config: PolicyConfig, settings: ServeSettings) -> None:
+    """Raises ApiError where this server trains no agents, or none in this environment."""
+    if find_spec("gymnasium") is None:
+        raise ApiError(
+            422, "missing_extra", "This server trains no agents: whoever runs it has to install the extra `rl`."
+        )
+    if config.environment.id not in settings.environments:
+        raise ApiError(
+            422,
+            "environment",
+            f"This server trains agents in {', '.join(sorted(settings.environments))}, and not in "
+            f"{one_sentence(config.environment.id)}: ask whoever runs it to allow that one.",
+        )
+
+
+@cache
+def _spaces(identifier: str) -> Spaces:
+    from difflogic.policies.environments import make, spaces
+
+    environment = make(identifier)
+    environment.close()
+    return spaces(environment, identifier)
+
+
+SHAPE = ("environment", "policy", "algorithm", "logic", "mlp", "critic")
+"""What two agents must have in common, of which one begins with what the other learned..."""
+SIZES = ("id", "bits", "widths")
+"""...and of those that are tables these fields."""
+
+
+def check_alike(lender: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    """Raises ApiError where what one agent learned is nothing for another."""
+    for name in SHAPE:
+        ours, theirs = (
+            {size: found[size] for size in SIZES if size in found} if isinstance(found, dict) else found
+            for found in (each.get(name) for each in (config, lender))
+        )
+        if ours != theirs:
+            raise ApiError(
+                409,
+                "other_shape",
+                f"init_from needs agents of the same shape: {name} should be {ours}, that of the job is {theirs}.",
+            )

@@ -1,0 +1,140 @@
+"""One try at a training of agents: from its newest checkpoint that can be read, else from the beginning."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from difflogic.circuits.export import formats
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.errors import ConfigError, DifflogicError
+from difflogic.model.statistics import active_gates, census
+from difflogic.policies import controllers, film
+from difflogic.policies.actors import LogicActor
+from difflogic.policies.environments import Environments
+from difflogic.policies.rows import PolicyRow
+from difflogic.policies.training import PolicyObserver, PolicyRun, PolicyTrainer
+from difflogic.runs import checkpoint
+from difflogic.serve.store.jobs import JobRecord
+from difflogic.serve.store.store import Store
+from difflogic.serve.worker.lease import Lease
+from difflogic.serve.worker.log import say
+from difflogic.serve.worker.observer import GateHistory, Watch
+from difflogic.serve.worker.training import TrainingOutcome, clear_unsaved, persistent
+from difflogic.system import files
+
+SIGN_S = 1.0
+"""Seconds between two signs of life within an iteration: were there thousands, what follows them would seem to hang."""
+FILM, FILM_STEPS, FRAME_MS = "episode.gif", 500, 40
+
+
+def device_of(engine: str, worker: str) -> Device:
+    """Where agents are trained, for a job that asked for this engine: networks this small on the processor."""
+    return Device(worker if engine.startswith("gpu") else "reference" if engine == "reference" else "cpu")
+
+
+def train(store: Store, job: JobRecord, device: Device, observer: AgentObserver) -> TrainingOutcome:
+    """Train a job in its folder, from where it is. Raises what `PolicyTrainer.run` raises."""
+    config = PolicyConfig.from_dict(job.config or {})
+    # Of an environment `module:Name` the module would be imported: whatever a server said, none is.
+    if ":" in config.environment.id:
+        raise ConfigError(f"A job may not name a module, got the environment {config.environment.id}.")
+    return persistent(store, job, observer, lambda: _train(store, job, PolicyTrainer(config, device), observer))
+
+
+def _train(store: Store, job: JobRecord, trainer: PolicyTrainer, observer: AgentObserver) -> TrainingOutcome:
+    folder = store.job_folder(job)
+    if checkpoint.is_in(folder.run):
+        run = trainer.resume(folder.run, job.stop_when_solved, observer, observer.stop)
+    else:
+        clear_unsaved(folder.run)
+        run = trainer.run(folder.run, job.population, job.stop_when_solved, observer, observer.stop)
+    steps = run.iteration * run.best.agent.iteration_steps
+    if not run.complete:
+        return TrainingOutcome(True, {"epoch": steps, "saved_epoch": steps})
+    folder.files.mkdir(parents=True, exist_ok=True)
+    for name, content in _pictures(run, job.name).items():
+        files.write_atomically(folder.files / name, content if isinstance(content, bytes) else content.encode())
+    return TrainingOutcome(False, {"epoch": steps, "epochs": steps, **_standing(run)})
+
+
+def _standing(run: PolicyRun) -> dict[str, Any]:
+    """What a job shows of its agents, by their last evaluation."""
+    best = run.best
+    actor = best.agent.actor
+    return {
+        "score": None if best.score is None else best.score.mean,
+        "solved": len(run.solved),
+        "active_gates": active_gates(actor.circuit.flat_logits()) if isinstance(actor, LogicActor) else None,
+    }
+
+
+def _pictures(run: PolicyRun, name: str) -> dict[str, str | bytes]:
+    """The best agent as a film of an episode; of a controller also its circuit, drawn, and its page."""
+    best, identifier = run.best, run.config.environment.id
+    spaces, controller = best.environments.spaces, None
+    found: dict[str, str | bytes] = {}
+    try:
+        if run.config.policy == "logic" and not spaces.continuous:
+            controller = controllers.of_actor(best.agent.actor, identifier, spaces)
+            for form in ("html", "svg"):
+                found |= formats.export(controller, name, form)
+        frames = film.episode(best.agent.decide, identifier, best.seed, FILM_STEPS, controller)
+        found[FILM] = film.encoded(frames, ".gif", FRAME_MS)
+    # An agent is no worse for an environment that draws nothing, or for a circuit too large to be drawn.
+    except DifflogicError as error:
+        say(str(error))
+    return found
+
+
+class AgentObserver(Watch, PolicyObserver):
+    """The observer of the training of agents."""
+
+    def __init__(self, lease: Lease, stopping: Callable[[], bool]) -> None:
+        super().__init__(lease, stopping)
+        self._signed = time.monotonic()
+
+    def began(self, run: PolicyRun) -> None:
+        self._run = run
+        size = run.best.agent.iteration_steps
+        self.began_at = run.iteration * size
+        say(f"on {run.device.described()}, from step {self.began_at}")
+        self._gates = GateHistory(self._folder.gates, self.began_at)
+        steps = {"epoch": self.began_at, "saved_epoch": self.began_at, "epochs": run.iterations * size}
+        self._lease.progress |= steps
+        self._lease.enter("compiling")
+
+    def stepped(self, environments: Environments) -> None:
+        self._sign()
+
+    def played(self) -> None:
+        self._sign()
+
+    def _sign(self) -> None:
+        if time.monotonic() - self._signed >= SIGN_S:
+            self._signed = time.monotonic()
+            self._lease.alive(trained_s=self.trained_s)
+
+    def iterated(self, rows: list[PolicyRow]) -> None:
+        self._signed = time.monotonic()
+        if self._lease.phase == "compiling":
+            self._lease.enter("training", warm=True)
+        steps = rows[0].steps
+        self._moved(steps)
+        if rows[0].score is None:
+            return
+        # The checkpoint of this iteration is written.
+        actor = self._run.best.agent.actor
+        if isinstance(actor, LogicActor):
+            self._gates.append(steps, census(actor.circuit))
+        standing = _standing(self._run)
+        say(f"step {steps}: mean return {standing['score']:.1f}")
+        self._lease.report(epoch=steps, saved_epoch=steps, **standing)
+
+    def noticed(self, text: str) -> None:
+        say(text)
+
+    def ending(self) -> None:
+        self._lease.enter("finishing")

@@ -1,0 +1,123 @@
+"""Agents as jobs: what may be asked, a worker that is killed on the way, and what is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.policies.training import PolicyTrainer
+from difflogic.serve.api import agents
+from difflogic.serve.api.settings import Caps, ServeSettings
+from difflogic.serve.store.jobs import JobSpec, outcome
+from tests.policies.test_training import assert_same_run
+from tests.serve.acting import acting
+from tests.serve.live import Live, serving
+from tests.serve.service import ended, reached
+
+
+def small(threshold: float = 5.0) -> PolicyConfig:
+    """A second of training, evaluated and saved four times."""
+    return PRESETS["cartpole"].with_(
+        steps=2048,
+        logic={"widths": [8, 8]},
+        ppo={"n_epochs": 2},
+        evaluation={"interval": 512, "episodes": 4, "final_episodes": 6, "threshold": threshold},
+    )
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    settings = ServeSettings(caps=Caps(population=8, hours=1.0, memory=200_000_000))
+    with serving(tmp_path_factory.mktemp("agents"), settings) as running:
+        yield running
+
+
+@pytest.fixture
+def client(live: Live) -> Iterator[httpx.Client]:
+    with live.client() as made:
+        yield made
+
+
+def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_path: Path) -> None:
+    config = small(threshold=501.0)
+    request = {"config": config.to_dict(), "name": "hold 1280", "population": 2, "engine": "cpu"}
+    job = client.post("/jobs", json=request).json()["id"]
+    with acting(live.store.folder):
+        reached(live.store, job, 1280)
+        os.kill(next(each.pid for each in live.store.workers() if each.job == job), signal.SIGKILL)
+        done = ended(live.store, job)
+    assert (done.status, done.attempts, done.epoch, done.epochs) == ("done", 1, 2048, 2048), done.reason
+    hand = PolicyTrainer(config, Device("cpu")).run(tmp_path / "hand", population=2)
+    assert_same_run(live.store.job_folder(job).run, tmp_path / "hand")
+    assert (done.score, done.solved) == (hand.best.score.mean, len(hand.solved))
+    assert outcome(vars(done)) == "unsolved"
+    rows = client.get(f"/jobs/{job}/metrics", params={"after": 1792}).json()["rows"]
+    assert [row["steps"] for row in rows] == [2048, 2048]
+    judged = [each["epoch"] for each in client.get(f"/jobs/{job}/gates").json()["history"]]
+    assert judged == [512, 1024, 1536, 2048]
+    assert len(client.get("/compare", params={"ids": job}).json()["jobs"][job]) == 16
+    names = {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
+    assert names >= {"controller.json", "returns.png", "summary.txt", "hold_1280.html", "hold_1280.svg"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "words"),
+    [
+        ({"set": {"environment.id": "MountainCar-v0"}}, "environment", "Pendulum-v1, and not in MountainCar-v0"),
+        ({"set": {"environment.id": "os:CartPole-v1"}}, "environment", "ask whoever runs it"),
+        ({"set": {"ppo.n_step": 3}}, "invalid_config", "did you mean n_steps?"),
+        ({"set": {"algorithm": "sac"}}, "invalid_config", "SAC takes continuous actions"),
+        ({"set": {"logic.widths": [9]}}, "invalid_config", "expected a multiple of 2"),
+        ({"recipe": "robust"}, "invalid_config", "recipe is for automata, and this trains agents: drop it."),
+        ({"until_solved": True}, "invalid_config", "until_solved is for automata"),
+        ({"stop_when_solved": 2}, "invalid_config", "expected at most 1, the population"),
+        ({"population": 9}, "too_much_population", "trains at most 8"),
+        ({"set": {"logic.widths": [2**20] * 2}}, "too_much_memory", "this server allows 200 MB"),
+        ({"set": {"steps": 10**9}}, "too_much_time", "this server allows 1"),
+        ({"set": {"ppo.n_steps": 10**5, "ppo.n_epochs": 50}}, "too_much_time", "in which nothing is saved"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_trained_is_refused_at_once(client: httpx.Client, asked, code: str, words: str) -> None:
+    for path in ("/jobs", "/jobs/preview"):
+        answer = client.post(path, json={"preset": "cartpole", **asked})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (422, code), answer.text
+        assert words in answer.json()["error"]["message"]
+
+
+def test_a_server_without_the_extra_says_so(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agents, "find_spec", lambda name: None)
+    answer = client.post("/jobs", json={"preset": "cartpole"})
+    assert answer.json()["error"]["message"] == (
+        "This server trains no agents: whoever runs it has to install the extra `rl`."
+    )
+
+
+def test_no_module_that_a_job_names_is_imported(live: Live) -> None:
+    """Also where a server, or its store, says so."""
+    config = small().with_(environment={"id": "this:CartPole-v1"}).to_dict()
+    job, _ = live.store.submit("ann", JobSpec("train", "named", config, "cpu"))
+    with acting(live.store.folder):
+        failed = ended(live.store, job.id)
+    assert (failed.status, failed.attempts) == ("failed", 0)
+    assert "may not name a module" in str(failed.reason)
+
+
+def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Client) -> None:
+    job = client.post("/jobs", json={"preset": "cartpole", "engine": "gpu:9"}).json()["id"]
+    with live.store.database.writing() as connection:
+        connection.execute("UPDATE jobs SET saved_epoch = 256 WHERE id = ?", (job,))
+    assert "none is settled" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]
+    for preset, words in (
+        ("acrobot", "environment should be {'id': 'Acrobot-v1'}"),
+        ("lizard", "environment should be"),
+    ):
+        answer = client.post("/jobs", json={"preset": preset, "init_from": job})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
+        assert words in answer.json()["error"]["message"]
