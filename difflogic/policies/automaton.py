@@ -57,19 +57,24 @@ class Damage:
         return f"{self.cells} cells zeroed {'before each step' if self.every_step else 'once a decision'}"
 
 
+def votes_of_a_cell(config: PolicyConfig, spaces: Spaces) -> int:
+    """For each action. Raises ConfigError where the channels cannot be shared out."""
+    group, rest = divmod(config.automaton.channels, spaces.actions)
+    if rest or not group:
+        raise ConfigError(
+            f"The {config.automaton.channels} channels of a cell are shared out among {spaces.actions} actions: "
+            f"expected a multiple of {spaces.actions} as automaton.channels."
+        )
+    return group
+
+
 class AutomatonActor(LogicActor):
     """Thermometer bits at the border of a grid, some steps of an automaton, and the votes of the cells within."""
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
     ) -> tuple[Circuit, int]:
-        given = config.automaton
-        group, rest = divmod(given.channels, spaces.actions)
-        if rest or not group:
-            raise ConfigError(
-                f"The {given.channels} channels of a cell are shared out among {spaces.actions} actions: expected a "
-                f"multiple of {spaces.actions} as automaton.channels."
-            )
+        given, group = config.automaton, votes_of_a_cell(config, spaces)
         self.side, self.steps, self.channels = given.side, given.steps, given.channels
         self.damage: Damage | None = None
         self._chance = np.random.default_rng(config.seed)

@@ -27,8 +27,8 @@ def cost_of(config: PolicyConfig, spaces: Spaces, population: int) -> Cost:
     evaluations = config.steps * population * (STEP + round((1 + PASSES * learned) * networks))
     row = 2 * spaces.observations + spaces.actions + 6
     kept = sac.buffer_size * row if is_sac else ppo.n_steps * copies * row
-    # Of a layer of gates the backward pass has sixteen numbers a gate at hand; of a dense one its values.
-    batch = (sac if is_sac else ppo).batch_size * (16 * sum(config.logic.widths) + 8 * sum(config.critic.widths))
+    # The values of a sample, and what goes back through them; a gate computes sixteen numbers and keeps one.
+    batch = (sac if is_sac else ppo).batch_size * (actor // 4 + 8 * sum(config.critic.widths))
     return Cost(evaluations, FLOAT * population * (COPIES * networks + kept + batch))
 
 
@@ -42,6 +42,10 @@ def _actor(config: PolicyConfig, spaces: Spaces) -> int:
     """Numbers that the actor learns, which are also what it computes for a sample."""
     if config.policy == "mlp":
         return _dense(spaces.observations, config.mlp.widths)
+    if config.policy == "automaton":
+        given = config.automaton
+        cell = sum(given.widths) + given.channels * (1 + 17 * given.kernels)  # 17: the gates of a perception kernel
+        return 16 * cell * given.side**2 * given.steps
     return 16 * sum(config.logic.widths) + spaces.observations * config.logic.bits
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.policies.actors import Actor, DenseActor, LogicActor, Sightings
-from difflogic.policies.automaton import AutomatonActor
+from difflogic.errors import ConfigError
+from difflogic.policies.actors import Actor, DenseActor, LogicActor, Sightings, group_size
+from difflogic.policies.automaton import AutomatonActor, votes_of_a_cell
 from difflogic.policies.environments import Spaces
 
 KINDS: dict[str, type[LogicActor | DenseActor]] = {
@@ -13,6 +14,25 @@ KINDS: dict[str, type[LogicActor | DenseActor]] = {
     "automaton": AutomatonActor,
     "mlp": DenseActor,
 }
+
+
+def require_fit(config: PolicyConfig, spaces: Spaces) -> None:
+    """Raises ConfigError where an agent of this configuration has no use in such an environment; nothing is made."""
+    if config.policy == "logic":
+        group_size(config, spaces)
+    elif config.policy == "automaton":
+        votes_of_a_cell(config, spaces)
+    if config.algorithm == "sac":
+        require_continuous(config, spaces)
+
+
+def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
+    """Raises ConfigError where actions are discrete."""
+    if not spaces.continuous:
+        raise ConfigError(
+            f"SAC takes continuous actions, but {config.environment.id} has {spaces.actions} discrete ones: give "
+            "--algorithm ppo."
+        )
 
 
 def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> Actor:

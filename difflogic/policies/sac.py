@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.errors import ConfigError
 from difflogic.policies.actors import Sightings, from_unit
 from difflogic.policies.buffers import ReplayBuffer
 from difflogic.policies.environments import Arrays, Environments, Floats, Spaces, part_of
-from difflogic.policies.kinds import make_actor
+from difflogic.policies.kinds import make_actor, require_continuous
 from difflogic.policies.ppo import Stepped
 from difflogic.tensor import Tensor, nn, optim
 
@@ -43,15 +42,6 @@ class QNetwork:
 
     def parameters(self) -> list[Tensor]:
         return [*self._seen.parameters(), *self._done.parameters(), *self._rest.parameters()]
-
-
-def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
-    """Raises ConfigError where actions are discrete."""
-    if not spaces.continuous:
-        raise ConfigError(
-            f"SAC takes continuous actions, but {config.environment.id} has {spaces.actions} discrete ones: give "
-            "--algorithm ppo."
-        )
 
 
 class SAC:

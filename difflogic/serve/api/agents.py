@@ -73,11 +73,10 @@ class AgentSubmission:
     @property
     def preview(self) -> dict[str, Any]:
         """What would be trained."""
-        logic = self.config.logic
         return {
             "config": self.config.to_dict(),
             "epochs": self.config.steps,
-            "gates": sum(logic.widths) if self.config.policy == "logic" else 0,
+            "gates": sum(self.config.gates.widths) if self.config.policy != "mlp" else 0,
             "target": None,
             "changed": {},
             "restarts": 0,
@@ -91,18 +90,14 @@ def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, s
     """The cost, where agents may and can be trained so. Raises ApiError, UsageError."""
     check_environment(config, settings)
     from difflogic.policies import cost
-    from difflogic.policies.actors import group_size
-    from difflogic.policies.sac import require_continuous
+    from difflogic.policies.kinds import require_fit
     from difflogic.policies.training import check_stop
 
     try:
         spaces = _spaces(config.environment.id)
     except MissingPackagesError as error:
         raise ApiError(422, "missing_extra", f"This server cannot make it: {one_sentence(str(error))}") from error
-    if config.policy == "logic":
-        group_size(config, spaces)
-    if config.algorithm == "sac":
-        require_continuous(config, spaces)
+    require_fit(config, spaces)
     check_stop(config, stop_when_solved, population)
     found = cost.cost_of(config, spaces, population)
     check_caps(found, population, settings.caps)
@@ -141,9 +136,9 @@ def _spaces(identifier: str) -> Spaces:
     return spaces(environment, identifier)
 
 
-SHAPE = ("environment", "policy", "algorithm", "logic", "mlp", "critic")
+SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
 """What two agents must have in common, of which one begins with what the other learned..."""
-SIZES = ("id", "bits", "widths")
+SIZES = ("id", "bits", "widths", "side", "channels", "steps", "kernels")
 """...and of those that are tables these fields."""
 
 

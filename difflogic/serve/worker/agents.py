@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from difflogic.circuits.export import formats
 from difflogic.config.policy import PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.errors import ConfigError, DifflogicError
+from difflogic.errors import CircuitError, ConfigError, MissingPackagesError, UsageError
 from difflogic.model.statistics import active_gates, census
 from difflogic.policies import controllers, film
 from difflogic.policies.actors import LogicActor
+from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.environments import Environments
 from difflogic.policies.rows import PolicyRow
 from difflogic.policies.training import PolicyObserver, PolicyRun, PolicyTrainer
@@ -55,7 +58,7 @@ def _train(store: Store, job: JobRecord, trainer: PolicyTrainer, observer: Agent
     if not run.complete:
         return TrainingOutcome(True, {"epoch": steps, "saved_epoch": steps})
     folder.files.mkdir(parents=True, exist_ok=True)
-    for name, content in _pictures(run, job.name).items():
+    for name, content in _pictures(run, job.name):
         files.write_atomically(folder.files / name, content if isinstance(content, bytes) else content.encode())
     return TrainingOutcome(False, {"epoch": steps, "epochs": steps, **_standing(run)})
 
@@ -71,22 +74,25 @@ def _standing(run: PolicyRun) -> dict[str, Any]:
     }
 
 
-def _pictures(run: PolicyRun, name: str) -> dict[str, str | bytes]:
-    """The best agent as a film of an episode; of a controller also its circuit, drawn, and its page."""
-    best, identifier = run.best, run.config.environment.id
-    spaces, controller = best.environments.spaces, None
-    found: dict[str, str | bytes] = {}
+def _pictures(run: PolicyRun, name: str) -> Iterator[tuple[str, str | bytes]]:
+    """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
+    agent, identifier, spaces = run.best.agent, run.config.environment.id, run.best.environments.spaces
+    actor, below = agent.actor, None
+    if isinstance(actor, LogicActor) and not spaces.continuous:
+        controller = controllers.of_actor(actor, identifier, spaces)
+        below = partial(film.lamps, controller)
+        for form in ("html", "svg"):
+            with suppress(CircuitError):  # too large to be drawn
+                yield from formats.export(controller, name, form).items()
+    if isinstance(actor, AutomatonActor):
+        below = partial(film.grids, actor)
     try:
-        if run.config.policy == "logic" and not spaces.continuous:
-            controller = controllers.of_actor(best.agent.actor, identifier, spaces)
-            for form in ("html", "svg"):
-                found |= formats.export(controller, name, form)
-        frames = film.episode(best.agent.decide, identifier, best.seed, FILM_STEPS, controller)
-        found[FILM] = film.encoded(frames, ".gif", FRAME_MS)
-    # An agent is no worse for an environment that draws nothing, or for a circuit too large to be drawn.
-    except DifflogicError as error:
+        frames = film.episode(agent.decide, identifier, run.best.seed, FILM_STEPS, below)
+    # An agent is no worse for an environment that draws nothing, or one whose painter is not installed.
+    except (UsageError, MissingPackagesError) as error:
         say(str(error))
-    return found
+    else:
+        yield FILM, film.encoded(frames, ".gif", FRAME_MS)
 
 
 class AgentObserver(Watch, PolicyObserver):
