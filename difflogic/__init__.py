@@ -16,6 +16,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from difflogic.config import presets as presets
+    from difflogic.config.dataset import Dataset as Dataset
+    from difflogic.config.own_task import Task as Task
+    from difflogic.config.own_task import circuit as circuit
+    from difflogic.config.own_task import setting as setting
     from difflogic.config.schema import Config as Config
     from difflogic.devices.device import Device as Device
     from difflogic.devices.open import open_engine as open_engine
@@ -35,16 +39,20 @@ _EXPORTS = {
     "Batch": "difflogic.engine.batch",
     "Circuit": "difflogic.model.circuit",
     "Config": "difflogic.config.schema",
+    "Dataset": "difflogic.config.dataset",
     "Device": "difflogic.devices.device",
     "Observer": "difflogic.train.observer",
     "OptimizerState": "difflogic.engine.job",
+    "Task": "difflogic.config.own_task",
     "Trainer": "difflogic.train.trainer",
     "Run": "difflogic.train.trainer",
+    "circuit": "difflogic.config.own_task",
     "evaluate": "difflogic.evaluation.evaluate",
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
     "render": "difflogic.evaluation.render",
     "resume_sweep": "difflogic.sweeps.sweep",
+    "setting": "difflogic.config.own_task",
     "solve": "difflogic.train.restarts",
     "sweep": "difflogic.sweeps.sweep",
 }

@@ -16,6 +16,7 @@
     +-- ExportError             an export does not compute what its circuit does
     +-- CheckpointError             a checkpoint that is missing, corrupt or foreign
     +-- RunFolderError              a run folder that is occupied, locked or unwritable
+    +-- FaultyTaskError         a task in Python that raises, or gives what no run can take
     +-- FaultyEnvironmentError  an environment that raises, or gives what nothing can be learned from
     +-- ServiceError            a server of the training service refused, or cannot be reached
     +-- StoreError                  the training service's store, its jobs and leases
@@ -101,6 +102,10 @@ class CheckpointError(DifflogicError):
 
 class RunFolderError(DifflogicError):
     """A run folder is not empty, in use, or cannot be written."""
+
+
+class FaultyTaskError(DifflogicError):
+    """A task in Python raised, or gave samples, numbers or pictures that cannot be used."""
 
 
 class FaultyEnvironmentError(DifflogicError):

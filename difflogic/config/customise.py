@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflogic.config import kept_starts, picture_file, presets, recipes
+from difflogic.config import kept_starts, picture_file, presets, recipes, registered
 from difflogic.config.fields import hint, merged, plain
 from difflogic.config.picture_file import CHANNELS
 from difflogic.config.request import TrainRequest
@@ -52,6 +53,7 @@ def configure(request: TrainRequest) -> Configured:
     """
     # A picture has to know the grid and the channels before the configuration is made, so these fields are looked at
     # ahead; all others are applied at the end, where they go before what the target or the recipe set.
+    request = _with_task(request)
     base, fields = base_of(request), request.fields
     cells = _asked(fields, "task", "height"), _asked(fields, "task", "width")
     is_fixed = request.config is not None or cells != (None, None)
@@ -63,6 +65,18 @@ def configure(request: TrainRequest) -> Configured:
     if request.starts is not None:
         config = kept_starts.kept(config, kept_starts.load(request.starts, config))
     return Configured(config, base, changed)
+
+
+def _with_task(request: TrainRequest) -> TrainRequest:
+    """A request for a task in Python as one for the configuration that it has with its settings and samples."""
+    preset, config = request.preset, request.config
+    if preset is None and config is not None and config.plugin.name:
+        made, fields = registered.configure(config, request.fields)
+    elif preset is not None and config is None and registered.is_task(preset):
+        made, fields = registered.configure(preset, request.fields)
+    else:
+        return request
+    return replace(request, preset=None, config=made, fields=fields)
 
 
 def base_of(request: TrainRequest) -> Config:

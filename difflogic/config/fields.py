@@ -117,6 +117,13 @@ def hint(word: str, names: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+class Table(dict[str, Any]):
+    """A table whose fields are nobody's but its reader's; not changed once it is made, so that it can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(repr(sorted(self.items())))
+
+
 def plain(value: Any) -> Any:
     """Tuples as lists, all the way down: what TOML and JSON hold."""
     if isinstance(value, dict):
@@ -181,6 +188,9 @@ def convert(kind: Any, value: Any, where: str, limits: Limits | None = None) -> 
     if isinstance(kind, types.GenericAlias):
         require(isinstance(value, list | tuple), f"{where} must be a list, got {shown(value)}.")
         return tuple(convert(kind.__args__[0], item, f"each of {where}") for item in value)
+    if kind is Table:
+        require(isinstance(value, dict), f"{where} must be a table, got {shown(value)}.")
+        return Table(value)
     # TOML tells 1 from 1.0, people do not. True is an int to Python, and to nobody else.
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):  # beyond every float: refused below

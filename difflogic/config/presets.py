@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from difflogic.config import registered
 from difflogic.config.fields import hint
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
@@ -249,7 +250,9 @@ PRESETS = {
 
 
 def get(name: str) -> Config:
-    """The preset of this name. Raises ConfigError, with the nearest name, where there is none."""
+    """The preset of this name, or what a task in Python begins with. Raises ConfigError, and what `find` raises."""
+    if registered.is_task(name):
+        return registered.find(name).config()
     if name not in PRESETS:
         raise ConfigError(f"There is no preset {name!r}{hint(name, PRESETS)}: expected one of {', '.join(PRESETS)}.")
     return PRESETS[name].make()

@@ -14,6 +14,7 @@ from difflogic.config import old_form
 from difflogic.config.document import Document
 from difflogic.config.fields import FILE_NAME, between, build, plain, require, spec
 from difflogic.config.model import ModelConfig
+from difflogic.config.plugin import PluginConfig
 from difflogic.config.task import MIN_SIDE, DataConfig, TaskConfig
 from difflogic.config.train import (
     GrowthConfig,
@@ -51,6 +52,9 @@ class Config(Document):
         default=PoolConfig(), metadata=spec("The sample pool: epochs begin with what earlier ones ended with")
     )
     data: DataConfig = field(default=DataConfig(), metadata=spec('The samples of the target "data"'))
+    plugin: PluginConfig = field(
+        default=PluginConfig(), metadata=spec("The task in Python that draws the samples, where one does")
+    )
     seed: int = field(
         default=23, metadata=spec("Wiring, starts, fire masks and probes come from it", between(0, 2**32 - 1))
     )
@@ -140,7 +144,7 @@ class Config(Document):
         """The samples against the task and the circuit."""
         task, data = self.task, self.data
         require(
-            (task.target == "data") == bool(data.sha256),
+            (task.target == "data") == bool(data.sha256 or self.plugin.name),
             'Samples and the target "data" go together: give them with --data, which sets data.sha256.',
         )
         if not data.sha256:

@@ -9,31 +9,38 @@ from typing import Any
 
 import tomli_w
 
-from difflogic.config.fields import plain
+from difflogic.config.fields import Section, Table, plain
 from difflogic.config.old_form import FORMAT
 from difflogic.config.schema import Config
 
 WIDTH = 100
 
 
-def commented(config: Config, opening: str) -> str:
-    """TOML that `Config.from_toml` reads back as `config`; `opening` is its first comment."""
+def commented(config: Config, opening: str, task: Section | None = None) -> str:
+    """TOML that `Config.from_toml` reads back as `config`; `opening` is its first comment.
+
+    `task`: the task in Python whose settings `config` has, and which explains them.
+    """
     about = "The form of this file, by which later versions know how to read it."
-    return "\n".join([*_comment(opening), "", *_comment(about), f"format = {FORMAT}", *_table(config, "")]) + "\n"
+    return "\n".join([*_comment(opening), "", *_comment(about), f"format = {FORMAT}", *_table(config, "", task)]) + "\n"
 
 
-def _table(section: Any, path: str) -> Iterator[str]:
+def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:
     """Values first, then the tables inside: what follows a table's header belongs to it."""
     # In TOML, `epochs = 9` after `[model.update]` would be a field of that table: those of a table come first.
     fields = dataclasses.fields(section)
-    tables = [each for each in fields if dataclasses.is_dataclass(getattr(section, each.name))]
+    tables = [each for each in fields if isinstance(getattr(section, each.name), Section | Table)]
     for each in fields:
         if each not in tables:
             yield from _value(each, getattr(section, each.name))
     for each in tables:
         name = f"{path}{each.name}"
         yield from ["", *_comment(f"{each.metadata['about']}."), f"[{name}]"]
-        yield from _table(getattr(section, each.name), f"{name}.")
+        inside = getattr(section, each.name)
+        if isinstance(inside, Section):
+            yield from _table(inside, f"{name}.", task)
+        elif task is not None:
+            yield from _table(task, f"{name}.", None)
 
 
 def _value(field: dataclasses.Field[Any], value: Any) -> Iterator[str]:

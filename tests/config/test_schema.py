@@ -233,7 +233,7 @@ def test_the_constructors_count_in_whole_numbers(value: Any) -> None:
         (
             {"colour": 7},
             "Unknown field colour: expected name, model, task, train, optimizer, schedule, initial, "
-            "hardening, growth, search, pool, data, seed.",
+            "hardening, growth, search, pool, data, plugin, seed.",
         ),
         ({"train": {"rate": 7}}, "Unknown field train.rate (did you mean fire_rate?): expected epochs, "),
         ({"train": {"zebra": 7}}, "Unknown field train.zebra: expected epochs, "),

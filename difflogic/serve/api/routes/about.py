@@ -15,6 +15,7 @@ from difflogic.circuits.export.formats import FORMATS
 from difflogic.config import presets as known
 from difflogic.config import recipes
 from difflogic.config.choices import RECIPES
+from difflogic.config.fields import Table
 from difflogic.config.schema import Config
 from difflogic.devices.cost import cost_of
 from difflogic.errors import ConfigError
@@ -79,6 +80,8 @@ def _fields(section: type, path: str) -> Iterator[dict[str, Any]]:
         if dataclasses.is_dataclass(kind):
             yield from _fields(typing.cast(type, kind), f"{path}{field.name}.")
             continue
+        if kind is Table:
+            continue  # its fields are a task's own
         limits = field.metadata["limits"]
         names = list(limits.names) if limits else []
         yield {

@@ -1,0 +1,227 @@
+"""A task of one's own in Python: a class with settings, which draws samples, and may judge and draw what comes of them.
+
+    @dataclass(frozen=True)
+    class Fill(difflogic.Task):
+        "Every row becomes what its first cell is."
+
+        version = "1"
+        side: int = difflogic.setting(8, "Cells a side", least=3, most=64)
+
+        def samples(self, rng, count):
+            x = rng.integers(0, 2, (count, self.side, self.side, 1))
+            return difflogic.Dataset.of(x, np.repeat(x[:, :, :1], self.side, axis=2), steps=self.side)
+
+`Trainer(Fill(side=6), engine)` trains it. A distribution that has it among its entry points `difflogic.tasks` gives it
+a name, by which commands and run folders know it: `difflogic.config.registered`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.config.dataset import Dataset
+from difflogic.config.fields import COUNT, FILE_NAME, Section, Table, between, build, merged, one_of, plain, shown, spec
+from difflogic.config.model import ModelConfig, NetworkConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.core.bits import Bits
+from difflogic.errors import ConfigError, FaultyTaskError, LimitError
+from difflogic.system.memory import physical_memory
+
+TRAINING, FRESH = range(2)
+"""Streams of samples: those that a run keeps, and those that nothing was learned from or chosen by."""
+SAMPLES, FEW = 2048, 2
+"""Samples of a run where nobody says how many, and as many as tell their sizes."""
+MEMORY_SHARE = 16
+"""Of the machine's memory samples may take this fraction, a byte a value: several copies exist while they are made."""
+MOST_PIXELS = 1 << 24
+"""Of a picture."""
+
+
+def setting(
+    default: Any, about: str, least: int | None = None, most: int | None = None, among: tuple[str, ...] = ()
+) -> Any:
+    """A setting of a task: a whole number from `least` to `most`, a word `among` these, or what its type says alone.
+
+    `about` says what it is for, in one sentence without its full stop.
+    """
+    if among:
+        limits = one_of(among)
+    elif least is None and most is None:
+        limits = None
+    else:
+        limits = between(least or 0, 2**31 if most is None else most)
+    return dataclasses.field(default=default, metadata=spec(about, limits))
+
+
+def circuit(channels: int, kernels: int = 4, hidden: tuple[int, ...] = (64, 64, 32), **others: Any) -> ModelConfig:
+    """The shape of a circuit with `channels` bits a cell: perception kernels of 14 gates, and these hidden layers.
+
+    `others` are fields of `ModelConfig`, say `periodic=True`.
+    """
+    perceive = NetworkConfig((9, 8, 4, 2), ("first_kernel", "unique", "unique"))
+    widths = (channels + 2 * channels * kernels, *hidden, channels)
+    update = NetworkConfig(widths, ("unique",) * (len(widths) - 1))
+    return ModelConfig(channels, kernels, perceive, update, **{"wiring_per_kernel": True} | others)
+
+
+@dataclass(frozen=True, repr=False)
+class Task(Section):
+    """The base of tasks in Python. A subclass is a frozen dataclass, and its fields, made by `setting`, its settings.
+
+    Samples must follow from the settings and `rng` alone: the run that is repeated draws them again, and refuses
+    others. Whoever changes them gives the task another `version`.
+    """
+
+    version = ""
+
+    @abstractmethod
+    def samples(self, rng: np.random.Generator, count: int) -> Dataset:
+        """So many start grids, what they should show after which CA steps, and which values count."""
+        raise NotImplementedError
+
+    def fields(self) -> Mapping[str, Any]:
+        """Fields of the configuration that suit the task, by section, as `Config.with_` takes them.
+
+        What the samples say is theirs: grid, steps and loss. `model` may be what `circuit` gives, its default.
+        """
+        return {}
+
+    def judge(self, states: Bits, samples: Dataset) -> Mapping[str, float]:
+        """Numbers by name, which `difflogic evaluate` shows.
+
+        `states [N, J, H, W, C]` are those of the hard circuit after the J judged steps, from fresh `samples`.
+        """
+        return {}
+
+    def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
+        """Pictures by name, uint8 `[H, W, 3]`, which a run writes into its folder as NAME.png when it ends.
+
+        `film [N, T+1, H, W, C]` are the states of the hard circuit, from a few fresh `samples` on.
+        """
+        return {}
+
+
+class OwnTask:
+    """A task with the name that it is known by. Whatever it does wrong becomes one sentence with that name."""
+
+    def __init__(self, name: str, made: Any, settings: Mapping[str, Any], task: Mapping[str, Any]) -> None:
+        """`task`: fields of [task] that are asked for, among which settings may be.
+
+        Raises ConfigError for settings that the task does not take, FaultyTaskError for what is no task.
+        """
+        self.name = name
+        # A class without a decorator of its own would silently take no settings.
+        if not (inspect.isclass(made) and issubclass(made, Task) and "__dataclass_fields__" in vars(made)):
+            raise self._faulty("is not a task: expected a subclass of difflogic.Task, with @dataclass(frozen=True)")
+        self.takes = frozenset(each.name for each in dataclasses.fields(made))
+        if taken := sorted({each.name for each in dataclasses.fields(TaskConfig)} & self.takes):
+            raise self._faulty(f"has a setting {taken[0]!r}, which is a field of every task: it needs another name")
+        version: Any = made.version
+        if not isinstance(version, str) or not version:
+            raise self._faulty('has no version: expected a text, say version = "1"')
+        given = {**settings, **{each: task[each] for each in self.takes & set(task)}}
+        with self._guarded("could not take its settings", ConfigError):
+            self.task: Task = build(made, given, "task.")
+        self.settings = Table({each: plain(getattr(self.task, each)) for each in sorted(self.takes)})
+
+    def config(self, count: Any = None) -> Config:
+        """The configuration of a run on so many samples, by default as many as suit the task.
+
+        Raises ConfigError for a count that is none, FaultyTaskError, LimitError.
+        """
+        with self._guarded("could not say which fields suit it"):
+            suits = {key: dataclasses.asdict(value) if isinstance(value, Section) else dict(value)
+                     for key, value in self.task.fields().items()}  # fmt: skip
+        usual = suits.get("data", {}).get("samples", SAMPLES)
+        samples = self.drawn(usual if count is None else count)
+        default = {
+            "name": self.name.rpartition(":")[2],
+            "model": dataclasses.asdict(circuit(max(4, samples.x.shape[3]))),
+            "task": {"start": "zeros"},
+            "train": {"epochs": 1000, "batch": 16},
+            "initial": {"logit": 6.0},
+        }
+        data = plain(merged(merged(default, suits), self.derived(samples)))
+        with self._guarded("asks for a configuration that cannot be"):
+            return Config.from_dict(data)
+
+    def derived(self, samples: Dataset) -> dict[str, Any]:
+        """What a configuration says of the task and its samples, by section."""
+        plugin = {"name": self.name, "version": self.task.version, "settings": self.settings}
+        return {**samples.fields(), "plugin": plugin}
+
+    def drawn(self, count: Any, stream: int = TRAINING, seed: int = 0) -> Dataset:
+        """So many samples, the same whenever they are drawn. Raises ConfigError, FaultyTaskError, LimitError."""
+        if not COUNT.holds(count):
+            raise ConfigError(f"data.samples must be {COUNT.words}, got {shown(count)}.")
+        self._check_memory(count)
+        return self._drawn(count, stream, seed)
+
+    def _drawn(self, count: int, stream: int, seed: int) -> Dataset:
+        with self._guarded(f"could not draw {count} samples"):
+            samples: Any = self.task.samples(np.random.default_rng([stream, seed]), count)
+        if not isinstance(samples, Dataset) or len(samples) != count:
+            got = f"{len(samples)}" if isinstance(samples, Dataset) else f"a {type(samples).__name__}"
+            raise self._faulty(f"was asked for a difflogic.Dataset of {count} samples and gave {got}")
+        return samples
+
+    def _check_memory(self, count: int) -> None:
+        memory, few = physical_memory(), self._drawn(FEW, TRAINING, 0)
+        each = (few.x.nbytes + few.y.nbytes) // FEW
+        if memory is not None and MEMORY_SHARE * each * count > memory:
+            raise LimitError(
+                f"{count} samples of the task {self.name} take {each * count / 1e9:.1f} GB, more than this machine has "
+                f"room for: set data.samples to at most {memory // (MEMORY_SHARE * each)}."
+            )
+
+    def judged(self, states: Bits, samples: Dataset) -> dict[str, float]:
+        """What the task says of a circuit, in numbers. Raises FaultyTaskError."""
+        with self._guarded("could not judge"):
+            found = {str(name): float(value) for name, value in self.task.judge(states, samples).items()}
+        for name, value in found.items():
+            if not math.isfinite(value):
+                raise self._faulty(f"judged {name} to be {value}: expected a finite number")
+        return found
+
+    def drawings(self, film: Bits, samples: Dataset) -> dict[str, npt.NDArray[np.uint8]]:
+        """The task's own pictures, uint8 `[H, W, 3]`. Raises FaultyTaskError."""
+        with self._guarded("could not draw its pictures"):
+            found: dict[Any, Any] = dict(self.task.pictures(film, samples))
+        for name, picture in found.items():
+            if not isinstance(name, str) or not FILE_NAME.holds(name) or name.startswith("."):
+                raise self._faulty(f"named a picture {name!r}: expected {FILE_NAME.words}, and no dot in front")
+            array = np.asarray(picture)
+            if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not 0 < array.size <= MOST_PIXELS:
+                raise self._faulty(
+                    f"drew {name} as {array.dtype} {list(array.shape)}: expected uint8 [H, W, 3] of at most "
+                    f"{MOST_PIXELS} values"
+                )
+        return found
+
+    def _faulty(self, what: str) -> FaultyTaskError:
+        return FaultyTaskError(f"The task {self.name} {what}.")
+
+    @contextmanager
+    def _guarded(self, what: str, *passed: type[Exception]) -> Iterator[None]:
+        try:
+            yield
+        except passed:
+            raise
+        except Exception as error:
+            raise self._faulty(f"{what}: {type(error).__name__}: {one_line(error)}") from error
+
+
+def one_line(error: BaseException) -> str:
+    """What an error of somebody else's code says, in one line that a sentence can end with."""
+    return " ".join(str(error).split()).rstrip(".")[:300]

@@ -1,0 +1,116 @@
+"""Tasks in Python that installed distributions offer, by their entry points in the group `difflogic.tasks`.
+
+    [project]
+    name = "my-package"
+
+    [project.entry-points."difflogic.tasks"]
+    maze = "my_package.tasks:Maze"
+
+makes the class `Maze` the task `my-package:maze`. Nothing else names a task: no text that a user or a file gives is
+ever imported.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from difflogic.config.fields import hint, shown
+from difflogic.config.own_task import OwnTask, one_line
+from difflogic.config.plugin import PluginConfig
+from difflogic.config.schema import Config
+from difflogic.config.task import TaskConfig
+from difflogic.errors import ConfigError, FaultyTaskError
+
+GROUP = "difflogic.tasks"
+NONE: Mapping[str, Any] = MappingProxyType({})
+TASK_FIELDS = frozenset(each.name for each in dataclasses.fields(TaskConfig))
+
+
+def is_task(name: str) -> bool:
+    """Whether a name is one of a task: those of presets have no colon."""
+    return ":" in name
+
+
+def names() -> list[str]:
+    """The tasks that are installed, in order; none of them is loaded for it."""
+    return sorted(_installed())
+
+
+def find(name: str, settings: Mapping[str, Any] = NONE, task: Mapping[str, Any] = NONE) -> OwnTask:
+    """The task of this name with these settings, and with those among the fields `task` of [task] that are its own.
+
+    Raises ConfigError where it is not installed or takes other settings, FaultyTaskError where it cannot be used.
+    """
+    installed = _installed()
+    distribution, _, own = name.rpartition(":")
+    found = installed.get(f"{_normalised(distribution)}:{own}")
+    if found is None:
+        known = f"those that are here are {', '.join(installed)}" if installed else "none is here"
+        raise ConfigError(
+            f"There is no task {shown(name)}{hint(name, installed)}: expected DISTRIBUTION:NAME of a task that an "
+            f"installed distribution registers, and {known}."
+        )
+    try:
+        made = found.load()
+    except (Exception, SystemExit) as error:
+        raise FaultyTaskError(
+            f"The task {name} could not be loaded: {type(error).__name__}: {one_line(error)}."
+        ) from error
+    return OwnTask(f"{_normalised(distribution)}:{own}", made, settings, task)
+
+
+def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
+    """The configuration of a task by name, or one that names its task, with the settings among `fields` of a request.
+
+    Its samples are drawn here. Returns with it the fields that are left, which are no settings. Raises ConfigError,
+    DataError, FaultyTaskError, LimitError.
+    """
+    if "plugin" in fields:
+        raise ConfigError("The settings of a task are set as fields of task, say task.size: leave out plugin.")
+    plugin = PluginConfig(name=source) if isinstance(source, str) else source.plugin
+    # What is no table at all is left to be refused where the configuration is built.
+    left = {name: {**value} if isinstance(value, Mapping) else value for name, value in fields.items()}
+    task, data = (left[name] if isinstance(left.get(name), dict) else {} for name in ("task", "data"))
+    own = find(plugin.name, plugin.settings, task)
+    for name in list(task):
+        if name not in own.takes | TASK_FIELDS:
+            raise ConfigError(
+                f"Unknown field task.{name}{hint(name, own.takes)}: {own.name} takes "
+                f"{', '.join(sorted(own.takes)) or 'no settings'}, beside the fields of every task."
+            )
+    settings, count = [task.pop(name) for name in own.takes & set(task)], data.pop("samples", None)
+    if isinstance(source, str):
+        return own.config(count), left
+    samples = own.drawn(source.data.samples if count is None else count)
+    # A file that says which samples it is about means these; one of `difflogic init` leaves it open.
+    if source.data.sha256 and not settings and count is None:
+        samples.check(source, f"The samples that {own.name} draws now")
+    return source.with_(**own.derived(samples)), left
+
+
+def task_of(plugin: PluginConfig) -> OwnTask:
+    """The task that a configuration names. Raises ConfigError where it is not installed, and all that `find` raises."""
+    if not is_task(plugin.name):
+        raise ConfigError(
+            f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "
+            "Python, with Trainer(TASK, engine).run(resume=FOLDER)."
+        )
+    return find(plugin.name, plugin.settings)
+
+
+def _installed() -> dict[str, EntryPoint]:
+    found = {}
+    for each in entry_points(group=GROUP):
+        if each.dist is not None:
+            found[f"{_normalised(each.dist.name)}:{each.name}"] = each
+    return dict(sorted(found.items()))
+
+
+def _normalised(distribution: str) -> str:
+    """As package indexes write it: `My.Package` is `my-package`."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()

@@ -1,0 +1,185 @@
+"""Tasks in Python: found by the names that distributions register, drawn the same each time, and blamed by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.config import presets, registered
+from difflogic.config.customise import configure
+from difflogic.config.own_task import OwnTask, Task, setting
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.config.text import commented
+from difflogic.errors import ConfigError, DataError, DifflogicError, FaultyTaskError, LimitError
+from tests.own_tasks import PLAIN, install
+
+NAME = "my-package:fill"
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(monkeypatch, tmp_path / "site", "My.Package", {"plain_fill": PLAIN}, fill="plain_fill:Fill")
+
+
+def configured(fields: dict[str, Any] | None = None, source: str | Config = NAME) -> Config:
+    given = {"preset": source} if isinstance(source, str) else {"config": source}
+    return configure(TrainRequest(fields=fields or {}, **given)).config
+
+
+def test_a_registered_task_is_a_preset_whose_settings_are_fields_of_task() -> None:
+    assert NAME in registered.names()
+    config = configured({"task": {"side": 5}, "train": {"batch": 3}})
+    assert config.plugin.name == NAME
+    assert (config.plugin.version, config.plugin.settings) == ("1", {"side": 5, "word": "left"})
+    assert (config.task.target, config.task.height, config.task.width, config.task.steps) == ("data", 5, 5, 2)
+    assert (config.data.samples, config.train.batch, config.train.epochs, config.name) == (12, 3, 4, "fill")
+    assert Config.from_toml(config.to_toml()) == config
+    assert hash(Config.from_toml(config.to_toml())) == hash(config)
+    assert presets.get(NAME).plugin.settings["side"] == 4
+
+
+def test_samples_are_the_same_each_time_and_fresh_ones_are_others() -> None:
+    own = registered.find(NAME)
+    assert own.drawn(12).sha256 == own.drawn(12).sha256 == configured().data.sha256
+    assert own.drawn(12, stream=1).sha256 != own.drawn(12).sha256
+    assert configured({"data": {"samples": 20}}).data.samples == 20
+
+
+def test_a_file_that_explains_the_settings_is_changed_and_configures_again() -> None:
+    config = configured()
+    text = commented(config.with_(data={"sha256": ""}), "Mine.", registered.task_of(config.plugin).task)
+    assert '# From where (preset: "left").' in text
+    assert "# Cells a side (a whole number between 3 and 8; preset: 4)." in text
+    changed = configured(source=Config.from_toml(text.replace("side = 4", "side = 6")))
+    assert (changed.plugin.settings["side"], changed.task.width, changed.data.samples) == (6, 6, 12)
+    # With the hash in it, a file means these samples and no others.
+    with pytest.raises(DataError, match=f"The samples that {NAME} draws now are not those"):
+        configured(source=Config.from_toml(config.to_toml().replace("side = 4", "side = 6")))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "message"),
+    [
+        ("my-package:fil", {}, r"There is no task 'my-package:fil' \(did you mean my-package:fill\?\)"),
+        ("os:system", {}, "an installed distribution registers"),
+        (
+            NAME,
+            {"task": {"sid": 5}},
+            r"Unknown field task.sid \(did you mean side\?\): my-package:fill takes side, word",
+        ),
+        (NAME, {"task": {"side": 99}}, "side must be a whole number between 3 and 8, got 99"),
+        (NAME, {"task": {"side": "x"}}, "task.side must be a whole number between 3 and 8, got 'x'"),
+        (NAME, {"task": {"word": "lef"}}, r"word must be one of left, right, got 'lef' \(did you mean left\?\)"),
+        (NAME, {"plugin": {"name": "other"}}, "leave out plugin"),
+        (NAME, {"data": {"samples": 0}}, "data.samples must be a whole number"),
+        (NAME, {"data": {"samples": 10**9}}, "set data.samples to at most"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_one_sentence(name: str, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises((ConfigError, LimitError), match=message):
+        configured(fields, name)
+
+
+@dataclass(frozen=True)
+class Faulty(Task):
+    version = "1"
+    how: str = setting("", "What is wrong")
+
+    def samples(self, rng: np.random.Generator, count: int) -> Any:
+        import difflogic
+
+        x = np.zeros((count, 3, 3, 1))
+        match self.how:
+            case "raises":
+                raise RuntimeError("no\nroom")
+            case "short":
+                return difflogic.Dataset.of(x[1:], x[1:])
+            case "shape":
+                return difflogic.Dataset.of(x, x[:, 1:])
+            case "value":
+                return difflogic.Dataset.of(x + 2, x)
+            case "list":
+                return [x, x]
+        return difflogic.Dataset.of(x, x)
+
+    def fields(self) -> Any:
+        return {"fields": {"train": {"batch": "many"}}, "section": {"train": 5}}.get(self.how, {})
+
+    def judge(self, states: Any, samples: Any) -> Any:
+        return {"nan": {"share": np.nan}, "text": {"share": "half"}, "none": None}.get(self.how, {})
+
+    def pictures(self, film: Any, samples: Any) -> Any:
+        grey = np.zeros((3, 3), dtype=np.uint8)
+        return {"grey": {"a": grey}, "path": {"../a": np.zeros((3, 3, 3), np.uint8)}, "none": None}.get(self.how, {})
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("raises", "could not draw 2 samples: RuntimeError: no room."),
+        ("short", "was asked for a difflogic.Dataset of 2 samples and gave 1."),
+        ("shape", "could not draw 2 samples: DataError: y must be"),
+        ("value", "could not draw 2 samples: DataError: x must be 0 or 1 everywhere"),
+        ("list", "was asked for a difflogic.Dataset of 2 samples and gave a list."),
+        ("fields", "asks for a configuration that cannot be: ConfigError: batch must be|train.batch must be"),
+        ("section", "could not say which fields suit it: TypeError"),
+        ("nan", "judged share to be nan: expected a finite number."),
+        ("text", "could not judge: ValueError"),
+        ("none", "could not judge: AttributeError"),
+        ("grey", r"drew a as uint8 \[3, 3\]: expected uint8 \[H, W, 3\]"),
+        ("path", "named a picture '../a'"),
+    ],
+)
+def test_whatever_a_task_does_wrong_is_one_sentence_with_its_name(how: str, message: str) -> None:
+    own = OwnTask("mine:faulty", Faulty, {"how": how}, {})
+    with pytest.raises(FaultyTaskError, match=f"The task mine:faulty {message}"):  # noqa: PT012
+        config = own.config(2)
+        samples = own.drawn(2)
+        states = np.zeros((2, 1, 3, 3, config.model.channels), dtype=np.uint8)
+        own.judged(states, samples)
+        own.drawings(states, samples)
+
+
+class Undecorated(Task):
+    version = "1"
+
+
+@dataclass(frozen=True)
+class Unversioned(Task):
+    pass
+
+
+@dataclass(frozen=True)
+class Taken(Task):
+    version = "1"
+    steps: int = setting(3, "A field of every task")
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (Undecorated, "is not a task: expected a subclass of difflogic.Task, with @dataclass"),
+        (dict, "is not a task"),
+        (Unversioned, "has no version"),
+        (Taken, "has a setting 'steps', which is a field of every task"),
+    ],
+)
+def test_a_class_that_is_no_task_is_refused(made: type, message: str) -> None:
+    with pytest.raises(FaultyTaskError, match=message):
+        OwnTask("mine:x", made, {}, {})
+
+
+@pytest.mark.parametrize("text", ["raise ValueError('broken')", "import nothing_of_this_name", "Fill = 3", "exit(3)"])
+def test_a_distribution_that_cannot_be_loaded_is_named(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = f"broken_{abs(hash(text))}"
+    install(monkeypatch, tmp_path / "other", "broken", {module: text}, fill=f"{module}:Fill")
+    assert "broken:fill" in registered.names()
+    with pytest.raises(DifflogicError, match=r"The task broken:fill (could not be loaded|is not a task)"):
+        registered.find("broken:fill")
