@@ -138,17 +138,13 @@ class AutomatonConfig(LogicConfig):
 
     path = "automaton."
 
-    side: int = field(default=8, metadata=spec("Cells a side of the grid, its border included", between(4, 64)))
+    side: int = field(default=6, metadata=spec("Cells a side of the grid, its border included", between(4, 64)))
     channels: int = field(default=16, metadata=spec("Bits of a cell, shared out among the actions", between(1, 1024)))
-    steps: int = field(default=4, metadata=spec("Steps of the automaton for each decision", between(1, 64)))
+    steps: int = field(default=2, metadata=spec("Steps of the automaton for each decision", between(1, 64)))
     kernels: int = field(default=1, metadata=spec("Perception kernels", between(1, 64)))
     widths: tuple[int, ...] = field(
         default=(32, 16),
         metadata=spec("Gates of each layer of the update network, but for the last: that has channels"),
-    )
-    learning_rate: float = field(default=0.05, metadata=spec("Of the gates' logits", POSITIVE))
-    start_logit: float = field(
-        default=5.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
     )
     temperature: float = field(
         default=1.0,
@@ -314,6 +310,23 @@ PRESETS = {
             "n_epochs": 20,
             "gamma": 0.98,
             "gae_lambda": 0.8,
+            "learning_rate": 1e-3,
+            "linear_schedule": True,
+        },
+    ),
+    "cartpole-automaton": of_environment(
+        "CartPole-v1",
+        475.0,
+        name="cartpole-automaton",
+        policy="automaton",
+        steps=100_000,
+        ppo={
+            "n_steps": 32,
+            "batch_size": 256,
+            "n_epochs": 10,
+            "gamma": 0.98,
+            "gae_lambda": 0.8,
+            "ent_coef": 0.01,
             "learning_rate": 1e-3,
             "linear_schedule": True,
         },

@@ -35,6 +35,8 @@ class Thermometer:
     """`thresholds` of each dimension, finite and rising; a dimension that nothing reads has none."""
 
     thresholds: tuple[tuple[float, ...], ...]
+    fraction_bits: int | None = None
+    """Of its fixed-point form; None for enough of them."""
 
     def __post_init__(self) -> None:
         # Python's own floats, whatever came: their text is what a file holds, and what names say.
@@ -127,10 +129,12 @@ class Thermometer:
         """The thresholds of these bits alone."""
         kept = set(bits)
         numbered = iter(range(self.bits))
-        return Thermometer(tuple(tuple(t for t in values if next(numbered) in kept) for values in self.thresholds))
+        rows = tuple(tuple(t for t in values if next(numbered) in kept) for values in self.thresholds)
+        return Thermometer(rows, self.fraction_bits)
 
     def fixed_point(self, fraction_bits: int | None = None) -> FixedPoint:
-        """The form for hardware; so many bits behind the point, or enough of them. Raises CircuitError."""
+        """The form for hardware; so many bits behind the point, else its own. Raises CircuitError."""
+        fraction_bits = self.fraction_bits if fraction_bits is None else fraction_bits
         if fraction_bits is None:
             gaps = [high - low for values in self.thresholds for low, high in pairwise(values)]
             fraction_bits = max(FRACTION_BITS, 8 + math.ceil(-math.log2(min(gaps, default=1.0))))
@@ -144,7 +148,7 @@ class Thermometer:
         if width > MOST_WIDTH:
             raise CircuitError(
                 f"Thresholds with {fraction_bits} bits behind the point take more than {MOST_WIDTH} bits: "
-                "scale the observations."
+                "scale the observations, or give fewer of them."
             )
         exact = all(
             math.ldexp(number, -fraction_bits) == t

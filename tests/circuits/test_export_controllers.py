@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -52,6 +53,17 @@ def test_another_controller_is_noticed(form: str) -> None:
 @given(controller=controllers())
 def test_random_controllers(form: str, controller: Controller) -> None:
     assert proofs(controller, form)
+
+
+@pytest.mark.parametrize("form", ["c", "verilog", "vhdl", "numpy"])
+def test_a_coarse_fixed_point_is_kept_exactly(form: str) -> None:
+    """So coarse that thresholds fall together."""
+    rule = linear_rule()
+    coarse = replace(rule, thermometer=replace(rule.thermometer, fraction_bits=2))
+    made = formats.export(coarse, "rule", form)
+    assert made != formats.export(rule, "rule", form)
+    needs(*formats.FORMATS[form].programs)
+    assert any("fixed point" in sentence for sentence in formats.verify(coarse, "rule", form, made))
 
 
 def test_what_nothing_reads_is_no_warning() -> None:

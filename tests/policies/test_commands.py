@@ -126,7 +126,7 @@ def test_it_goes_on(trained, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ((), 2, "Say what to train on: cartpole, acrobot, pendulum, lunarlander"),
+        ((), 2, "Say what to train on: cartpole, cartpole-automaton, acrobot"),
         (("cartpol",), 2, "did you mean cartpole?"),
         (("cartpole", "--set", "ppo.gama=1"), 2, "did you mean gamma?"),
         (("cartpole", "--algorithm", "sac"), 2, "give --algorithm ppo"),

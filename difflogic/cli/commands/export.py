@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,12 @@ class FormatChoice(click.ParamType[str]):
 )
 @click.option("--out", "-o", type=click.Path(path_type=Path), default=Path(), help="The folder to write to [.].")
 @click.option("--name", help="What files and modules are called [the circuit's file or folder].")
+@click.option(
+    "--fraction-bits",
+    type=click.IntRange(0, 60),
+    metavar="BITS",
+    help="Of a controller in fixed point: bits behind the point [16, or more for near thresholds].",
+)
 @click.option("--verify", is_flag=True, help="Prove each export with the real program of its kind, where it is here.")
 @force_option
 def command(
@@ -56,6 +63,7 @@ def command(
     forms: tuple[str, ...],
     out: Path,
     name: str | None,
+    fraction_bits: int | None,
     verify: bool,
 ) -> int:
     """Write CIRCUIT, a run or a file that holds a circuit or a controller, for other programs.
@@ -90,14 +98,22 @@ def command(
     if not forms:
         raise UsageError(f"--format says what to write: {', '.join(formats.FORMATS)}, or {ALL}.")
     wanted = list(formats.FORMATS) if ALL in forms else list(dict.fromkeys(forms))
-    netlist: Exported | None = source.controller(circuit)
-    if netlist is None:
+    netlist: Exported
+    controller = source.controller(circuit)
+    if controller is None:
+        if fraction_bits is not None:
+            raise UsageError("--fraction-bits is for controllers: the cells of an automaton are bits already.")
         given = source.load(circuit, periodic, visible)
         tell_choice(given.told)
         _tell(given, wanted)
         netlist = given.netlist
     else:
-        click.echo(f"controller.json: {gate_count(netlist)} two-input gates, {netlist.inputs} thresholds")
+        netlist = replace(controller, thermometer=replace(controller.thermometer, fraction_bits=fraction_bits))
+        fixed = netlist.thermometer.fixed_point()
+        click.echo(
+            f"controller.json: {gate_count(netlist)} two-input gates, {netlist.inputs} thresholds; in fixed point "
+            f"{fixed.width} bits a number, {fixed.fraction_bits} of them behind the point"
+        )
     name, failed = name or _name_of(circuit), False
     for form in wanted:
         files = _exported(netlist, name, form, out, may_fail=ALL in forms)

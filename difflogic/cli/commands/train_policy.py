@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
 @shared.json_option
 def command(environment: str | None, resume: Path | None, out: Path | None, as_json: bool, **options: Any) -> int:
-    """Train an agent on ENVIRONMENT: a preset (cartpole, acrobot, pendulum, lunarlander) or a registered name.
+    """Train an agent on ENVIRONMENT: a preset or a registered name.
+
+    Presets are cartpole, cartpole-automaton, acrobot, pendulum and lunarlander.
 
     The policy is a circuit of two-input gates by default: observations become thermometer bits, and each action
     counts the bits of its group. Ends with a run folder: metrics, checkpoint, curve, scores on fresh episodes beside
