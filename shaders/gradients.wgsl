@@ -1,5 +1,7 @@
 // Moments of instances -> gradients of logits; a gradient that is not finite raises the flag.
 //
+// The logits of a gate that is stuck in this epoch get none.
+//
 //     moments = sum over blocks and replicas    d_w = TABLE @ moments    d_logits = w * (d_w - sum(w * d_w))
 //
 // Eight invocations share a gate: each sums every eighth block, then a fixed tree joins them.
@@ -9,6 +11,8 @@
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/finite.wgsl
+#import common/threefry.wgsl
+#import common/faults.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
 
@@ -54,6 +58,12 @@ fn logit_gradients(probs_: array<f32, 16>, moments: vec4<f32>) -> array<f32, 16>
     return d;
 }
 
+fn is_stuck(model: u32, gate: u32) -> bool {
+    if shape.stuck_gates == 0u { return false; }
+    let words = model * CONTROL_WORDS + TRAIN_KEY;
+    return stuck_gate(vec2<u32>(atomicLoad(&control[words]), atomicLoad(&control[words + 1u])), gate) > 0u;
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -71,6 +81,7 @@ fn main(
     if share == 0u && gate < shape.gates {
         let at = model * shape.gates + gate;
         var d = logit_gradients(softmax(logits[at]), sums[thread]);
+        if is_stuck(model, gate) { d = array<f32, 16>(); }
         for (var i = 0u; i < GATES; i++) {
             if !is_finite(d[i]) { atomicMax(&control[model * CONTROL_WORDS + NONFINITE], 1u); }
         }

@@ -1,4 +1,5 @@
-// Coefficients of an epoch with hardening: of the hard gate where it is drawn, else of the softmax.
+// Coefficients of an epoch with hardening or stuck gates: of the constant where a gate is stuck, of the hard gate where
+// it is drawn, else of the softmax.
 //
 //     key = fold_in(split(train_key)[1], STREAM)    hard: 16 high bits of word `gate` of bits(key) < share
 //     share = peak * min(max(epoch - first, 0), length) / length, all whole numbers
@@ -9,6 +10,7 @@
 #import common/shape.wgsl
 #import common/gates.wgsl
 #import common/threefry.wgsl
+#import common/faults.wgsl
 #import common/control.wgsl
 #import common/linear.wgsl
 
@@ -24,19 +26,23 @@ fn share(epoch: u32) -> u32 {
     return shape.harden_peak * grown / shape.harden_length;
 }
 
-fn is_drawn(gate: u32, words: u32) -> bool {
-    let train_key = vec2<u32>(control[words + TRAIN_KEY], control[words + TRAIN_KEY + 1u]);
-    let key = threefry(split_second(train_key), vec2<u32>(0u, STREAM));
+fn is_drawn(gate: u32, epoch: u32, train_key: vec2<u32>) -> bool {
+    let key = fold_in(split_second(train_key), STREAM);
     let half = (shape.gates + 1u) / 2u;
     let pair = random_pair(key, gate % half, shape.gates);
-    return select(pair.y, pair.x, gate < half) >> 16u < share(control[words + EPOCH]);
+    return select(pair.y, pair.x, gate < half) >> 16u < share(epoch);
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if id.x >= shape.gates { return; }
     let gate = id.y * shape.gates + id.x;
-    if is_drawn(id.x, id.y * CONTROL_WORDS) {
+    let words = id.y * CONTROL_WORDS;
+    let train_key = vec2<u32>(control[words + TRAIN_KEY], control[words + TRAIN_KEY + 1u]);
+    let stuck = stuck_gate(train_key, id.x);
+    if stuck > 0u {
+        coefficients[gate] = vec4<f32>(f32(stuck - 1u), 0.0, 0.0, 0.0);
+    } else if is_drawn(id.x, control[words + EPOCH], train_key) {
         coefficients[gate] = gate_coefficients(hard_gate(logits[gate]));
     } else {
         coefficients[gate] = mixture(logits[gate]);

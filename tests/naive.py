@@ -107,11 +107,12 @@ def rollout(
     masks: np.ndarray | None = None,
     squares: Squares | None = None,
     damaged: bool = True,
+    faults: Callable[[int, np.ndarray], np.ndarray] = lambda _, state: state,
 ) -> np.ndarray:
-    """States `[T+1, B, H, W, C]` in float64, the start included; those with squares as they are after, or before."""
+    """States `[T+1, B, H, W, C]` in float64, the start included; those with damage as they are after, or before."""
     before, after = [np.asarray(x, dtype=np.float64)], []
     for t in range(steps):
-        after.append(zeroed(before[-1], *squares[t]) if squares and t in squares else before[-1])
+        after.append(faults(t, zeroed(before[-1], *squares[t]) if squares and t in squares else before[-1]))
         new = step(circuit, after[-1], gate)
         before.append(new if masks is None else np.where(masks[t] == 1, new, after[-1]))
     return np.stack([*after, before[-1]] if damaged else before)

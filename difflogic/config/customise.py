@@ -164,6 +164,7 @@ def _aim_at_rule(changed: Changes, config: Config, rule: str, fixed: tuple[int, 
         "loss_steps": [],
         "damage_side": 0,
         "damage_steps": [],
+        "stuck_list": [],
     }
     changed["model"]["periodic"] = True
     changed["train"]["fire_rate"] = 1.0

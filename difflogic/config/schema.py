@@ -81,7 +81,7 @@ class Config(Document):
             except DataError as error:
                 raise ConfigError(f"start_picture: {error}") from error
         require(
-            not self.search.begin or not (self.pool.size or self.task.damage_steps),
+            not self.search.begin or not (self.pool.size or self.task.disturbed),
             "A search judges fresh starts that nothing damages: set search.begin to 0, or leave out pool and damage.",
         )
         self._check_pool()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from difflogic.config.fields import (
     BELOW_ONE,
     COUNT,
+    UP_TO_ONE,
     WHOLE,
     WIDTH,
     Limits,
@@ -35,8 +37,11 @@ def is_large_enough(height: int, width: int, neighbourhood: str) -> bool:
 ROWS = Limits(f"{SIDE.words}, or 1 on a line", lambda value: value is not True and (value == 1 or SIDE.holds(value)))
 TARGETS = ("checkerboard", "picture", "rule", "data")
 STARTS = ("random", "boards", "seed", "zeros", "picture")
+STUCK_AT = ("0", "1", "either")
 MAX_BOARD_CELLS = 16
 """`boards` draws from all boards of so many cells at most."""
+_CELL = re.compile(r"(\d{1,5}),(\d{1,5})=[01]", re.ASCII)
+"""A stuck cell: its row, its column and its value."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,6 +105,37 @@ class TaskConfig(Section):
         default=(),
         metadata=spec("CA steps before which the damage is done, ascending: 0 is the start itself, at most T-1"),
     )
+    flip: float = field(
+        default=0.0,
+        metadata=spec(
+            "Bit flips: the probability that a bit of a cell flips before a CA step, drawn for each sample and step",
+            UP_TO_ONE,
+        ),
+    )
+    stuck_cells: float = field(
+        default=0.0,
+        metadata=spec(
+            "Stuck-at faults of cells: the share of cells, drawn for each sample, that are stuck in all channels "
+            "before every CA step",
+            UP_TO_ONE,
+        ),
+    )
+    stuck_gates: float = field(
+        default=0.0,
+        metadata=spec(
+            "Stuck-at faults of gates: the share of gates, drawn for each epoch, that are stuck in training; "
+            "evaluations on the probes use all gates",
+            UP_TO_ONE,
+        ),
+    )
+    stuck_at: str = field(
+        default="either",
+        metadata=spec("The value at which what is drawn is stuck: 0, 1, or either, drawn as well", one_of(STUCK_AT)),
+    )
+    stuck_list: tuple[str, ...] = field(
+        default=(),
+        metadata=spec('Cells that are stuck in every sample, each as "ROW,COLUMN=VALUE", counted from 0'),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,6 +147,12 @@ class TaskConfig(Section):
         self._check_pictures()
         self._check_rule()
         self._check_steps()
+        for cell in self.stuck_list:
+            found = _CELL.fullmatch(cell)
+            require(
+                found is not None and int(found[1]) < self.height and int(found[2]) < self.width,
+                f'stuck_list takes cells of the {self.height}x{self.width} grid as "ROW,COLUMN=VALUE", got {cell!r}.',
+            )
 
     def _check_pictures(self) -> None:
         for name, bits in (("picture", self.loss_channels), ("start_picture", text_picture.MAX_BITS)):
@@ -178,13 +220,29 @@ class TaskConfig(Section):
         return self.target not in ("rule", "data")
 
     @property
+    def stuck_listed(self) -> list[tuple[int, int, int]]:
+        """Row, column and value of the cells in `stuck_list`."""
+        parts = (each.replace("=", ",").split(",") for each in self.stuck_list)
+        return [(int(row), int(column), int(value)) for row, column, value in parts]
+
+    @property
+    def faulty(self) -> bool:
+        """Whether faults change states on the way: bit flips, or cells that are stuck."""
+        return bool(self.flip or self.stuck_cells or self.stuck_list)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything happens to states on the way: damage, or faults."""
+        return bool(self.damage_steps) or self.faulty
+
+    @property
     def can_grow(self) -> bool:
         """Whether smaller grids can prepare it: a picture, say, is of one size, and events are of its own steps."""
         return (
             self.start == "random"
             and self.target in ("checkerboard", "rule")
             and not self.loss_steps
-            and not self.damage_steps
+            and not self.disturbed
         )
 
 

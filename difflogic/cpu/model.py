@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -103,11 +102,12 @@ class CpuModel:
         return [judged]
 
     def _damage(self, first: int) -> None:
-        """The probes' squares, and from group `first` on those of the last epoch's batch."""
-        job = self._job
-        of_probes = job.damage(job.probe_damage)
-        if of_probes is not None:
-            of_batch = replace(of_probes, corners=self.work.buffers.corners)
+        """What happens to the probes, and from group `first` on to the last epoch's batch."""
+        job, buffers = self._job, self.work.buffers
+        of_probes = job.damage_of_probes(len(job.probes))
+        # The batch's start, which `_batch` gives, is as the first step saw it: bits must not flip back.
+        of_batch = job.damage(buffers.corners, buffers.faults.key, self.work.shape.batch, first=1)
+        if of_probes is not None and of_batch is not None:
             self._hard.set_damage([(0, of_probes), (first, of_batch)])
 
     def _hard_targets(self) -> Array:

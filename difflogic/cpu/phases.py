@@ -65,8 +65,8 @@ def backward(shape: Shape) -> Array:
 
 
 def _damage(shape: Shape) -> list[int]:
-    """Later damage is done where the state is made."""
-    return [DAMAGE] if 0 in shape.damage_steps else []
+    """Later damage and faults are done where the state is made."""
+    return [DAMAGE] if 0 in shape.damage_steps or shape.faults.states else []
 
 
 def _list(first: list[int], shape: Shape) -> Array:

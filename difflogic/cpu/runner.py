@@ -34,6 +34,7 @@ from difflogic.cpu.kernels.coefficients import coefficients
 from difflogic.cpu.kernels.commit import commit
 from difflogic.cpu.kernels.damage import draw_corners, write_kept
 from difflogic.cpu.kernels.draw_samples import draw_samples
+from difflogic.cpu.kernels.faults import FaultBuffers, stick_gates
 from difflogic.cpu.kernels.fire_mask import fire_mask
 from difflogic.cpu.kernels.gate_backward import gate_backward
 from difflogic.cpu.kernels.gate_forward import finish_state, gate_forward
@@ -127,6 +128,7 @@ class Buffers(NamedTuple):
     """Whether nothing is written back into the pool."""
     optimizer: Optimizer
     hardening: Hardening
+    faults: FaultBuffers
 
 
 @entry_point
@@ -166,7 +168,7 @@ def _item(
             gate_forward(
                 program, grid, at, tile, buffers.coefficients, buffers.masks, buffers.states, buffers.nodes[thread]
             )
-            finish_state(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept)
+            finish_state(program, grid, at + 1, tile, buffers.states, buffers.judged, buffers.kept, buffers.faults)
     elif kind == BACKWARD:
         if at == grid.steps - 1:  # with which the pass begins
             # A block's moments have one writer in each phase, so that the order of their sum is that of the tiles.
@@ -183,6 +185,7 @@ def _item(
                 buffers.targets,
                 buffers.judged,
                 buffers.kept,
+                buffers.faults,
                 buffers.nodes[thread],
                 buffers.slots[thread],
                 buffers.d_patches,
@@ -212,7 +215,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, bu
             rule_target(grid, tile, program.channels, buffers.rule, buffers.states[0], nodes, buffers.targets[0])
     elif kind == DAMAGE:
         for tile in range(*_share(grid.tiles, item, grid.blocks)):
-            finish_state(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept)
+            finish_state(program, grid, 0, tile, buffers.states, buffers.judged, buffers.kept, buffers.faults)
     else:
         # Gates have nothing to do with tiles: they are shared out among as many items, of which some may get none.
         first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
@@ -223,7 +226,7 @@ def _prepare(thread: int, kind: int, item: int, program: Program, grid: Grid, bu
 
 @inlined
 def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
-    """This epoch's hardened gates, start grids, fire masks and damage."""
+    """This epoch's hardened and stuck gates, start grids, fire masks and damage."""
     control, channels, start = buffers.control, program.channels, buffers.states[0]
     # Shares of different things, all numbered by the same items: whoever takes item 2 of 32 draws the third share of
     # the samples, of the gates and of the steps. No share depends on another within a phase.
@@ -239,6 +242,11 @@ def _draw(item: int, program: Program, grid: Grid, buffers: Buffers) -> None:
         # After `coefficients` and for the same gates: it overwrites what that has just written.
         share = growing_share(buffers.hardening, control[c.EPOCH])
         harden(first, last, gates, share, key0, key1, buffers.table, buffers.logits, buffers.coefficients)
+    if buffers.faults.rates.gates:
+        first, last = _share(buffers.logits.size // GATE_COUNT, item, grid.blocks)
+        stick_gates(buffers.faults.rates, first, last, key0, key1, buffers.probs, buffers.coefficients)
+    if item == 0:  # for the steps, and for the evaluation of this batch
+        buffers.faults.key[0], buffers.faults.key[1] = key0, key1
     if buffers.masks.size:
         fire_mask(grid, item, grid.blocks, buffers.fire_rate, key0, key1, buffers.masks)
     for index in range(item, len(buffers.kept), grid.blocks):

@@ -19,6 +19,7 @@ from difflogic.cpu import runner
 from difflogic.cpu.codegen.threads import together
 from difflogic.cpu.codegen.vectors import TILE
 from difflogic.cpu.kernels.adamw import Optimizer
+from difflogic.cpu.kernels.faults import FaultBuffers
 from difflogic.cpu.kernels.seed_grid import BOARDS, RANDOM, SAME
 from difflogic.cpu.program import make_program
 from difflogic.cpu.runner import Buffers
@@ -104,7 +105,14 @@ class SoftWorkspace:
             pool_stays=config is not None and bool(config.pool.starts),
             optimizer=Optimizer.of(hyper),
             hardening=NO_HARDENING if config is None else Hardening.of(config.hardening),
+            faults=self._faults(job),
         )
+
+    def _faults(self, job: Job | None) -> FaultBuffers:
+        rates, listed = self.shape.faults, np.zeros(0, dtype=np.uint8)
+        if rates.states:
+            listed = np.zeros(self.shape.cells_per_grid, dtype=np.uint8) if job is None else job.listed
+        return FaultBuffers(rates, np.zeros(2, dtype=np.uint32), listed)
 
     def run(self, phases: Array, epochs: int = 1) -> Array:
         """A list of `phases`, `epochs` times; float32 `[epochs, 2]` of loss and skipped."""
@@ -158,10 +166,13 @@ class SoftWorkspace:
         return rows.reshape(len(rows), shape.batch, shape.height, shape.width, shape.loss_channels)
 
     def set_damage(self, damage: Damage) -> None:
-        """Squares where they are given, not drawn."""
+        """Squares and faults where they are given, not drawn."""
         for index in range(len(damage.steps)):
             kept = damage.kept(index, self.shape.height, self.shape.width)
             self.buffers.kept[index, : self.grid.cells] = kept.reshape(-1)
+        if damage.faults is not None:
+            self.buffers.faults.key[:] = damage.faults.key
+            self.buffers.faults.listed[:] = 0 if damage.faults.listed is None else damage.faults.listed
 
     def set_masks(self, masks: Array) -> None:
         """`[T, H, W, 1]`, the same for every sample."""

@@ -90,7 +90,7 @@ class Subject:
         if task.damage_steps:
             corners = draw_corners(key, len(task.damage_steps), train.batch, task.height, task.width)
         circuit, x = job.circuit.with_logits(state.logits), grids.astype(np.float32)
-        return cls(job.config, circuit, state.epoch, x, y, masks, job.damage(corners))
+        return cls(job.config, circuit, state.epoch, x, y, masks, job.damage(corners, key, train.batch))
 
     @classmethod
     def start(cls, config: Config) -> Subject:

@@ -117,6 +117,8 @@ def check_course(x: npt.NDArray[Any], steps: int, loss_steps: Sequence[int], dam
     if damage is None:
         return judged
     at = list(damage.steps)
+    if not at and damage.faults is not None:
+        return judged
     if at != sorted(set(at)) or not at or at[0] < 0 or at[-1] >= steps:
         raise DataError(f"damage.steps must be ascending CA steps between 0 and {steps - 1}, got {at}.")
     if damage.side < 1:

@@ -1,8 +1,14 @@
-"""What is drawn for an epoch beside the fire masks: start grids, places in a sample pool, damage and hardened gates.
+"""What is drawn for an epoch beside the fire masks: starts, places in a sample pool, damage, faults, hardened gates.
 
 **Damage**: squares of cells that are zeroed in all channels on the way, as the paper damages its automata. A square's
 corner is uniform over the grid's cells, drawn for each sample and step, and the square is clipped at the border, on a
 torus too.
+
+**Faults**: before a CA step bits flip, and cells are stuck at 0 or 1 in all channels. Each bit of each sample and step
+has a random word of its own, each cell of a sample has one for the whole rollout. Soft states are treated alike: a
+flip makes `1 - x` of `x`, and its adjoint changes its sign; no adjoint reaches a cell that is stuck. Gates may be stuck
+for an epoch: they give 0 or 1 whatever they read, and their logits get no gradient. What happens to one state happens
+in this order: it is judged, then squares are zeroed, then bits flip, then cells are stuck.
 
 **Stochastic hardening**: in each epoch a random share of the gates is evaluated as its most probable gate alone. The
 gradient stays that of the softmax, at what the hard gate computes. So training feels, ever more as the share grows,
@@ -18,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.task import STUCK_AT, TaskConfig
 from difflogic.config.train import HardeningConfig
 from difflogic.core import prng
 from difflogic.system.brief import brief
@@ -29,8 +36,12 @@ DATA_STREAM = 0x73616D70
 """`fold_in` data of samples ("samp"): of an epoch's data subkey."""
 DAMAGE_STREAM = 0x64616D61
 """`fold_in` data of damage ("dama"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
+FLIP_STREAM, STUCK_STREAM, GATE_STREAM = 0x666C6970, 0x73747563, 0x67617465
+"""`fold_in` data of faults ("flip", "stuc", "gate"): of an epoch's training subkey, as that of damage."""
 HARDENING_STREAM = 0x68617264
 """`fold_in` data of hardening ("hard"): of an epoch's training subkey, whose chain of splits the fire masks follow."""
+EITHER = STUCK_AT.index("either")
+MOST_WORD = (1 << 32) - 1
 UNITS = 1 << 16
 """Shares are counted in units of 2^-16."""
 
@@ -76,19 +87,107 @@ def _below(words: npt.NDArray[np.uint32], bounds: npt.ArrayLike) -> npt.NDArray[
     return found
 
 
+class FaultRates(NamedTuple):
+    """How likely faults are, as engines count: a word below `p * 2^32` is a fault of probability `p`."""
+
+    flip: int = 0
+    """Of a bit before a step."""
+    stuck: int = 0
+    """Of a cell in a sample."""
+    gates: int = 0
+    """Of a gate in an epoch."""
+    value: int = EITHER
+    """At which what is drawn is stuck: 0, 1, or EITHER, drawn as well."""
+    listed: int = 0
+    """How many cells are stuck in every sample."""
+
+    @classmethod
+    def of(cls, task: TaskConfig) -> FaultRates:
+        flip, stuck, gates = (min(MOST_WORD, round(p * 2**32)) for p in (task.flip, task.stuck_cells, task.stuck_gates))
+        return cls(flip, stuck, gates, STUCK_AT.index(task.stuck_at), len(task.stuck_list))
+
+    @property
+    def states(self) -> bool:
+        """Whether states are changed."""
+        return bool(self.flip or self.stuck or self.listed)
+
+    def draw_gates(self, key: prng.Key, gates: int) -> npt.NDArray[np.uint8]:
+        """`[G]`: 0 for a gate that works, 1 for one that is stuck at 0 and 2 at 1; `key` is the training subkey."""
+        return self._draw(prng.fold_in(key, GATE_STREAM), gates, self.gates)
+
+    def draw_cells(self, key: prng.Key, cells: int) -> npt.NDArray[np.uint8]:
+        """`[cells]`, the same of the cells of all samples."""
+        return self._draw(prng.fold_in(key, STUCK_STREAM), cells, self.stuck)
+
+    def draw_flips(self, key: prng.Key, step: int, values: int) -> npt.NDArray[np.bool_]:
+        """`[values]`: which bits flip before `step`, counted in the order of `[B, H, W, C]`."""
+        # Counters are the bit's number and the step, so that a sample's flips do not depend on how many samples follow.
+        words, _ = _words(prng.fold_in(key, FLIP_STREAM), values, step)
+        flips: npt.NDArray[np.bool_] = words < self.flip
+        return flips
+
+    def _draw(self, key: prng.Key, count: int, below: int) -> npt.NDArray[np.uint8]:
+        words, values = _words(key, count)
+        stuck_at = values & np.uint32(1) if self.value == EITHER else np.uint32(self.value)
+        return np.where(words < below, 1 + stuck_at, 0).astype(np.uint8)
+
+
+def _words(key: prng.Key, count: int, step: int = 0) -> tuple[prng.Words, prng.Words]:
+    """Two words for each of `count` things."""
+    return prng.threefry2x32(key, np.arange(count, dtype=np.uint32), np.full(count, step, dtype=np.uint32))
+
+
+NO_FAULTS = FaultRates()
+"""Nothing is ever wrong."""
+
+
+@dataclass(frozen=True, eq=False)
+class Faults:
+    """The faults of a rollout."""
+
+    rates: FaultRates
+    key: prng.Key
+    """The training subkey of the epoch, or a key of the probes."""
+    listed: npt.NDArray[np.uint8] | None = None
+    """`[H*W]`: cells that are stuck in every sample, as `FaultRates.draw_cells` says it; None: no cell."""
+    first: int = 0
+    """What happens before earlier steps has been done: 1 where the start is given as the first step saw it."""
+
+    __repr__ = brief
+
+    def flips(self, step: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+        """Which bits of a state `shape = [B, H, W, C]` flip before `step`."""
+        if step < self.first or not self.rates.flip:
+            return np.zeros(shape, dtype=np.bool_)
+        return self.rates.draw_flips(self.key, step, int(np.prod(shape))).reshape(shape)
+
+    def stuck(self, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+        """`[B, H, W]` for a state of that shape: 0 for a cell that works, 1 for one that is stuck at 0 and 2 at 1."""
+        drawn = self.rates.draw_cells(self.key, int(np.prod(shape[:3]))).reshape(shape[:3])
+        if self.listed is None:
+            return drawn
+        listed = np.broadcast_to(self.listed.reshape(shape[1:3]), shape[:3])
+        return np.where(listed > 0, listed, drawn)
+
+
 @dataclass(frozen=True, eq=False)
 class Damage:
-    """Squares of `side` cells, zeroed before the CA steps `steps`: 0 is the start itself."""
+    """What happens to states on the way: squares of `side` cells are zeroed before the CA steps `steps`, 0 being the
+    start itself, and faults happen before every step.
+    """
 
     side: int
     steps: tuple[int, ...]
     corners: npt.NDArray[np.int64]
     """`[len(steps), B, 2]`: row and column of each sample's square."""
+    faults: Faults | None = None
 
     __repr__ = brief
 
     def kept(self, index: int, height: int, width: int) -> npt.NDArray[np.bool_]:
         """`[B, H, W]`: False in the squares of `steps[index]`."""
+        if self.faults is not None and self.steps[index] < self.faults.first:
+            return np.ones((self.corners.shape[1], height, width), dtype=np.bool_)
         rows, columns = np.indices((height, width))
         row, column = self.corners[index, :, :, None, None].swapaxes(0, 1)
         below, beyond = rows - row, columns - column

@@ -13,7 +13,7 @@ from difflogic.config.task import TaskConfig
 from difflogic.core import prng, rules, text_picture
 from difflogic.core.bits import IGNORED
 from difflogic.engine import events
-from difflogic.engine.events import Damage
+from difflogic.engine.events import Damage, FaultRates, Faults
 from difflogic.errors import DataError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.model.deployment import Scenario
@@ -172,13 +172,41 @@ class Job:
         return events.draw_starts(task.start, key, (count, task.height, task.width, self.circuit.channels), self.start)
 
     def damage_of_probes(self, count: int) -> Damage | None:
-        """What happens to the first `count` probes; None without damage."""
-        return self.damage(None if self.probe_damage is None else self.probe_damage[:, :count])
+        """What happens to the first `count` probes; None where nothing does."""
+        corners = None if self.probe_damage is None else self.probe_damage[:, :count]
+        return self.damage(corners, self.probe_fault_key, count)
 
-    def damage(self, corners: npt.NDArray[np.int64] | None) -> Damage | None:
-        """The task's damage with its squares at `corners [len(damage_steps), B, 2]`; None where there are none."""
+    def damage(
+        self, corners: npt.NDArray[np.int64] | None, key: prng.Key, samples: int, first: int = 0
+    ) -> Damage | None:
+        """What happens to so many samples; None where nothing does.
+
+        Squares are at `corners [len(damage_steps), B, 2]`, and faults are drawn from `key`, see `Faults`.
+        """
         task = self.config.task
-        return None if corners is None else Damage(task.damage_side, task.damage_steps, corners)
+        if not task.disturbed:
+            return None
+        if corners is None:
+            corners = np.zeros((0, samples, 2), dtype=np.int64)
+        return Damage(task.damage_side, task.damage_steps, corners, self.faults(key, first))
+
+    def faults(self, key: prng.Key, first: int = 0) -> Faults | None:
+        """The faults of states, without those of gates; None where there are none."""
+        task = self.config.task
+        return Faults(FaultRates.of(task)._replace(gates=0), key, self.listed, first) if task.faulty else None
+
+    @property
+    def probe_fault_key(self) -> prng.Key:
+        return prng.fold_in(prng.key_from_seed(self.config.seed), PROBE_STREAM)
+
+    @property
+    def listed(self) -> npt.NDArray[np.uint8]:
+        """`[H*W]`: 0 for a cell that works, 1 for one that the task has stuck at 0 and 2 at 1."""
+        task = self.config.task
+        cells = np.zeros((task.height, task.width), dtype=np.uint8)
+        for row, column, value in task.stuck_listed:
+            cells[row, column] = 1 + value
+        return cells.reshape(-1)
 
     @property
     def fixed_target(self) -> Floats:
@@ -269,7 +297,7 @@ def probe_count(config: Config) -> int:
         return 1 << task.height * task.width
     if task.target == "data":
         return held_out_samples(data.samples, data.held_out) or data.samples
-    return config.train.probes if task.start == "random" or task.damage_steps else 1
+    return config.train.probes if task.start == "random" or task.disturbed else 1
 
 
 def judges(config: Config) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from difflogic.config.schema import Config
-from difflogic.engine.events import Damage
+from difflogic.engine.events import NO_FAULTS, Damage, FaultRates
 from difflogic.model.circuit import Circuit
 
 Array = npt.NDArray[Any]
@@ -32,6 +32,7 @@ class Shape:
     damage_steps: tuple[int, ...] = ()
     targets: int = 1
     """Of each sample: 1 for all judged steps, or one for each."""
+    faults: FaultRates = NO_FAULTS
     half: bool = False
     """Whether the backward pass sees the values of nodes in 16 bits: see `difflogic/reference/kernels/half.py`."""
 
@@ -62,9 +63,9 @@ class Shape:
         # A rollout has a batch of its own, unlike training, whose batch is the configuration's.
         batch, height, width, channels = grid
         side, damaged = (0, ()) if damage is None else (damage.side, damage.steps)
-        return cls(
-            batch, height, width, channels, steps, loss_channels, circuit.periodic, loss_steps, side, damaged, targets
-        )
+        rates = NO_FAULTS if damage is None or damage.faults is None else damage.faults.rates
+        sizes = (batch, height, width, channels, steps, loss_channels, circuit.periodic)
+        return cls(*sizes, loss_steps, side, damaged, targets, rates)
 
     @classmethod
     def training(cls, circuit: Circuit, config: Config) -> Shape:
@@ -82,6 +83,7 @@ class Shape:
             damage_side=task.damage_side,
             damage_steps=task.damage_steps,
             targets=config.data.targets,
+            faults=FaultRates.of(task),
             half=config.train.half,
         )
 

@@ -48,6 +48,10 @@ def resized(config: Config, height: int, width: int) -> Config:
         start_picture=_padded("start", task.start_picture, height, width),
         damage_side=0,
         damage_steps=(),
+        flip=0.0,
+        stuck_cells=0.0,
+        stuck_gates=0.0,
+        stuck_list=(),
     )
     return replace(config, task=wide)
 

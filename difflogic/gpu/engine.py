@@ -172,8 +172,10 @@ class GpuEngine:
         work = Workspace(self.device, plan, hyper or Hyper(), 0.5 if plan.asynchronous else 1.0)
         if masks is not None:
             work.upload("hard_masks" if plan.probes else "masks", masks, "task")
-        if damage is not None:
+        if damage is not None and damage.steps:
             work.upload("corners", corner_words(damage.corners[None], plan), "task")
+        if damage is not None and damage.faults is not None:
+            work.set_faults([damage.faults.key], damage.faults.listed)
         return work
 
     def _upload_start(self, work: Workspace, circuit: Circuit, grid: Array) -> None:

@@ -166,6 +166,8 @@ _SPECS = (
         bindings("shape", "control", "corners"),
         Linear(lambda plan: len(plan.shape.damage_steps) * plan.shape.batch),
     ),
+    KernelSpec("draw_faults", bindings("shape", "control", "fault_keys"), Linear(lambda _: 1)),
+    KernelSpec("faults", bindings("shape mark", "fault_keys listed", "state"), Linear(lambda plan: plan.state_values)),
     KernelSpec("damage", bindings("shape mark", "corners", "state"), Linear(lambda plan: plan.damaged_values)),
     KernelSpec(
         "fire_mask",
@@ -195,6 +197,9 @@ _SPECS = (
         ),
         _ALL_OVERRIDES,
         workgroup_bytes_per_invocation=16,
+    ),
+    KernelSpec(
+        "d_faults", bindings("shape mark", "fault_keys listed", "d_rows"), Linear(lambda plan: plan.state_values)
     ),
     KernelSpec("d_damage", bindings("shape mark", "corners", "d_rows"), Linear(lambda plan: plan.damaged_values)),
     KernelSpec(
@@ -231,6 +236,11 @@ _SPECS = (
         Linear(lambda plan: plan.hard_cells * (plan.shape.channels + plan.shape.targets * plan.shape.loss_channels)),
     ),
     KernelSpec("hard_damage", bindings("shape mark", "corners", "words"), Linear(lambda plan: plan.hard_cells)),
+    KernelSpec(
+        "hard_faults",
+        bindings("shape mark", "fault_keys listed", "words"),
+        Linear(lambda plan: plan.hard_cells * plan.shape.channels),
+    ),
     KernelSpec(
         "hard_forward",
         bindings("shape at", "wires gate_ids masks words", "next_words hard_nodes"),

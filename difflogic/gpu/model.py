@@ -121,6 +121,8 @@ class GpuModel:
         corners = [job.probe_damage for job in jobs if job.probe_damage is not None]
         if corners:
             workspace.upload("corners", corner_words(np.stack(corners), plan), "task")
+        if plan.shape.faults.states:
+            workspace.set_faults([job.probe_fault_key for job in jobs], jobs[0].listed)
         if jobs[0].start is not None:
             workspace.upload("same", jobs[0].start.astype(np.float32), "task")
         if jobs[0].rule is not None:
@@ -137,7 +139,7 @@ class GpuModel:
         """The dispatches of one train step, in order."""
         workspace, config = self.workspace, self._jobs[0].config
         fire = workspace.fire if config.train.asynchronous else []
-        harden = workspace.harden if config.hardening.share else []
+        harden = workspace.harden if config.hardening.share or config.task.stuck_gates else []
         drawn = [*harden, *workspace.seed, *fire, *workspace.corners]
         return [*drawn, *workspace.forward, *workspace.backward, *workspace.update]
 

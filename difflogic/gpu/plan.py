@@ -338,6 +338,8 @@ class Plan:
             }
         if shape.damage_steps:
             sizes["corners"] = each * len(shape.damage_steps) * self.corner_samples * 8
+        if shape.faults.states:
+            sizes |= {"fault_keys": each * 16, "listed": shape.cells_per_grid * 4}
         return sizes
 
     def _given_bytes(self) -> dict[str, int]:

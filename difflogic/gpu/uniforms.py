@@ -117,6 +117,10 @@ def shape_values(
         "judged": len(shape.judged_steps),
         "damages": len(shape.damage_steps),
         "damage_side": min(shape.damage_side, max(shape.height, shape.width)),
+        "flip": shape.faults.flip,
+        "stuck": shape.faults.stuck,
+        "stuck_gates": shape.faults.gates,
+        "stuck_value": shape.faults.value,
         "pool": plan.batch_source.pool,
         "dataset": plan.batch_source.samples,
         "given": plan.batch_source.given,
@@ -133,9 +137,9 @@ def _level_table(plan: Plan) -> npt.NDArray[np.uint32]:
 
 
 def event_indices(shape: Shape) -> list[dict[str, int]]:
-    """The fields of `EventIndex` for all states: their places in the lists of damaged and judged ones, or 0."""
+    """The fields of `EventIndex` for all states: places in the lists of damaged and judged ones, or 0; and steps."""
     lists = {"damage": shape.damage_steps, "judged": shape.judged_steps}
     return [
-        {name: steps.index(step) if step in steps else 0 for name, steps in lists.items()}
+        {name: steps.index(step) if step in steps else 0 for name, steps in lists.items()} | {"step": step}
         for step in range(shape.steps + 1)
     ]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.core import prng
 from difflogic.engine.events import NO_HARDENING, Hardening
 from difflogic.engine.shape import Array, Hyper
 from difflogic.errors import DeviceError
@@ -151,8 +152,15 @@ class Workspace:
         return self._event("step_loss", step, judged, {"state": self.state(step)})
 
     def _damage(self, step: int) -> list[Dispatch]:
-        """The damage of a state, which may have been done before, where there is any."""
-        return self._event("damage", step, self.plan.shape.damage_steps, {"state": self.state(step)})
+        """The damage and the faults of a state, where there are any."""
+        bound = {"state": self.state(step)}
+        damage = self._event("damage", step, self.plan.shape.damage_steps, bound)
+        return [*damage, *self._event("faults", step, self._faulty, bound)]
+
+    @property
+    def _faulty(self) -> Sequence[int]:
+        """The steps whose states have faults: all but the last, which nothing follows."""
+        return range(self.plan.shape.steps if self.plan.shape.faults.states else 0)
 
     def _event(self, kernel: str, step: int, steps: Sequence[int], bound: dict[str, Any]) -> list[Dispatch]:
         """The kernel of something that happens to the states of some steps, for the state of `step`."""
@@ -202,10 +210,11 @@ class Workspace:
         return [*fused, *(self._d_events(step) if step > 0 else [])]
 
     def _d_events(self, step: int) -> list[Dispatch]:
-        """The adjoints of a state's damage and of its loss."""
+        """The adjoints of a state's faults, of its damage and of its loss."""
         shape, bound = self.plan.shape, {"d_rows": self.d_rows(step)}
         damage = self._event("d_damage", step, shape.damage_steps, bound)
-        return [*damage, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
+        events = [*self._event("d_faults", step, self._faulty, bound), *damage]
+        return [*events, *self._event("step_loss_backward", step, shape.judged_steps, bound)]
 
     def _forward_again(self, step: int) -> list[Dispatch]:
         """Where `step` is the last after a kept state: the steps from that state on, but for the last such piece."""
@@ -229,7 +238,7 @@ class Workspace:
 
     @cached_property
     def harden(self) -> list[Dispatch]:
-        """logits -> coefficients of an epoch with hardened gates."""
+        """logits -> coefficients of an epoch with hardened or stuck gates."""
         return [self._dispatch("harden")]
 
     @cached_property
@@ -253,8 +262,9 @@ class Workspace:
 
     @cached_property
     def corners(self) -> list[Dispatch]:
-        """Fresh squares for every damage step, from the control block's key."""
-        return [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
+        """Fresh squares for every damage step, and the key of the faults, from the control block's key."""
+        drawn = [self._dispatch("draw_corners")] if self.plan.shape.damage_steps else []
+        return [*drawn, *([self._dispatch("draw_faults")] if self._faulty else [])]
 
     @cached_property
     def fire(self) -> list[Dispatch]:
@@ -281,7 +291,8 @@ class Workspace:
         return made
 
     def _hard_damage(self, step: int) -> list[Dispatch]:
-        return self._event("hard_damage", step, self.plan.shape.damage_steps, self._hard_state(step))
+        damage = self._event("hard_damage", step, self.plan.shape.damage_steps, self._hard_state(step))
+        return [*damage, *self._event("hard_faults", step, self._faulty, self._hard_state(step))]
 
     def _hard_step(self, step: int) -> list[Dispatch]:
         bound = {
@@ -356,6 +367,12 @@ class Workspace:
         *before, last = self.submit_queue.pieces(dispatches)
         self.submit_queue.submit(before)
         self.device.queue.submit([encode(self.device, last).finish()])
+
+    def set_faults(self, keys: Sequence[prng.Key], listed: Array | None) -> None:
+        """A key for each model, of the probes' faults and of the batch's unless they are drawn; and stuck cells."""
+        self.upload("fault_keys", np.stack([(key, key) for key in keys]), "task")
+        if listed is not None:
+            self.upload("listed", listed.astype(np.uint32), "task")
 
     def upload(self, buffer: str | Any, data: Array, purpose: str) -> None:
         """Fill the beginning of a buffer, given by its name or itself."""

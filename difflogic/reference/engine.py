@@ -111,4 +111,5 @@ class ReferenceEngine:
 
 def _course(circuit: Circuit, shape: Shape, masks: Array | None, damage: Damage | None) -> Course:
     flat = None if masks is None else masks.reshape(len(masks), -1)
-    return Course(shape, flat_layout(circuit), flat, None if damage is None else damage.corners)
+    corners, faults = (None, None) if damage is None else (damage.corners, damage.faults)
+    return Course(shape, flat_layout(circuit), flat, corners, faults=faults)

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.core import prng
 from difflogic.core.bits import WORD, pack_grids, pack_targets
 from difflogic.engine import control as c
 from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation
@@ -18,6 +19,7 @@ from difflogic.reference.kernels.adamw import adamw
 from difflogic.reference.kernels.clip_norm import clip_norm
 from difflogic.reference.kernels.commit import commit
 from difflogic.reference.kernels.draw_corners import draw_corners
+from difflogic.reference.kernels.draw_faults import draw_faults
 from difflogic.reference.kernels.draw_pool import draw_pool
 from difflogic.reference.kernels.draw_samples import draw_samples
 from difflogic.reference.kernels.fire_mask import fire_mask
@@ -51,6 +53,7 @@ class ReferenceModel:
         self._fresh = np.zeros_like(self._start)
         self._places = np.zeros(shape.batch, dtype=np.int64)
         self._corners = np.zeros((len(shape.damage_steps), shape.batch, 2), dtype=np.int64)
+        self._fault_key = np.zeros(2, dtype=np.uint32)
         self._targets = cells_last(job.first_targets())
         self._history = np.empty((1, 2), dtype=np.float32)
         self._waiting: list[EpochMetrics] = []
@@ -98,18 +101,19 @@ class ReferenceModel:
             draw_samples(shape, control, job.data.x, job.data.y, self._start, self._targets)
 
     def _draw_course(self) -> Course:
-        """This epoch's fire masks, damage and hardened gates."""
+        """This epoch's fire masks, damage, faults and hardened gates."""
         shape, control, config = self._shape, self._control, self._job.config
         masks = None
         if config.train.asynchronous:
             masks = np.empty((shape.steps, shape.cells_per_grid), dtype=np.float32)
             fire_mask(shape, config.train.fire_rate, control, masks)
         draw_corners(shape, control, self._corners)
+        draw_faults(control, self._fault_key)
         hardened = None
-        if config.hardening.share:
+        if config.hardening.share or config.task.stuck_gates:
             hardened = np.empty((self._layout.gates, 4), dtype=np.float32)
-            harden(Hardening.of(config.hardening), control, self._logits, hardened)
-        return Course(shape, self._layout, masks, self._corners, hardened)
+            harden(Hardening.of(config.hardening), shape.faults, control, self._logits, hardened)
+        return Course(shape, self._layout, masks, self._corners, hardened, self._job.faults(self._fault_key))
 
     def _batch(self) -> npt.NDArray[np.uint8]:
         """The start grids, `[B, H, W, C]`."""
@@ -124,8 +128,8 @@ class ReferenceModel:
     def evaluate(self) -> list[Evaluation]:
         job, shape = self._job, self._shape
         targets = self._targets.reshape(*self._targets.shape[:2], shape.batch, shape.height, shape.width)
-        probes = self._count_wrong(job.probes, job.probe_targets, job.probe_damage)
-        batch = self._count_wrong(self._batch(), np.moveaxis(targets, 1, -1), self._corners)
+        probes = self._count_wrong(job.probes, job.probe_targets, job.probe_damage, job.probe_fault_key)
+        batch = self._count_wrong(self._batch(), np.moveaxis(targets, 1, -1), self._corners, self._fault_key)
         judged = Evaluation(
             hard_loss=int(probes[:, 0].sum()),
             train_hard_loss=int(batch[:, 0].sum()),
@@ -134,14 +138,15 @@ class ReferenceModel:
         )
         return [judged]
 
-    def _count_wrong(self, grids: Array, targets: Array, corners: Array | None) -> Array:
+    def _count_wrong(self, grids: Array, targets: Array, corners: Array | None, key: prng.Key) -> Array:
         """`[groups, 2]`: wrong values after a hard rollout, and the bits of the samples with any.
 
         `targets [J, B, H, W, loss_channels]`.
         """
         shape, fire = self._shape, self._job.probe_masks
         masks = None if fire is None else fire.reshape(shape.steps, shape.cells_per_grid)
-        _, judged = hard_rollout(Course(shape, self._layout, masks, corners), self._logits, pack_grids(grids))
+        course = Course(shape, self._layout, masks, corners, faults=self._job.faults(key))
+        _, judged = hard_rollout(course, self._logits, pack_grids(grids))
         hard_targets = pack_targets(targets)
         counts = np.zeros((-(-len(grids) // WORD), 2), dtype=np.uint32)
         packed = dataclasses.replace(shape, batch=len(counts))

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from difflogic.engine.events import Faults
 from difflogic.engine.shape import Array, Shape
 from difflogic.errors import DataError
 from difflogic.model.layout import Layout
 from difflogic.reference.kernels.coefficients import coefficients as soft_coefficients
 from difflogic.reference.kernels.d_damage import d_damage
+from difflogic.reference.kernels.d_faults import d_faults
 from difflogic.reference.kernels.damage import damage
+from difflogic.reference.kernels.faults import faults
 from difflogic.reference.kernels.gate_backward import gate_backward
 from difflogic.reference.kernels.gate_forward import gate_forward
 from difflogic.reference.kernels.gradients import gradients as logit_gradients
 from difflogic.reference.kernels.hard_damage import hard_damage
+from difflogic.reference.kernels.hard_faults import hard_faults
 from difflogic.reference.kernels.hard_forward import hard_forward
 from difflogic.reference.kernels.loss import errors
 from difflogic.reference.kernels.loss import loss as squared_error
@@ -36,7 +40,9 @@ class Course:
     corners: Array | None = None
     """`[D, B, 2]`: see `damage`; None only where there are no damage steps."""
     hardened: Array | None = None
-    """`[G, 4]`: this epoch's coefficients where some gates are hard, see `harden`; None: those of the logits."""
+    """`[G, 4]`: this epoch's coefficients where some gates are hard or stuck, see `harden`; None: the logits'."""
+    faults: Faults | None = None
+    """What is wrong with states, see `faults`."""
 
     @property
     def squares(self) -> Array:
@@ -90,6 +96,8 @@ def run_course(
             step_loss(shape, shape.judged_steps.index(step), states[step], targets, d_judged, loss_partials)
         if step in shape.damage_steps:
             damage(shape, shape.damage_steps.index(step), course.squares, states[step])
+        if course.faults is not None:
+            faults(shape, step, course.faults.key, course.faults.listed, states[step])
         kept = None if nodes is None else nodes[step]
         # Kept in float32 nodes are written where they stay; in 16 bits they are rounded from scratch, for the step
         # itself goes on with exact ones.
@@ -160,13 +168,15 @@ def pull_back(
     for step in reversed(range(shape.steps)):
         d_next, d_here = d_rows[(step + 1) % 2], d_rows[step % 2]
         gate_backward(shape, step, layout, coefficients, course.masks, nodes[step], d_next, scratch, d_here, partials)
-        # The same two events the other way round.
+        # The same events the other way round.
+        if course.faults is not None:
+            d_faults(shape, step, course.faults.key, course.faults.listed, d_here)
         if step in shape.damage_steps:
             d_damage(shape, shape.damage_steps.index(step), course.squares, d_here)
         if step in shape.judged_steps:
             step_loss_backward(shape, shape.judged_steps.index(step), d_judged, d_here)
     gradients = np.empty_like(logits)
-    logit_gradients(layout, partials, logits, gradients, control)
+    logit_gradients(shape.faults, layout, partials, logits, gradients, control)
     return gradients
 
 
@@ -186,6 +196,8 @@ def hard_rollout(course: Course, logits: Array, start: Array) -> tuple[Array, Ar
     for step in range(shape.steps):
         if step in shape.damage_steps:
             hard_damage(packed, shape.damage_steps.index(step), course.squares, words[step])
+        if course.faults is not None:
+            hard_faults(packed, step, course.faults.key, course.faults.listed, words[step])
         hard_forward(packed, step, course.layout, gate_ids, course.masks, words[step], words[step + 1], nodes)
         if step + 1 in shape.judged_steps:
             judged[shape.judged_steps.index(step + 1)] = words[step + 1, : shape.loss_channels]

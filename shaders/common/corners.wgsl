@@ -1,8 +1,8 @@
 // The squares that are zeroed on the way: corners [models, D, samples] of (row, column), the probes' samples first, in
 // groups of 32, then the training batch's. Needs `shape`.
 
-// Which of the lists of damaged and judged states a state is in, and at which place.
-struct EventIndex { damage: u32, judged: u32 }
+// Which of the lists of damaged and judged states a state is in, and at which place; and its step.
+struct EventIndex { damage: u32, judged: u32, step: u32 }
 
 fn corner_index(model: u32, damage: u32, sample: u32) -> u32 {
     return (model * shape.damages + damage) * shape.corner_samples + sample;

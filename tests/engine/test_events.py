@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from difflogic.core import prng
-from difflogic.engine.events import DAMAGE_STREAM, Damage, draw_corners
+from difflogic.engine.events import DAMAGE_STREAM, Damage, FaultRates, draw_corners
 
 
 def test_corners_are_these_and_no_others() -> None:
@@ -37,3 +37,37 @@ def test_a_square_is_clipped_at_the_border() -> None:
         [[0, 0, 1, 1], [0, 0, 1, 1], [1, 1, 1, 1]],
         [[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 0]],
     ]
+
+
+def test_faults_are_these_and_no_others() -> None:
+    """Pinned, as corners are; and a sample's faults do not depend on how many samples follow."""
+    rates, key = FaultRates(1 << 29, 1 << 30, 1 << 30), prng.key_from_seed(23)
+    assert np.flatnonzero(rates.draw_flips(key, 3, 40)).tolist() == [9, 12, 35, 37, 39]
+    assert rates.draw_cells(key, 20).tolist() == [0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0]
+    assert rates._replace(value=1).draw_gates(key, 20).tolist() == [
+        0,
+        0,
+        2,
+        0,
+        0,
+        0,
+        2,
+        0,
+        0,
+        0,
+        0,
+        0,
+        2,
+        0,
+        2,
+        0,
+        0,
+        0,
+        0,
+        2,
+    ]
+    for count in (7, 20):
+        assert rates.draw_flips(key, 3, count).tolist() == rates.draw_flips(key, 3, 40)[:count].tolist()
+    few, more = (FaultRates(flip).draw_flips(key, 0, 4000) for flip in (1 << 26, 1 << 30))
+    assert (more >= few).all()
+    assert 0.2 < more.mean() < 0.3

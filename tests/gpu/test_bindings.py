@@ -19,7 +19,7 @@ FILES = sorted(path.stem for path in ROOT.glob("*.wgsl"))
 BINDING = re.compile(r"@group\(0\) @binding\((\d+)\) var<(\w+)(?:, (\w+))?> (\w+):")
 WORKGROUP = re.compile(r"^var<workgroup> \w+: array<(f32|u32|vec4<f32>), (\w+)>;", re.MULTILINE)
 
-LEADING = {"shape", "hyper", "fire_rate", "hardening", "resets", "samples", "layout"}
+LEADING = {"shape", "hyper", "fire_rate", "hardening", "rates", "resets", "samples", "layout"}
 """What a twin takes in front: the uniform `shape`'s contents, and the wiring."""
 WIRING = {"shape", "hard_shape", "wires", "edges"}
 """The bindings that hold just that."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from difflogic.engine.events import NO_FAULTS
 from difflogic.engine.shape import Shape
 from difflogic.gpu.device import Device
 from difflogic.gpu.launch import LaunchConfig
@@ -239,7 +240,7 @@ def test_gradients(device: Device, blocks: int, launch: int) -> None:
         words = r.get("control", 8, dtype=np.uint32)
     for m in range(M):
         expected, control = np.empty_like(got[m]), np.zeros(8, dtype=np.uint32)
-        gradients(r.layouts[m], partials[m].sum(axis=0), drawn[m].flat_logits(), expected, control)
+        gradients(NO_FAULTS, r.layouts[m], partials[m].sum(axis=0), drawn[m].flat_logits(), expected, control)
         np.testing.assert_array_equal(words[m], control)
         np.testing.assert_allclose(got[m], expected, rtol=0, atol=tolerances.GRADIENT_SHARE * np.abs(expected).max())
 

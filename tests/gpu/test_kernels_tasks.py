@@ -11,17 +11,22 @@ import pytest
 from difflogic.core import rules
 from difflogic.core.bits import IGNORED
 from difflogic.engine import control as c
+from difflogic.engine.events import FaultRates
 from difflogic.engine.shape import Shape
 from difflogic.gpu.batch_source import BatchSource
 from difflogic.gpu.device import Device
 from difflogic.gpu.model import bit_words, corner_words, pool_words
 from difflogic.model.circuit import Circuit
 from difflogic.reference.kernels.d_damage import d_damage
+from difflogic.reference.kernels.d_faults import d_faults
 from difflogic.reference.kernels.damage import damage
 from difflogic.reference.kernels.draw_corners import draw_corners
+from difflogic.reference.kernels.draw_faults import draw_faults
 from difflogic.reference.kernels.draw_pool import draw_pool
 from difflogic.reference.kernels.draw_samples import draw_samples
+from difflogic.reference.kernels.faults import faults
 from difflogic.reference.kernels.hard_damage import hard_damage
+from difflogic.reference.kernels.hard_faults import hard_faults
 from difflogic.reference.kernels.rule_target import rule_target
 from difflogic.reference.kernels.same_start import same_start
 from difflogic.reference.kernels.sample_losses import sample_losses
@@ -279,3 +284,69 @@ def test_the_batch_goes_back(device: Device, shape: Shape, resets: int) -> None:
     write_back(shape, resets, control[0], state[0], fresh[0], losses[0], places[0], expected)
     np.testing.assert_array_equal(got[0], pool_words(expected))
     np.testing.assert_array_equal(got[1], before[1])
+
+
+RATES = FaultRates(1 << 30, 1 << 29, listed=1)
+FAULTY = [replace(shape, faults=RATES) for shape in SHAPES]
+KEYS = np.random.default_rng(8).integers(0, 2**32, (M, 2, 2), dtype=np.uint32)
+
+
+def put_faults(r: Rig, shape: Shape) -> np.ndarray:
+    listed = np.zeros(shape.cells_per_grid, dtype=np.uint32)
+    listed[:2] = 2, 1
+    r.put("fault_keys", KEYS)
+    r.put("listed", listed)
+    return listed
+
+
+@pytest.mark.parametrize("shape", FAULTY, ids=str)
+def test_faults_of_states_and_of_their_adjoints(device: Device, shape: Shape) -> None:
+    rng = np.random.default_rng(9)
+    state = rng.random((M, shape.channels, shape.cells), dtype=np.float32)
+    with rig(device, circuits(shape), shape) as r:
+        listed = put_faults(r, shape)
+        r.put_cells(r.work.state(2), state)
+        windows = rng.random((M, r.plan.chunks, 3 * shape.channels, r.plan.halo), dtype=np.float32)
+        r.put_d_rows(2, windows)
+        r.run(*r.work._damage(2), *r.work._d_events(2))
+        got, d_rows = r.get_cells(r.work.state(2), *state.shape[1:]), r.get_d_rows(2)
+        assert_twins(got, lambda m, state: faults(shape, 2, KEYS[m, 1], listed, state), state)
+        for m in range(M):
+            expected = r.summed_d_rows(windows[m])
+            d_faults(shape, 2, KEYS[m, 1], listed, expected)
+            assert (expected < 0).any()
+            np.testing.assert_array_equal(r.summed_d_rows(d_rows[m]), expected)
+
+
+@pytest.mark.parametrize("probes", [1, 40])
+@pytest.mark.parametrize("shape", FAULTY, ids=str)
+def test_hard_faults(device: Device, shape: Shape, probes: int) -> None:
+    """The probes' by their key; the batch's by its own, but for the start, which the soft pass has left so."""
+    rng = np.random.default_rng(10)
+    with rig(device, circuits(shape), shape, probes=probes, hard_batch=shape.batch) as r:
+        first = r.plan.probe_groups * shape.cells_per_grid
+        words = rng.integers(0, 2**32, (M, shape.channels, r.hard_shape.cells), dtype=np.uint32)
+        listed = put_faults(r, shape)
+        for step in (0, 1):
+            r.put_cells(r.work.words(step), words)
+            r.run(*r.work._hard_damage(step))
+            got = r.get_cells(r.work.words(step), *words.shape[1:], dtype=np.uint32)
+
+            def twin(m: int, words: np.ndarray, step: int = step) -> None:
+                for whose, part in enumerate((words[:, :first], words[:, first:])):
+                    groups = replace(shape, batch=part.shape[1] // shape.cells_per_grid)
+                    if step or not whose:
+                        hard_faults(groups, step, KEYS[m, whose], listed, part)
+
+            assert_twins(got, twin, words)
+
+
+def test_the_key_of_faults(device: Device) -> None:
+    """Only the batch's: that of the probes stays."""
+    with rig(device, circuits(FAULTY[0]), FAULTY[0]) as r:
+        r.put("control", CONTROL)
+        r.put("fault_keys", KEYS)
+        r.run(*r.work.corners)
+        got = r.get("fault_keys", 2, 2, dtype=np.uint32)
+    assert_twins(got[:, 1], lambda m, key: draw_faults(CONTROL[m], key))
+    np.testing.assert_array_equal(got[:, 0], KEYS[:, 0])

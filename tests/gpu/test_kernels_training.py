@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from difflogic.engine import control as c
-from difflogic.engine.events import Hardening
+from difflogic.engine.events import NO_FAULTS, FaultRates, Hardening
 from difflogic.engine.shape import Hyper, Shape
 from difflogic.gpu.device import Device
 from difflogic.gpu.plan import HISTORY
@@ -169,19 +171,20 @@ def test_adamw_leaves_a_flagged_model_alone(device: Device) -> None:
 
 @pytest.mark.parametrize("epoch", [0, 9, 10, 11, 70, 1000, 2**31])
 @pytest.mark.parametrize("hardening", [Hardening(10, 100, 1 << 15), Hardening(0, 65535, 1 << 16), Hardening()])
-def test_harden(device: Device, hardening: Hardening, epoch: int) -> None:
-    """Which gates are hard, to the gate, at the ends of the growth and past it."""
+@pytest.mark.parametrize("rates", [NO_FAULTS, FaultRates(gates=1 << 30)])
+def test_harden(device: Device, hardening: Hardening, rates: FaultRates, epoch: int) -> None:
+    """Which gates are hard or stuck, to the gate, at the ends of the growth and past it."""
     logits = np.random.default_rng(6).standard_normal((2, CIRCUIT.gates, 16)).astype(np.float32)
     logits[:, ::3, 2:5] = 4  # ties
     control = control_words(EPOCH=epoch)
-    with rig(device, [CIRCUIT] * 2, SHAPE, hardening=hardening) as r:
+    with rig(device, [CIRCUIT] * 2, replace(SHAPE, faults=rates), hardening=hardening) as r:
         r.put("control", control)
         r.put("logits", logits)
         r.run(*r.work.harden)
         got = r.get("coefficients", CIRCUIT.gates, 4)
     for m in range(2):
         expected = np.empty_like(got[m])
-        harden(hardening, control[m], logits[m], expected)
+        harden(hardening, rates, control[m], logits[m], expected)
         whole = (expected == np.round(expected)).all(axis=1)
         np.testing.assert_array_equal(got[m][whole], expected[whole])
         np.testing.assert_allclose(got[m], expected, rtol=0, atol=tolerances.COEFFICIENT_ATOL)

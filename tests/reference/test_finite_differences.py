@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from difflogic.core import prng
 from difflogic.core.gates import TABLE
 from difflogic.core.wiring import PATCH
+from difflogic.engine import control as c
 from difflogic.engine.batch import Batch
-from difflogic.engine.events import UNITS, Hardening
+from difflogic.engine.events import NO_FAULTS, UNITS, FaultRates, Hardening
 from difflogic.engine.shape import Shape
 from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
@@ -136,7 +138,7 @@ def test_softmax_and_coefficients() -> None:
         return float(np.sum(weights[layout.instance_gates] * moments))
 
     got = np.empty_like(logits)
-    gradients(layout, moments, logits, got, CONTROL)
+    gradients(NO_FAULTS, layout, moments, logits, got, CONTROL)
     assert not CONTROL.any()
     assert_is_derivative(value, logits, got, rng)
     np.testing.assert_allclose(got.sum(axis=1), 0, atol=1e-13)  # a softmax does not see a shift of all its logits
@@ -150,7 +152,7 @@ def test_hardened_gates_get_the_softmaxs_gradient_at_what_they_compute(case: Cas
     layout, logits = flat_layout(circuit), circuit.flat_logits()
     control = rng.integers(0, 2**32, 8, dtype=np.uint32)
     hardened = np.empty((layout.gates, 4))
-    harden(Hardening(0, 1, UNITS // 2), control, logits, hardened)
+    harden(Hardening(0, 1, UNITS // 2), NO_FAULTS, control, logits, hardened)
     start, targets = (rng.random((each, shape.cells)) for each in (shape.channels, shape.loss_channels))
     assert 0 < (hardened == np.round(hardened)).all(axis=1).sum() < layout.gates
 
@@ -159,6 +161,27 @@ def test_hardened_gates_get_the_softmaxs_gradient_at_what_they_compute(case: Cas
         return soft_gradients(Course(shape, layout, masks, hardened=mixed), logits, start, targets, CONTROL.copy())
 
     assert_is_derivative(lambda at: float(moved(at).loss_partials.sum()), logits, moved(logits).gradients, rng)
+
+
+def test_a_stuck_gate_gets_no_gradient_and_the_others_get_theirs(case: Case) -> None:
+    rng = np.random.default_rng(9)
+    circuit, masks = make(case, rng)
+    layout, logits = flat_layout(circuit), circuit.flat_logits()
+    shape = replace(case[0], faults=FaultRates(gates=2**30))
+    start, targets = (rng.random((each, shape.cells)) for each in (shape.channels, shape.loss_channels))
+
+    def with_stuck(logits: np.ndarray) -> SoftPass:
+        coefficients = np.empty((layout.gates, 4))
+        harden(Hardening(), shape.faults, CONTROL, logits, coefficients)
+        return soft_gradients(
+            Course(shape, layout, masks, hardened=coefficients), logits, start, targets, CONTROL.copy()
+        )
+
+    gradients = with_stuck(logits).gradients
+    stuck = shape.faults.draw_gates(prng.split(CONTROL[c.TRAIN_KEY])[1], layout.gates) > 0
+    assert 0 < stuck.sum() < layout.gates
+    assert not gradients[stuck].any()
+    assert_is_derivative(lambda at: float(with_stuck(at).loss_partials.sum()), logits, gradients, rng)
 
 
 def test_the_whole_model(case: Case) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,7 @@ from difflogic.devices.check_gradients import Subject
 from difflogic.engine.job import Job, TrainState
 from difflogic.engine.shape import Shape
 from difflogic.errors import DataError
+from difflogic.model.circuit import Circuit
 from difflogic.model.layout import flat_layout
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.reference.rollout import Course, hard_rollout
@@ -76,6 +78,46 @@ def squares(job: Job, key: prng.Key) -> naive.Squares:
     }
 
 
+def word_pair(key: prng.Key, index: int, step: int = 0) -> tuple[int, int]:
+    x0, x1 = prng.threefry2x32(key, np.array([index], np.uint32), np.array([step], np.uint32))
+    return int(x0[0]), int(x1[0])
+
+
+def stuck_at(job: Job, share: float, key: prng.Key, index: int) -> int | None:
+    """The value at which a cell or a gate is stuck."""
+    first, second = word_pair(key, index)
+    drawn = {"0": 0, "1": 1, "either": second & 1}[job.config.task.stuck_at]
+    return drawn if first < share * 2**32 else None
+
+
+def faults(job: Job, key: prng.Key) -> Callable[[int, np.ndarray], np.ndarray]:
+    """Bit by bit and cell by cell."""
+    task, flip_key, stuck_key = job.config.task, prng.fold_in(key, 0x666C6970), prng.fold_in(key, 0x73747563)
+    listed = {tuple(map(int, cell[:-2].split(","))): int(cell[-1]) for cell in task.stuck_list}
+
+    def changed(step: int, state: np.ndarray) -> np.ndarray:
+        found = state.copy()
+        for index, place in enumerate(np.ndindex(state.shape)):
+            value = listed.get(place[1:3], stuck_at(job, task.stuck_cells, stuck_key, index // state.shape[-1]))
+            if value is not None:
+                found[place] = value
+            elif word_pair(flip_key, index, step)[0] < task.flip * 2**32:
+                found[place] = 1 - state[place]
+        return found
+
+    return changed if task.flip or task.stuck_cells or task.stuck_list else lambda _, state: state
+
+
+def with_stuck_gates(job: Job, circuit: Circuit, key: prng.Key) -> Circuit:
+    """A stuck gate is one whose constant is certain."""
+    logits = circuit.flat_logits()
+    for gate, own in enumerate(logits):
+        value = stuck_at(job, job.config.task.stuck_gates, prng.fold_in(key, 0x67617465), gate)
+        if value is not None:
+            own[:], own[15 * value] = 0, 1e9
+    return circuit.with_logits(logits)
+
+
 def fires(job: Job, key: prng.Key) -> np.ndarray | None:
     task, masks = job.config.task, []
     for _ in range(task.steps):
@@ -113,7 +155,8 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
         grids = state.pool[places].astype(float)
     circuit = job.circuit.with_logits(state.logits)
     masks, holes = fires(job, train_key), squares(job, train_key)
-    states = naive.rollout(circuit, grids, task.steps, naive.soft_gate, masks, holes, damaged=False)
+    wrong, stuck = faults(job, train_key), with_stuck_gates(job, circuit, train_key)
+    states = naive.rollout(stuck, grids, task.steps, naive.soft_gate, masks, holes, damaged=False, faults=wrong)
     errors = (states[list(task.judged_steps)][..., : task.loss_channels] - wanted(job, grids, data_key)) ** 2
     model = ReferenceEngine().open([job], [state])
     model.train(1)
@@ -128,18 +171,19 @@ def test_an_epoch_is_its_definition(job: Job) -> None:
         for sample in sorted(range(len(grids)), key=lambda b: -of_samples[b])[: config.pool.reset]:
             pool[places[sample]] = fresh[sample]
         np.testing.assert_array_equal(model.states()[0].pool, pool)
-    assert_verdict(job, model, model.states()[0], grids, holes, data_key)
+    assert_verdict(job, model, model.states()[0], grids, holes, (data_key, train_key))
 
 
 def assert_verdict(
-    job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares, key: prng.Key
+    job: Job, model: object, state: TrainState, grids: np.ndarray, holes: naive.Squares, keys: tuple[prng.Key, ...]
 ) -> None:
-    """Wrong values after each judged step, of probes with their own squares and of the batch with the epoch's."""
+    """Wrong values after each judged step, of probes with their own events and of the batch with the epoch's."""
     task = job.config.task
     circuit = job.circuit.with_logits(state.logits)
 
-    def wrong(x: np.ndarray, where: naive.Squares, key: prng.Key | None = None) -> np.ndarray:
-        states = naive.rollout(circuit, x, task.steps, naive.hard_gate, job.probe_masks, where, damaged=False)
+    def wrong(x: np.ndarray, where: naive.Squares, fault_key: prng.Key, key: prng.Key | None = None) -> np.ndarray:
+        changed = faults(job, fault_key)
+        states = naive.rollout(circuit, x, task.steps, naive.hard_gate, job.probe_masks, where, False, changed)
         target, last = wanted(job, x, key), states[list(task.judged_steps)][..., : task.loss_channels]
         different: np.ndarray = np.where(np.isnan(target), np.nan, last != target)
         return different
@@ -149,15 +193,15 @@ def assert_verdict(
         step: (task.damage_side, [tuple(corner) for corner in corners[index]])
         for index, step in enumerate(task.damage_steps)
     }  # fmt: skip
-    judged, probes = model.evaluate()[0], wrong(job.probes.astype(float), of_probes)
+    judged, probes = model.evaluate()[0], wrong(job.probes.astype(float), of_probes, job.probe_fault_key)
     assert judged.hard_loss == np.nansum(probes)
     assert judged.values == np.count_nonzero(~np.isnan(probes))
     assert judged.wrong_probes == (probes == 1).any(axis=(0, 2, 3, 4)).sum()
-    assert judged.train_hard_loss == np.nansum(wrong(grids, holes, key))
+    assert judged.train_hard_loss == np.nansum(wrong(grids, holes, keys[1], keys[0]))
 
 
 def test_gradients_are_derivatives(job: Job) -> None:
-    """Through damage, masks and several losses."""
+    """Through damage, faults of states, masks and several losses."""
     subject = Subject.of(job, start(job, noise=0.5))
     batch = subject.batch
     task = job.config.task
@@ -172,7 +216,8 @@ def test_gradients_are_derivatives(job: Job) -> None:
 
     logits = subject.circuit.flat_logits().astype(np.float64)
     exact = subject.circuit.with_logits(logits)
-    states = naive.rollout(exact, subject.x, task.steps, naive.soft_gate, subject.masks, holes, damaged=False)
+    changed = faults(job, prng.split(start(job).train_key)[1])
+    states = naive.rollout(exact, subject.x, task.steps, naive.soft_gate, subject.masks, holes, False, changed)
     judged = list(task.judged_steps)
     expected = np.nansum((states[judged][..., : task.loss_channels] - y) ** 2)
     loss, by_layer = ReferenceEngine(np.float64).loss_and_gradients(exact, batch)

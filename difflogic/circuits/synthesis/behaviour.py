@@ -83,7 +83,7 @@ def pruned(netlist: CellNetlist, config: Config, on_pass: OnPass = silent) -> Pr
 
     `on_pass` hears of each pass, and how far the trying of changes is.
     """
-    if config.task.damage_steps:
+    if config.task.disturbed:
         raise UsageError("--task does not follow tasks with damage: simplify without it.")
     search = Search(Cell.of(netlist), on_pass)
     seen = _rollouts(netlist, config, job.probes(config), 0)

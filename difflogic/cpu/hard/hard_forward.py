@@ -37,6 +37,10 @@ class HardBuffers(NamedTuple):
     """int64 `[T + 1, 2]`: see `Grid`."""
     kept: Array
     """uint64 `[D, columns]`: 0 where a sample's cell is zeroed before step `damage_steps[D]`."""
+    works: Array
+    """uint64 `[columns]`: 0 where a sample's cell is stuck, or `[0]` without faults..."""
+    changes: Array
+    """uint64 `[T, C, columns]`: ...and what is added to a state modulo 2 after that, before each step: flips, ones."""
     judged: Array
     """uint64 `[J, loss_channels, columns]`: the judged states, before they are damaged."""
     nodes: Array
@@ -96,6 +100,9 @@ def hard_forward(program: Program, at: int, tile: int, buffers: HardBuffers, pla
             store(buffers.judged[place, channel], tile * WORDS, values)
         if damaged >= 0:
             values = bit_and(values, load(buffers.kept[damaged], tile * WORDS))
+        if buffers.works.size and at + 1 < steps:
+            change = load(buffers.changes[at + 1, channel], tile * WORDS)
+            values = bit_fma(values, load(buffers.works, tile * WORDS), change)
         store(new[channel], tile * WORDS, values)
 
 

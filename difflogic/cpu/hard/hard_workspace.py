@@ -45,6 +45,8 @@ class HardWorkspace:
             masks=aligned(*((shape.steps, columns) if asynchronous else (0, 0)), dtype=np.uint64),
             marks=make_marks(shape),
             kept=aligned(len(shape.damage_steps), columns, dtype=np.uint64),
+            works=aligned(columns if shape.faults.states else 0, dtype=np.uint64),
+            changes=aligned(shape.steps if shape.faults.states else 0, program.channels, columns, dtype=np.uint64),
             judged=aligned(len(shape.judged_steps), shape.loss_channels, columns, dtype=np.uint64),
             nodes=aligned(self.threads, program.nodes * WORDS, dtype=np.uint64),
             gate_words=np.zeros((circuit.gates, len(gates.TABLE[0])), dtype=np.int64),
@@ -68,6 +70,9 @@ class HardWorkspace:
         start[:] = _joined(words, self.shape.cells_per_grid)
         if 0 in self.shape.damage_steps:
             start &= self.buffers.kept[0, : self.shape.cells]
+        if self.shape.faults.states:
+            cells = slice(self.shape.cells)
+            start[:] = start & self.buffers.works[cells] ^ self.buffers.changes[0, :, cells]
 
     def set_masks(self, masks: Array) -> None:
         """`[T, H, W, 1]`, the same for every sample."""
@@ -75,14 +80,34 @@ class HardWorkspace:
         self.buffers.masks[:, : self.shape.cells] = np.where(rows, hard_forward.ONES, np.uint64(0))
 
     def set_damage(self, parts: Sequence[tuple[int, Damage]]) -> None:
-        """Squares of samples, each part from a group of 32 on."""
-        height, width = self.shape.height, self.shape.width
+        """Squares and faults of samples, each part from a group of 32 on."""
+        height, width, buffers = self.shape.height, self.shape.width, self.buffers
         for index in range(len(self.shape.damage_steps)):
-            words = np.zeros((1, 2 * self.shape.batch, height * width), dtype=np.uint32)
-            for first, damage in parts:
-                packed = bits.pack_grids(damage.kept(index, height, width)[..., None]).reshape(1, -1, height * width)
-                words[:, first : first + packed.shape[1]] = packed
-            self.buffers.kept[index, : self.shape.cells] = _joined(words.reshape(1, -1), height * width)[0]
+            kept = [(first, damage.kept(index, height, width)[..., None]) for first, damage in parts]
+            buffers.kept[index, : self.shape.cells] = self._packed(kept)[0]
+        faulty = [(first, damage.faults, self._grids(damage)) for first, damage in parts if damage.faults is not None]
+        if not faulty:
+            return
+        stuck = [(first, faults.stuck(grids)[..., None]) for first, faults, grids in faulty]
+        works = buffers.works[: self.shape.cells]
+        works[:] = self._packed([(first, codes == 0) for first, codes in stuck])[0]
+        ones = self._packed([(first, codes == 2) for first, codes in stuck])
+        for step in range(self.shape.steps):
+            flips = self._packed([(first, faults.flips(step, grids)) for first, faults, grids in faulty])
+            buffers.changes[step, :, : self.shape.cells] = flips & works | ones
+
+    def _grids(self, damage: Damage) -> tuple[int, ...]:
+        """The shape `[B, H, W, C]` of the states of the samples that it happens to."""
+        return damage.corners.shape[1], self.shape.height, self.shape.width, self.program.channels
+
+    def _packed(self, parts: Sequence[tuple[int, Array]]) -> Array:
+        """Bits `[B, H, W, C]`, each part's from a group of 32 on: uint64 `[C, cells]`."""
+        cells, channels = self.shape.cells_per_grid, parts[0][1].shape[-1]
+        words = np.zeros((channels, 2 * self.shape.batch, cells), dtype=np.uint32)
+        for first, values in parts:
+            packed = bits.pack_grids(values.astype(np.uint8)).reshape(channels, -1, cells)
+            words[:, first : first + packed.shape[1]] = packed
+        return _joined(words.reshape(channels, -1), cells)
 
     def run(self, logits: Array) -> None:
         """All steps, by the argmax gates of `logits [16*G]`."""

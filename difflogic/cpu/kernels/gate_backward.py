@@ -8,6 +8,7 @@ from difflogic.core.wiring import CENTRE, PATCH
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, add, add_sums, fma, load, mul, peek, splat, store, where, zeros
 from difflogic.cpu.kernels.damage import zero_squares
+from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
 from difflogic.cpu.kernels.gate_forward import compute_nodes
 from difflogic.cpu.kernels.grid import gather_patches
 from difflogic.cpu.kernels.loss import join, loss
@@ -46,6 +47,7 @@ def gate_backward(
     targets: Array,
     judged: Array,
     kept: Array,
+    faults: FaultBuffers,
     nodes: Array,
     slots: Array,
     d_patches: Array,
@@ -72,18 +74,7 @@ def gate_backward(
             last = targets[len(targets) - 1]
             losses[tile] = loss(program, grid, tile, states[grid.steps], grid.stride, grid.guard, last, slots)
     else:
-        d_state = program.output_slots * TILE
-        gather_patches(grid, tile, program.channels, d_patches[(at + 1) % 2], slots, d_state, TILE)
-        damaged, place = grid.marks[at + 1, DAMAGED], grid.marks[at + 1, JUDGED]
-        # Backward, the order of a state's events is turned around. Forward a state is made, judged, and then damaged;
-        # so what the next step sends back first loses the squares, and only then joins the adjoint of the state's own
-        # loss.
-        if damaged >= 0:
-            zero_squares(slots, d_state, program.channels, TILE, kept[damaged], tile * TILE)
-        if place >= 0 and given:
-            join(program, tile, judged[place], width, slots)
-        elif place >= 0:
-            losses[tile] += loss(program, grid, tile, judged[place], width, 0, targets[place % len(targets)], slots)
+        _gather(program, grid, at + 1, tile, targets, judged, kept, faults, slots, d_patches, losses, given)
     if masks.size:
         _mask_adjoint(program, tile, masks[at], slots)
     _gates_backward(program, coefficients, nodes, slots, moments)
@@ -91,6 +82,39 @@ def gate_backward(
         store(d_patches[at % 2], node * grid.stride + grid.guard + tile * TILE, load(slots, node * TILE))
     if masks.size:
         _pass_kept(program, grid, tile, slots, d_patches[at % 2])
+
+
+@inlined
+def _gather(
+    program: Program,
+    grid: Grid,
+    at: int,
+    tile: int,
+    targets: Array,
+    judged: Array,
+    kept: Array,
+    faults: FaultBuffers,
+    slots: Array,
+    d_patches: Array,
+    losses: Array,
+    given: bool,
+) -> None:
+    """The adjoint of state `at` in the tile, from what the step after it sends back."""
+    width = targets.shape[2]
+    d_state = program.output_slots * TILE
+    gather_patches(grid, tile, program.channels, d_patches[at % 2], slots, d_state, TILE)
+    damaged, place = grid.marks[at, DAMAGED], grid.marks[at, JUDGED]
+    # Backward, the order of a state's events is turned around. Forward a state is made, judged, damaged, and then
+    # has its faults; so what the next step sends back goes through the faults, then loses the squares, and only
+    # then joins the adjoint of the state's own loss.
+    if faults.listed.size:
+        change_bits(faults, grid, at, tile, slots, d_state, program.channels, TILE, True)
+    if damaged >= 0:
+        zero_squares(slots, d_state, program.channels, TILE, kept[damaged], tile * TILE)
+    if place >= 0 and given:
+        join(program, tile, judged[place], width, slots)
+    elif place >= 0:
+        losses[tile] += loss(program, grid, tile, judged[place], width, 0, targets[place % len(targets)], slots)
 
 
 @inlined

@@ -5,6 +5,7 @@ from __future__ import annotations
 from difflogic.cpu.codegen.compiled import inlined
 from difflogic.cpu.codegen.vectors import TILE, fma, load, peek, splat, store, where
 from difflogic.cpu.kernels.damage import zero_squares
+from difflogic.cpu.kernels.faults import FaultBuffers, change_bits
 from difflogic.cpu.kernels.grid import write_patches
 from difflogic.cpu.program import FIRST_GATE, FIRST_INSTANCE, GATES, RECORD, REPLICAS, SEGMENT, A, B, Program
 from difflogic.cpu.tables import DAMAGED, JUDGED, Grid
@@ -29,8 +30,13 @@ def gate_forward(
 
 
 @inlined
-def finish_state(program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array) -> None:
-    """The tile of `states[at]` is complete: keep what an earlier loss than the last will judge, and damage it."""
+def finish_state(
+    program: Program, grid: Grid, at: int, tile: int, states: Array, judged: Array, kept: Array, faults: FaultBuffers
+) -> None:
+    """The tile of `states[at]` is complete: keep what an earlier loss than the last will judge, and damage it.
+
+    The last state is judged as it is: nothing happens to it.
+    """
     place, damaged = grid.marks[at, JUDGED], grid.marks[at, DAMAGED]
     begin = grid.guard + tile * TILE
     if place >= 0 and at < grid.steps:
@@ -39,6 +45,8 @@ def finish_state(program: Program, grid: Grid, at: int, tile: int, states: Array
             store(judged[place], row, load(states[at], c * grid.stride + begin))
     if damaged >= 0:
         zero_squares(states[at], begin, program.channels, grid.stride, kept[damaged], tile * TILE)
+    if faults.listed.size and at < grid.steps:
+        change_bits(faults, grid, at, tile, states[at], begin, program.channels, grid.stride, False)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Gates that are evaluated as their most probable gate alone in this epoch. Twin of `harden.wgsl`."""
+"""Gates that are stuck, or evaluated as their most probable gate alone, in this epoch. Twin of `harden.wgsl`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import numpy as np
 
 from difflogic.core import gates, prng
 from difflogic.engine import control as c
-from difflogic.engine.events import Hardening
+from difflogic.engine.events import FaultRates, Hardening
 from difflogic.engine.shape import Array
 from difflogic.reference.kernels.coefficients import softmax
 
 
-def harden(hardening: Hardening, control: Array, logits: Array, coefficients: Array) -> None:
-    """This epoch's `coefficients [G, 4]`: of the hard gate where it is drawn, else of the softmax; `logits [G, 16]`."""
+def harden(hardening: Hardening, rates: FaultRates, control: Array, logits: Array, coefficients: Array) -> None:
+    """This epoch's `coefficients [G, 4]`: of the constant where a gate is stuck, of the hard gate where it is drawn,
+    else of the softmax; `logits [G, 16]`.
+    """
     key = prng.split(control[c.TRAIN_KEY])[1]
     hard = hardening.draw(key, int(control[c.EPOCH]), len(logits))
     soft = softmax(logits) @ gates.TABLE.astype(logits.dtype)
     coefficients[:] = np.where(hard[:, None], gates.TABLE[logits.argmax(axis=-1)], soft)
+    stuck = rates.draw_gates(key, len(logits))
+    coefficients[stuck > 0] = 0
+    coefficients[stuck == 2, 0] = 1

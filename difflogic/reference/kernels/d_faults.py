@@ -1,0 +1,22 @@
+"""The adjoint of a bit that flips changes its sign, none reaches a cell that is stuck. Twin of `d_faults.wgsl`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.engine.events import Faults
+from difflogic.engine.shape import Array, Shape
+from difflogic.reference.kernels.faults import cells_last
+from difflogic.reference.kernels.grid import shifted
+
+
+def d_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, d_rows: Array) -> None:
+    """Of step `mark`, see `faults`. Row `3*c + dy` of `d_rows [3*C, cells]` is meant for the cell `dy - 1` rows on."""
+    flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
+    factors = np.where(stuck > 0, 0, np.where(flips, -1, 1)).astype(d_rows.dtype)
+    # What lies at another cell is meant for this one, as in `d_damage`: each cell's factor goes where its adjoints are.
+    for dy in range(3):
+        for channel, factor in enumerate(factors):
+            for value in (0, -1):
+                meant = shifted(shape, factor == value, 3 * dy + 1)
+                d_rows[3 * channel + dy, meant] *= d_rows.dtype.type(value)

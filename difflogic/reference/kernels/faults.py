@@ -1,0 +1,21 @@
+"""Bits flip and cells are stuck in a state. Twin of `faults.wgsl`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.engine.events import Faults
+from difflogic.engine.shape import Array, Shape
+
+
+def faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, state: Array) -> None:
+    """`state [C, cells]` before step `mark`, in place; `fault_keys [2]` is that of the samples, `listed [H*W]`."""
+    flips, stuck = cells_last(shape, mark, Faults(shape.faults, fault_keys, listed))
+    state[:] = np.where(stuck > 0, stuck == 2, np.where(flips, 1 - state, state))
+
+
+def cells_last(shape: Shape, step: int, drawn: Faults) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint8]]:
+    """`[C, cells]`, which bits flip; and `[cells]`, 0 for a cell that works, 1 for one stuck at 0 and 2 at 1."""
+    grids = (shape.batch, shape.height, shape.width, shape.channels)
+    return drawn.flips(step, grids).reshape(-1, shape.channels).T, drawn.stuck(grids).reshape(-1)

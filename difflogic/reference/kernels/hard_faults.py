@@ -1,0 +1,19 @@
+"""Bits flip and cells are stuck in a hard state, each sample's by its own words. Twin of `hard_faults.wgsl`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.core.bits import WORD, pack_grids
+from difflogic.engine.events import Faults
+from difflogic.engine.shape import Array, Shape
+
+
+def hard_faults(shape: Shape, mark: int, fault_keys: Array, listed: Array | None, words: Array) -> None:
+    """`words [C, groups*H*W]` before step `mark`, see `faults`, in place; `shape.batch` counts groups of 32 samples."""
+    drawn = Faults(shape.faults, fault_keys, listed)
+    grids = (shape.batch * WORD, shape.height, shape.width, shape.channels)
+    stuck = drawn.stuck(grids)[..., None]
+    works, ones = pack_grids((stuck == 0).astype(np.uint8)), pack_grids((stuck == 2).astype(np.uint8))
+    flips = pack_grids(drawn.flips(mark, grids).astype(np.uint8))
+    words[:] = (words ^ flips) & works | ones

@@ -1,0 +1,34 @@
+// The adjoint of a bit that flips changes its sign; none reaches a cell that is stuck.
+// Twin: difflogic/reference/kernels/d_faults.py
+// Dispatch: x = ceil(values / WG), at most 65535, then invocations loop; y = model.
+// Shapes, per model: fault_keys [2]; listed [H*W], of all models; d_rows [chunks, 3*C, halo].
+#import common/shape.wgsl
+#import common/grid.wgsl
+#import common/corners.wgsl
+#import common/d_rows.wgsl
+#import common/threefry.wgsl
+#import common/faults.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<uniform> mark: EventIndex;
+@group(0) @binding(2) var<storage, read> fault_keys: array<vec2<u32>>;
+@group(0) @binding(3) var<storage, read> listed: array<u32>;
+@group(0) @binding(4) var<storage, read_write> d_rows: array<f32>;
+
+#import common/stuck_cells.wgsl
+#import common/d_cell.wgsl
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>) {
+    let flip_key = fault_key(id.y, OF_BATCH, FLIP_STREAM);
+    let stuck_key = fault_key(id.y, OF_BATCH, STUCK_STREAM);
+    for (var item = id.x; item < shape.cells * shape.channels; item += workgroups.x * WG) {
+        let cell = item / shape.channels;
+        if stuck_cell(stuck_key, cell) > 0u {
+            scale_d_cell(id.y, cell, item % shape.channels, 0.0);
+        } else if flips(flip_key, item, mark.step) {
+            scale_d_cell(id.y, cell, item % shape.channels, -1.0);
+        }
+    }
+}

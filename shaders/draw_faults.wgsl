@@ -1,0 +1,22 @@
+// The key that an epoch's faults are drawn from: kept, since the evaluation of its batch comes when control has moved on.
+//
+//     key = split(train_key)[1]
+//
+// Twin: difflogic/reference/kernels/draw_faults.py
+// Dispatch: one workgroup; y = model.
+// Shapes, per model: control [8]; fault_keys [2], the probes' and the batch's.
+#import common/shape.wgsl
+#import common/threefry.wgsl
+#import common/control.wgsl
+#import common/linear.wgsl
+
+@group(0) @binding(0) var<uniform> shape: Shape;
+@group(0) @binding(1) var<storage, read> control: array<u32>;
+@group(0) @binding(2) var<storage, read_write> fault_keys: array<vec2<u32>>;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if id.x > 0u { return; }
+    let at = id.y * CONTROL_WORDS + TRAIN_KEY;
+    fault_keys[2u * id.y + 1u] = split_second(vec2<u32>(control[at], control[at + 1u]));
+}
