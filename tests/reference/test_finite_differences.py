@@ -167,7 +167,7 @@ def test_a_stuck_gate_gets_no_gradient_and_the_others_get_theirs(case: Case) -> 
     rng = np.random.default_rng(9)
     circuit, masks = make(case, rng)
     layout, logits = flat_layout(circuit), circuit.flat_logits()
-    shape = replace(case[0], faults=FaultRates(gates=2**30))
+    shape = replace(case[0], faults=FaultRates(gates=2**28))
     start, targets = (rng.random((each, shape.cells)) for each in (shape.channels, shape.loss_channels))
 
     def with_stuck(logits: np.ndarray) -> SoftPass:
