@@ -95,6 +95,23 @@ def returns_png(curves: Sequence[tuple[int, Curve]], leader: int, threshold: flo
     return _png(figure)
 
 
+def axis_png(points: Sequence[tuple[Any, float | None]], field: str, metric: str, is_log: bool) -> bytes:
+    """A metric over the values of a field, a point for each run; how many have no metric stands in the title."""
+    known = [(value, result) for value, result in points if result is not None]
+    figure = _figure(7, 4, 110)
+    axes = figure.subplots()
+    without = len(points) - len(known)
+    axes.set_title(f"{len(points)} runs" + (f", {without} of them without {metric}" if without else ""))
+    numbers = all(type(value) in (int, float) for value, _ in known)
+    axes.plot([value if numbers else str(value) for value, _ in known], [result for _, result in known], "o", alpha=0.6)
+    if is_log:
+        axes.set_xscale("log")
+    axes.set_xlabel(field, parse_math=False)
+    axes.set_ylabel(metric, parse_math=False)
+    axes.grid(True, alpha=0.3)
+    return _png(figure)
+
+
 def _figure(width: float, height: float, dpi: int) -> Figure:
     """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from difflogic.errors import UsageError
 from difflogic.serve import remote
 from difflogic.serve.api.tokens import WORKER, Tokens
 from difflogic.serve.log import log_event
 from difflogic.serve.worker import devices as known
+from difflogic.system.cluster import connect
 
 RAY = "ray"
 """What is asked for with --workers, and the name under which the token of the machines is one of the server's."""
@@ -66,19 +66,7 @@ class Cluster:
 
         Raises UsageError without Ray or such a cluster.
         """
-        try:
-            import ray
-        except ImportError as error:
-            raise UsageError(
-                "Workers on Ray's machines need Ray: install it with pip install 'difflogic-ca[ray]'."
-            ) from error
-        try:
-            ray.init(address or "auto", namespace="difflogic", log_to_driver=False, configure_logging=False)
-        except (ConnectionError, ValueError) as error:
-            where = "on this machine" if address is None else f"at {address}"
-            raise UsageError(
-                f"There is no Ray cluster {where}: begin one with `ray start --head`, or give ray:HOST:PORT."
-            ) from error
+        ray = connect(address, "Workers on Ray's machines need")
         self._ray, self._devices = ray, list(devices)
         self._lost: Callable[[str], None] = lambda name: None
         self._server = self._token = ""

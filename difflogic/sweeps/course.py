@@ -91,6 +91,9 @@ class Workers(Protocol):
     size: int
     """So many at once."""
 
+    def begin(self, folder: Path) -> None:
+        """Keep the trials' folders in this one."""
+
     def submit(self, task: Task) -> Future[Outcome]:
         """Train it where there is room, in the order of asking."""
 
@@ -160,6 +163,7 @@ class Course:
     def go(self, stop: Stop) -> Sweep:
         """Until all trials are over, or it is to stop. Closes the workers."""
         at_once = True
+        self._workers.begin(self._out)
         try:
             self._train(stop)
             at_once = stop.reason is not None

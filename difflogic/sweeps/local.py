@@ -41,13 +41,17 @@ def places(asked: Sequence[str], workers: int | None = None) -> list[str]:
 class LocalWorkers:
     """Trains tasks in processes of its own, each on one place, as `places` gives them."""
 
-    def __init__(self, folder: Path, selectors: Sequence[str]) -> None:
-        self._folder, self._over = folder, SPAWN.Event()
+    def __init__(self, selectors: Sequence[str]) -> None:
+        self._over = SPAWN.Event()
         self._free: queue.SimpleQueue[_Process] = queue.SimpleQueue()
         self.size = len(selectors)
         for selector in selectors:
             self._free.put(_Process(selector, self._over))
         self._threads = ThreadPoolExecutor(self.size, thread_name_prefix="sweep")
+
+    def begin(self, folder: Path) -> None:
+        """Keep the trials' folders in this one."""
+        self._folder = folder
 
     def submit(self, task: Task) -> Future[Outcome]:
         """Train it where there is room, in the order of asking."""

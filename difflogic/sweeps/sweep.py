@@ -15,8 +15,11 @@ from typing import Any
 
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
+from difflogic.errors import UsageError
 from difflogic.sweeps import local, table
-from difflogic.sweeps.course import Course, Sweep, SweepObserver, opened
+from difflogic.sweeps.cluster import RayWorkers
+from difflogic.sweeps.course import Course, Sweep, SweepObserver, Workers, opened
+from difflogic.sweeps.local import LocalWorkers
 from difflogic.sweeps.spec import Spec
 from difflogic.train.signals import Stop, StopSignals
 
@@ -25,6 +28,7 @@ def sweep(
     what: str | Config | PolicyConfig,
     over: Mapping[str, Any],
     out: Path | str | None = None,
+    on: str = "local",
     devices: Sequence[str] = (),
     workers: int | None = None,
     observer: SweepObserver | None = None,
@@ -37,6 +41,7 @@ def sweep(
         what: A preset of automata or agents, or a configuration.
         over: Values by the path of their field: a list, a range of seeds, or text as `--over` takes it.
         out: A new folder; None: `runs/sweep-NAME-DATE-TIME`.
+        on: `local`, or a Ray cluster: `ray` for the one that this machine is in, `ray:HOST:PORT`.
         devices: As `gpu:0`, `cpu`; none: the hardware GPUs, else the processor.
         workers: Processes on the processor; None: one for each core.
         observer: Is told of each trial that is over.
@@ -48,37 +53,51 @@ def sweep(
     """
     named: dict[str, Any] = {"preset": what} if isinstance(what, str) else {"config": what}
     described = Spec.of(over=over, **named, **how)
-    return conduct(described, None if out is None else Path(out), None, devices, workers, observer, stop)
+    return conduct(described, None if out is None else Path(out), None, on, devices, workers, observer, stop)
 
 
 def resume_sweep(
     folder: Path | str,
     trials: int | None = None,
+    on: str = "local",
     devices: Sequence[str] = (),
     workers: int | None = None,
     observer: SweepObserver | None = None,
     stop: Stop | None = None,
 ) -> Sweep:
     """Go on with the sweep in a folder, bit for bit; with more `trials` extend it. Raises what `sweep` raises."""
-    return conduct(None, Path(folder), trials, devices, workers, observer, stop)
+    return conduct(None, Path(folder), trials, on, devices, workers, observer, stop)
 
 
 def conduct(
     described: Spec | None,
     folder: Path | None,
     trials: int | None,
+    on: str,
     devices: Sequence[str],
     workers: int | None,
     observer: SweepObserver | None,
     stop: Stop | None,
 ) -> Sweep:
     """A new sweep, or without a description the one in the folder, to its end. Raises what `sweep` raises."""
-    places = local.places(devices, workers)
+    kind, _, address = on.partition(":")
+    if kind not in ("local", "ray") or (kind == "local" and address):
+        raise UsageError(f"A sweep runs on local, ray or ray:HOST:PORT, got {on!r}.")
+    if kind == "local":
+        who: Workers = LocalWorkers(local.places(devices, workers))
+    else:
+        who = RayWorkers(address or None, _of_ray(devices, workers))
     with (
         StopSignals() if stop is None else nullcontext(stop) as asked,
         opened(described, folder, trials) as (found, out),
     ):
-        course = Course(found, out, local.LocalWorkers(out, places), observer or SweepObserver())
-        done = course.go(asked)
+        done = Course(found, out, who, observer or SweepObserver()).go(asked)
         table.write(done)
         return done
+
+
+def _of_ray(devices: Sequence[str], workers: int | None) -> str:
+    """What each trial has of a machine. Raises UsageError: which one and how many is Ray's business."""
+    if workers is not None or len(devices) > 1 or ":" in "".join(devices):
+        raise UsageError("On a Ray cluster every trial takes --devices cpu or gpu: Ray finds the machines itself.")
+    return local.places(devices or ["cpu"])[0]

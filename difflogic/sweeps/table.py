@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.config.fields import plain
+from difflogic.sweeps import page
 from difflogic.sweeps.axes import SEED
 from difflogic.sweeps.course import Sweep, Trial
 from difflogic.sweeps.trial import Outcome
@@ -80,6 +81,8 @@ def write(found: Sweep) -> None:
     document = {"metric": found.spec.metric, "trials": rows, "settings": grouped}
     files.write_atomically(found.path / "trials.json", json.dumps(document, indent=1).encode() + b"\n")
     _write_parquet(found.path / "trials.parquet", rows)
+    for name, data in page.files(found).items():
+        files.write_atomically(found.path / name, data)
     if found.best is not None:
         _copy_best(found.path, found.best.folder)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,13 @@ class Here:
 
     size = 1
 
-    def __init__(self, folder: Path, last_first: bool = False, most: float = math.inf) -> None:
-        self.folder, self.last_first, self.most, self.stop = folder, last_first, most, Stop()
+    def __init__(self, last_first: bool = False, most: float = math.inf) -> None:
+        self.last_first, self.most, self.stop = last_first, most, Stop()
         self.trained: list[tuple[int, int | None]] = []
         self._waiting: list[tuple[Task, Future[Outcome]]] = []
+
+    def begin(self, folder: Path) -> None:
+        self.folder = folder
 
     def submit(self, task: Task) -> Future[Outcome]:
         future = _Awaited(self)
@@ -63,12 +65,10 @@ def described(over: dict[str, Any], **how: Any) -> Spec:
     return Spec.of(**{"config": tiny_config(), "over": over, "metric": "hard_loss"} | how)
 
 
-def swept(
-    folder: Path, spec: Spec | None, trials: int | None = None, workers: Callable[[Path], Here] = Here
-) -> tuple[Sweep, Here]:
+def swept(folder: Path, spec: Spec | None, trials: int | None = None, here: Here | None = None) -> tuple[Sweep, Here]:
     """The sweep of a specification, or on from the folder."""
+    here = here or Here()
     with opened(spec, folder, trials) as (found, out):
-        here = workers(out)
         done = Course(found, out, here, SweepObserver()).go(here.stop)
         table.write(done)
     return done, here

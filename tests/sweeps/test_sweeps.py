@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,15 +60,15 @@ def sweep(request: pytest.FixtureRequest) -> Spec:
 
 def test_what_happens_on_the_way_changes_nothing(sweep: Spec, tmp_path: Path) -> None:
     """Stopped again and again, half a line lost, results in any order, more trials later: the table is the same."""
-    whole, here = swept(tmp_path / "whole", sweep)
+    whole, undisturbed = swept(tmp_path / "whole", sweep)
     assert len(whole.trials) == sweep.most
     assert whole.interrupted is None
     assert len({repr(each.values) for each in whole.trials}) == sweep.most
     folder, trained = tmp_path / "cut", list[Any]()
     few, given = sweep.with_(trials=4), True
     while True:
-        workers = partial(Here, last_first=True, most=5)
-        done, some = swept(folder, few if given else None, None if given else sweep.most, workers)
+        here = Here(last_first=True, most=5)
+        done, some = swept(folder, few if given else None, None if given else sweep.most, here)
         trained += some.trained
         if not given and done.interrupted is None:
             break
@@ -77,7 +76,7 @@ def test_what_happens_on_the_way_changes_nothing(sweep: Spec, tmp_path: Path) ->
             file.write('{"trial": 0, "un')
         given = False
     assert untimed(done) == untimed(whole)
-    assert sorted(trained, key=str) == sorted(here.trained, key=str)
+    assert sorted(trained, key=str) == sorted(undisturbed.trained, key=str)
     for each in whole.trials:
         assert_same_run(whole.path / each.folder, done.path / each.folder)
 
@@ -159,7 +158,8 @@ class Deadly:
 
 
 def test_a_worker_that_dies_costs_its_trial_alone(tmp_path: Path) -> None:
-    workers = LocalWorkers(tmp_path, ["reference"])
+    workers = LocalWorkers(["reference"])
+    workers.begin(tmp_path)
     outcome = workers.submit(Deadly()).result()  # type: ignore[arg-type]
     workers.close()
     assert (outcome.status, outcome.error) == ("failed", "The process that trained it was killed, twice.")

@@ -41,6 +41,7 @@ DESCRIBING = ("over", "metric", "method", "sampler_seed", "ahead", "assignments"
 @click.option("--population", type=int, metavar="M", help="Seeds that each trial trains at once [1].")
 @click.option("--restarts", type=int, metavar="N", help="As of train: how often a trial may begin again.")
 @shared.until_options
+@click.option("--on", default="local", metavar="local|ray[:HOST:PORT]", help="This machine, or a Ray cluster [local].")
 @click.option("--devices", metavar="LIST", help="Where, say gpu:0,gpu:1 or cpu [the hardware GPUs, else cpu].")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes on the CPU [one for each core].")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new folder [runs/sweep-NAME-DATE-TIME].")
@@ -66,7 +67,7 @@ def command(what: str | None, resume: Path | None, trials: int | None, as_json: 
     devices = [each.strip() for each in (options["devices"] or "").split(",") if each.strip()]
     with sinks.choose(as_json, "trial") as sink:
         reporter, folder = SweepReporter(sink), resume or options["out"]
-        done = conduct(described, folder, trials, devices, options["workers"], reporter, None)
+        done = conduct(described, folder, trials, options["on"], devices, options["workers"], reporter, None)
         reporter.finished(done)
     return SIGNAL_BASE + done.interrupted if isinstance(done.interrupted, int) else 0
 

@@ -1,0 +1,172 @@
+"""Trials on the machines of a Ray cluster: each is a task of Ray's, which finds room for it and starts lost ones again.
+
+A task takes its folder from the machine of the sweep and brings it back, now and then and at its end, through Ray's
+object store: no path is shared, and a task whose machine was lost goes on from its last checkpoint elsewhere.
+
+Ray counts GPUs that have CUDA, and by numbers that Vulkan and Metal do not know. So a machine's adapters are a resource
+of their own, `ray start --resources '{"adapter": 2}'`, and which of them a task gets, a file lock decides.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import filelock
+
+from difflogic.devices import open as devices
+from difflogic.errors import UsageError
+from difflogic.runs.folder import LOCK
+from difflogic.sweeps import trial
+from difflogic.sweeps.local import folder_of
+from difflogic.sweeps.trial import Outcome, Task
+from difflogic.system.cluster import connect
+from difflogic.system.files import TEMPORARY
+from difflogic.train.signals import Stop
+
+ADAPTER = "adapter"
+"""The resource, one for each GPU adapter of a machine."""
+SAVED_S = 10.0
+"""Seconds between two checkpoints that are brought home."""
+TRIES = 10
+"""So often Ray starts a task again whose machine or process was lost."""
+
+
+class RayWorkers:
+    """Trains tasks wherever the cluster has a processor core, or for the device `gpu` an adapter."""
+
+    def __init__(self, address: str | None, device: str = "cpu", saved_s: float = SAVED_S) -> None:
+        """Raises UsageError without Ray, such a cluster, or what a trial needs there."""
+        self._device, self._saved_s, self._open = device, saved_s, set[Any]()
+        self._ray = ray = connect(address, "Sweeps on a Ray cluster need")
+        offered = ADAPTER if device == "gpu" else "CPU"
+        self._needs = {"num_cpus": 1} | ({"resources": {ADAPTER: 1}} if device == "gpu" else {})
+        self.size = int(ray.cluster_resources().get(offered, 0))
+        if not self.size:
+            ray.shutdown()
+            raise UsageError(
+                f"No machine of the Ray cluster offers {offered}: begin each with ray start "
+                + ("--resources '{\"adapter\": 1}', 1 for each GPU." if device == "gpu" else "--num-cpus of 1 or more.")
+            )
+
+    def begin(self, folder: Path) -> None:
+        """Keep the trials' folders in this one."""
+        here = self._ray.get_runtime_context().get_node_id()
+        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        self._home = self._ray.remote(num_cpus=0, scheduling_strategy=strategy)(Home).remote(folder.resolve())
+
+    def submit(self, task: Task) -> Future[Outcome]:
+        """Train it where there is room, in the order of asking."""
+        found: Future[Outcome] = Future()
+        call = self._ray.remote(max_retries=TRIES, **self._needs)(work)
+        ref = call.remote(task, self._device, self._home, self._saved_s)
+        self._open.add(ref)
+
+        def ended(done: Future[Outcome]) -> None:
+            self._open.discard(ref)
+            error = done.exception()
+            if error is None:
+                found.set_result(done.result())
+            elif isinstance(error, self._ray.exceptions.TaskCancelledError):
+                found.set_result(Outcome("interrupted"))
+            else:
+                found.set_result(Outcome("failed", error=f"Ray lost it: {str(error).strip().splitlines()[0]}"))
+
+        ref.future().add_done_callback(ended)
+        return found
+
+    def close(self, at_once: bool = False) -> None:
+        """Wait for what is asked for; `at_once`: for nothing, its last checkpoints are at home."""
+        left = list(self._open)
+        for ref in left if at_once else []:
+            self._ray.cancel(ref)
+        if left:
+            self._ray.wait(left, num_returns=len(left), timeout=60.0 if at_once else None)
+        self._ray.shutdown()
+
+
+class Home:
+    """An actor on the machine of the sweep: trials leave their folders here, and find them again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, number: int, packed: bytes) -> None:
+        """A trial's folder, in place of what was there: whole or not at all."""
+        place = self._folder / folder_of(number)
+        made = place.with_name(place.name + TEMPORARY)
+        shutil.rmtree(made, ignore_errors=True)
+        unpack(packed, made)
+        shutil.rmtree(place, ignore_errors=True)
+        made.rename(place)
+
+    def kept(self, number: int) -> bytes | None:
+        """What a trial left."""
+        place = self._folder / folder_of(number)
+        return pack(place) if place.exists() else None
+
+
+def pack(folder: Path) -> bytes:
+    """The files of a folder as one piece."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as file:
+        file.add(folder, ".", filter=lambda each: None if each.name.endswith((LOCK, TEMPORARY)) else each)
+    return buffer.getvalue()
+
+
+def unpack(packed: bytes, folder: Path) -> None:
+    """The inverse of `pack`, into a new folder; nothing lands outside it."""
+    with tarfile.open(fileobj=io.BytesIO(packed)) as file:
+        file.extractall(folder, filter="data")
+
+
+def work(task: Task, device: str, home: Any, saved_s: float) -> Outcome:
+    """The task of Ray's: a trial on one core, or on an adapter that nobody else has."""
+    import ray
+
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory(prefix="difflogic-") as place, _taken(device) as selector:
+        folder = Path(place) / "run"
+        kept = ray.get(home.kept.remote(task.trial))
+        if kept is not None:
+            unpack(kept, folder)
+        sent = time.monotonic()
+
+        def saved() -> None:
+            nonlocal sent
+            if time.monotonic() - sent >= saved_s:
+                home.keep.remote(task.trial, pack(folder))
+                sent = time.monotonic()
+
+        outcome = trial.run(task, folder, selector, Stop(), saved)
+        if folder.exists():
+            ray.get(home.keep.remote(task.trial, pack(folder)))
+        return outcome
+
+
+@contextmanager
+def _taken(device: str) -> Iterator[str]:
+    """A selector: of `gpu` an adapter of this machine that no other task has, hardware first."""
+    if device != "gpu":
+        yield device
+        return
+    adapters = devices.gpu_adapters()
+    while True:
+        for each in adapters:
+            lock = filelock.FileLock(Path(tempfile.gettempdir()) / f"difflogic-adapter-{each.index}.lock")
+            try:
+                with lock.acquire(blocking=False):
+                    yield f"gpu:{each.index}"
+                    return
+            except filelock.Timeout:
+                continue
+        time.sleep(0.2)  # Ray was told of more adapters than there are

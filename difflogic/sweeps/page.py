@@ -1,0 +1,128 @@
+"""The page of a sweep: every trial as a line through its values, and as a row of a table; and a plot for each field.
+
+The page is one file that needs no network. Without scripts the table is in the order of the metric, and all is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import difflogic
+from difflogic.runs import plots
+from difflogic.sweeps.course import Sweep, Trial
+
+WIDTH, HEIGHT, MARGIN = 1000, 420, 70
+SHADES = 5
+"""Colours from the best fifth of the lines to the last."""
+MOST_TICKS = 12
+NONE = "none"
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Column:
+    """An upright axis of the drawing."""
+
+    name: str
+    x: float
+    ticks: Sequence[tuple[float, str]]
+    """Heights and words."""
+    places: dict[str, float]
+    """The height of each value that occurs."""
+
+
+def files(found: Sweep) -> Files:
+    """`index.html`, and a plot for each axis, by their names."""
+    made = {"index.html": page(found).encode()}
+    metric = found.spec.metric
+    for axis in found.spec.over:
+        points = [(each.values[axis.path], each.value) for each in found.trials if each.status == "complete"]
+        is_log = axis.range is not None and axis.range.log
+        made[f"{axis.path}.png"] = plots.axis_png(points, axis.path, metric, is_log)
+    return made
+
+
+def page(found: Sweep) -> str:
+    """The text of the page."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    packages = [PackageLoader("difflogic.sweeps", "templates"), PackageLoader("difflogic.evaluation", "templates")]
+    template = Environment(
+        loader=ChoiceLoader(packages), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    ).get_template("sweep.html")
+    ranked = sorted(found.trials, key=lambda each: (_rank(found, each), each.number))
+    columns = _columns(found)
+    lines = [(each, _line(each, found.spec.metric, columns), _shade(place, len(ranked)))
+             for place, each in enumerate(ranked)]  # fmt: skip
+    return template.render(
+        sweep=found,
+        name=found.spec.base.name,
+        rows=[(each, [shown(value) for value in _values(each, found.spec.metric).values()]) for each in ranked],
+        columns=columns,
+        lines=[line for line in reversed(lines) if line[0].status != "failed"],  # the best is drawn last, above all
+        width=WIDTH,
+        height=HEIGHT,
+        margin=MARGIN,
+        version=difflogic.__version__,
+    )
+
+
+def shown(value: Any) -> str:
+    """A value for people."""
+    return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _rank(found: Sweep, trial: Trial) -> float:
+    if trial.value is None or trial.status == "failed":
+        return math.inf
+    return -trial.value if found.spec.is_maximised else trial.value
+
+
+def _values(trial: Trial, metric: str) -> dict[str, Any]:
+    return {**trial.values, metric: trial.value}
+
+
+def _shade(place: int, count: int) -> int:
+    return place * SHADES // max(1, count)
+
+
+def _line(trial: Trial, metric: str, columns: Sequence[Column]) -> str:
+    """The points of a trial's line."""
+    heights = zip(columns, _values(trial, metric).values(), strict=True)
+    return " ".join(f"{column.x:.1f},{column.places[str(value)]:.1f}" for column, value in heights)
+
+
+def _columns(found: Sweep) -> list[Column]:
+    metric = found.spec.metric
+    names = [*(axis.path for axis in found.spec.over), metric]
+    logs = {axis.path for axis in found.spec.over if axis.range is not None and axis.range.log}
+    gap = (WIDTH - 2 * MARGIN) / (len(names) - 1)
+    drawn = [_values(each, metric) for each in found.trials if each.status != "failed"]
+    return [
+        _column(name, MARGIN + place * gap, [each[name] for each in drawn], name in logs)
+        for place, name in enumerate(names)
+    ]
+
+
+def _column(name: str, x: float, values: Sequence[Any], is_log: bool) -> Column:
+    """Numbers where they lie between the least and the most, at the top; all else at equal distances."""
+    known = [value for value in values if value is not None]
+    low, high = MARGIN, HEIGHT - MARGIN / 2
+    if known and all(type(value) in (int, float) for value in known):
+        scale = math.log if is_log else float
+        least, most = scale(min(known)), scale(max(known))
+        span = most - least or 1.0
+        places = {str(value): high - (high - low) * 0.9 * (scale(value) - least) / span for value in known}
+        marks = dict.fromkeys((min(known), max(known)))
+        ticks = [(places[str(value)], shown(value)) for value in marks]
+    else:
+        words = list(dict.fromkeys(str(value) for value in sorted(known, key=str)))
+        places = {word: low + (high - low) * 0.9 * (place + 0.5) / len(words) for place, word in enumerate(words)}
+        ticks = [(places[word], word[:24]) for word in words[:MOST_TICKS]]
+    if len(known) < len(values):  # what has no value lies below all that have one
+        places[str(None)] = HEIGHT - 10.0
+        ticks.append((places[str(None)], NONE))
+    return Column(name, x, ticks, places)
