@@ -55,14 +55,15 @@ def page(found: Sweep) -> str:
     ).get_template("sweep.html")
     ranked = sorted(found.trials, key=lambda each: (_rank(found, each), each.number))
     columns = _columns(found)
-    lines = [(each, _line(each, found.spec.metric, columns), _shade(place, len(ranked)))
-             for place, each in enumerate(ranked)]  # fmt: skip
+    drawn = [each for each in ranked if each.status != "failed"]
+    lines = [(each, _line(each, found.spec.metric, columns), place * SHADES // len(drawn))
+             for place, each in enumerate(drawn)]  # fmt: skip
     return template.render(
         sweep=found,
         name=found.spec.base.name,
         rows=[(each, [shown(value) for value in _values(each, found.spec.metric).values()]) for each in ranked],
         columns=columns,
-        lines=[line for line in reversed(lines) if line[0].status != "failed"],  # the best is drawn last, above all
+        lines=lines[::-1],  # the best is drawn last, above all
         width=WIDTH,
         height=HEIGHT,
         margin=MARGIN,
@@ -72,6 +73,8 @@ def page(found: Sweep) -> str:
 
 def shown(value: Any) -> str:
     """A value for people."""
+    if isinstance(value, tuple):
+        return str(list(value))
     return NONE if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -83,10 +86,6 @@ def _rank(found: Sweep, trial: Trial) -> float:
 
 def _values(trial: Trial, metric: str) -> dict[str, Any]:
     return {**trial.values, metric: trial.value}
-
-
-def _shade(place: int, count: int) -> int:
-    return place * SHADES // max(1, count)
 
 
 def _line(trial: Trial, metric: str, columns: Sequence[Column]) -> str:
