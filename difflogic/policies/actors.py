@@ -13,7 +13,7 @@ import numpy.typing as npt
 from difflogic.config.policy import PolicyConfig
 from difflogic.config.train import InitialConfig
 from difflogic.devices.device import Device
-from difflogic.errors import ConfigError
+from difflogic.errors import ConfigError, FaultyEnvironmentError
 from difflogic.model.circuit import Circuit
 from difflogic.model.decision import Gates, decision
 from difflogic.model.thermometer import Thermometer
@@ -37,7 +37,7 @@ class Sightings:
 
     @classmethod
     def of(cls, config: PolicyConfig) -> Sightings:
-        """In `random_steps` steps. Raises FaultyEnvironmentError where every episode ends at once."""
+        """In `random_steps` steps. Raises FaultyEnvironmentError where episodes end at once, or nothing changes."""
         environments = Environments(config.environment.id, 1, config.seed, RANDOM)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
         seen, ends = [environments.observations[0].copy()], 0
@@ -51,6 +51,12 @@ class Sightings:
         environments.require_lasting(ends, config.gates.random_steps)
         every = np.array(seen, dtype=np.float64)
         spread = every.std(axis=0)
+        if not spread.any():
+            raise FaultyEnvironmentError(
+                f"Every observation of {config.environment.id} was the same in {len(seen) - 1} random steps, so that "
+                "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or another "
+                "environment."
+            )
         # A number that never changed has no scale of its own; 1 is as good as any if it moves later.
         return cls(every.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
 

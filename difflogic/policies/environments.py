@@ -9,6 +9,7 @@ state of a copy is the number of its episode, from which the seed follows, and t
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -79,15 +80,14 @@ class Environments:
 
     def __init__(self, identifier: str, count: int, seed: int, stream: int = TRAINING) -> None:
         """Raises ConfigError for an environment that is unknown or has other spaces, MissingPackagesError."""
-        from gymnasium.vector import AutoresetMode, SyncVectorEnv
-
+        vector = library().vector
         self.identifier, self.count = identifier, count
         self._seed, self._stream = seed, stream
         self._made = [make(identifier) for _ in range(count)]
         self.spaces = spaces(self._made[0], identifier)
         with self._guarded("cannot be stepped side by side"):
-            self._vector = SyncVectorEnv(
-                [_giving(each) for each in self._made], autoreset_mode=AutoresetMode.DISABLED, copy=False
+            self._vector = vector.SyncVectorEnv(
+                [_giving(each) for each in self._made], autoreset_mode=vector.AutoresetMode.DISABLED, copy=False
             )
         self._actions: list[list[npt.NDArray[Any]]] = [[] for _ in range(count)]
         self._episodes = np.zeros(count, dtype=np.int64)
@@ -203,8 +203,7 @@ def make(identifier: str) -> Any:
     """One registered environment. Raises ConfigError with the nearest names, or what it needs to run."""
     gym = library()
     try:
-        # What is registered by a module of the user's own is written `module:Name-v0`, as everywhere.
-        return gym.make(identifier)
+        return gym.make(_registered(identifier))
     except gym.error.UnregisteredEnv as error:
         raise _unknown(identifier, gym.registry) from error
     except gym.error.DependencyNotInstalled as error:
@@ -220,15 +219,32 @@ def threshold(identifier: str, others: Iterable[str] = ()) -> float:
     """
     gym = library()
     try:
-        known = gym.spec(identifier).reward_threshold
+        known = gym.spec(_registered(identifier)).reward_threshold
     except gym.error.Error as error:
         raise _unknown(identifier, [*others, *gym.registry]) from error
     return -math.inf if known is None else float(known)
 
 
+def _registered(identifier: str) -> str:
+    """The name alone; of `module:Name-v0` the module, which registers it, is imported. Raises ConfigError."""
+    module, _, name = identifier.rpartition(":")
+    if not module:
+        return name
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        where = " (it is looked for in the folders of PYTHONPATH)" if isinstance(error, ModuleNotFoundError) else ""
+        raise ConfigError(
+            f"The module {module} of the environment {identifier} cannot be imported{where}: {type(error).__name__}: "
+            f"{error}"
+        ) from error
+    return name
+
+
 def _unknown(identifier: str, names: Iterable[str]) -> ConfigError:
+    meant = hint(identifier.rpartition(":")[2], names)
     return ConfigError(
-        f"There is no environment {identifier!r}{hint(identifier, names)}: expected the name of one that gymnasium has "
+        f"There is no environment {identifier!r}{meant}: expected the name of one that gymnasium has "
         "registered, or MODULE:NAME."
     )
 

@@ -72,6 +72,12 @@ class Member:
     def __init__(self, config: PolicyConfig, device: Device, seen: Sightings | None = None) -> None:
         self.config = config
         self.environments = Environments(config.environment.id, config.environment.n_envs, config.seed)
+        shown = self.environments.spaces.observations
+        if seen is not None and seen.mean.size != shown:
+            raise CheckpointError(
+                f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.environment.id} "
+                f"shows {shown}: install the one that it was trained in, or start a new run."
+            )
         algorithm = SAC if config.algorithm == "sac" else PPO
         self.agent = algorithm(config, self.environments.spaces, seen or Sightings.of(config), device)
         self.rows: list[PolicyRow] = []

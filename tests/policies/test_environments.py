@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
-from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError
+from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, MissingPackagesError
 from difflogic.policies.actors import Sightings, random_actions
 from difflogic.policies.environments import EVALUATION, TRAINING, Environments, threshold
 from tests.policies import worlds
@@ -70,6 +72,7 @@ def test_an_environment_that_does_not_repeat_itself_is_told_on():
         ("nan observation", "observation whose number 0 is nan, after 2 steps"),
         ("nan reward", r"gave the reward \[.*nan"),
         ("ends at once", "Every one of 40 episodes .* ended after its first step"),
+        ("nothing to see", "Every observation of .* was the same in 40 random steps"),
     ],
 )
 def test_what_nobody_can_learn_from_is_one_sentence(fault, words):
@@ -89,6 +92,22 @@ def test_what_nobody_can_learn_from_is_one_sentence(fault, words):
 def test_what_no_agent_can_have_is_refused(name, words):
     with pytest.raises(ConfigError, match=words):
         Environments(name, 1, seed=0, stream=TRAINING)
+
+
+def test_an_environment_of_ones_own_is_found_in_its_module():
+    assert threshold("tests.policies.worlds:test/Signs-v0") == 0.9 * worlds.STEPS
+    assert Environments("tests.policies.worlds:test/Signs-v0", 1, seed=0).spaces.actions == 2
+    with pytest.raises(ConfigError, match=r"The module no_such_module .* cannot be imported \(it is looked for in"):
+        threshold("no_such_module:Maze-v0")
+    with pytest.raises(ConfigError, match="did you mean test/Signs-v0"):
+        threshold("tests.policies.worlds:test/Sings-v0")
+
+
+def test_without_gymnasium_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    for ask in (lambda: threshold("CartPole-v1"), lambda: Environments("CartPole-v1", 1, seed=0)):
+        with pytest.raises(MissingPackagesError, match=r"\[rl\]"):
+            ask()
 
 
 def test_thresholds_are_gymnasiums():

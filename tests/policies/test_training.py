@@ -11,7 +11,7 @@ from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
 from difflogic.policies import checkpoint
-from difflogic.policies.training import PolicyObserver, PolicyTrainer
+from difflogic.policies.training import Member, PolicyObserver, PolicyTrainer
 from difflogic.policies.until_solved import until_solved
 from difflogic.runs import jsonl
 from difflogic.train.signals import Stop
@@ -148,6 +148,10 @@ def test_only_its_own_run_is_gone_on_with(tmp_path):
         PolicyTrainer(settings, CPU).run(tmp_path / "run")
     longer = PolicyTrainer(settings.with_(steps=512), CPU).resume(tmp_path / "run")
     assert longer.iteration == 4
+    saved = checkpoint.read(tmp_path / "run")
+    other = saved.config.with_(environment={"id": "CartPole-v1"})
+    with pytest.raises(CheckpointError, match="of an environment that shows 1 numbers, but CartPole-v1 shows 4"):
+        Member.restored(other, CPU, saved.members[0])
     (tmp_path / "run/checkpoint.safetensors").write_bytes(b"no checkpoint")
     with pytest.raises(CheckpointError, match=r"is corrupt: .* Continue from the one before it with --resume"):
         checkpoint.read(tmp_path / "run")

@@ -54,12 +54,15 @@ class Broken(Signs):
 
     def reset(self, *, seed=None, options=None):
         # Entropy of the system's, where the seed should decide.
-        return super().reset(seed=None if self.fault == "forgetful" else seed)
+        seen, info = super().reset(seed=None if self.fault == "forgetful" else seed)
+        return seen * (self.fault != "nothing to see"), info
 
     def step(self, action):
         seen, reward, over, cut, info = super().step(action)
         if self.fault == "ends at once":
             over = True
+        if self.fault == "nothing to see":
+            seen = np.zeros(1, np.float32)
         if self.left == STEPS - 3:
             if self.fault == "raises":
                 raise RuntimeError("the wheel came off")
@@ -71,7 +74,7 @@ class Broken(Signs):
 
 
 FAULTS = ("raises", "nan observation", "nan reward", "ends at once", "forgetful", "discrete observations",
-          "two actions at once")  # fmt: skip
+          "two actions at once", "nothing to see")  # fmt: skip
 
 
 def broken(fault):
