@@ -54,8 +54,8 @@ class Sightings:
         if not spread.any():
             raise FaultyEnvironmentError(
                 f"Every observation of {config.environment.id} was the same in {len(seen) - 1} random steps, so that "
-                "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or another "
-                "environment."
+                "no threshold would tell one from another: take more of them, --set logic.random_steps=STEPS, or "
+                "another environment."
             )
         # A number that never changed has no scale of its own; 1 is as good as any if it moves later.
         return cls(every.mean(axis=0).astype(np.float32), np.where(spread > 0, spread, 1).astype(np.float32))
