@@ -99,6 +99,14 @@ class LogicConfig(Section):
             BELOW_ONE,
         ),
     )
+    calm: float = field(
+        default=0.1,
+        metadata=spec(
+            "Where the spread of advantages is below this share of the largest so far, the learning rate falls with it "
+            "(PPO); 0: never",
+            UP_TO_ONE,
+        ),
+    )
     start_logit: float = field(
         default=3.0, metadata=spec("The logit of passing input a on, before training; the others are 0", NOT_NEGATIVE)
     )
@@ -304,6 +312,7 @@ PRESETS = {
         "CartPole-v1",
         475.0,
         steps=100_000,
+        logic={"final_temperature": 0.05},
         ppo={
             "n_steps": 32,
             "batch_size": 256,

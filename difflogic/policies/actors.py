@@ -131,7 +131,7 @@ class LogicActor:
         gates = config.gates
         self.thermometer = Thermometer.around(seen.mean, seen.spread, gates.bits, gates.spread)
         self._actions, self._continuous = spaces.actions, spaces.continuous
-        circuit, steps = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
+        circuit, steps, self._votes = self._begun(config, spaces, InitialConfig(logit=gates.start_logit), device)
         self.layer = nn.Logic(circuit, steps, hard=gates.forward == "hard", device=device)
         # Late in training a gate whose two best logits are nearly equal flips to and fro. Their mean over many updates
         # decides by majority.
@@ -140,14 +140,17 @@ class LogicActor:
         self._updates = Tensor([0.0], device)
         self._temperatures = gates.temperature, gates.final_temperature
         self._temperature = gates.temperature
+        # Of equal counts the judged agent takes the first. Drawn at random as often as the others it would learn to
+        # live by chance, and fall without it.
+        self._leaning = Tensor(-np.arange(spaces.actions) / spaces.actions, device)
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
-    ) -> tuple[Circuit, int]:
-        """The circuit to begin with, and how many steps it takes. Raises ConfigError where it does not fit."""
+    ) -> tuple[Circuit, int, int]:
+        """The circuit to begin with, its steps, and an action's votes. Raises ConfigError where it does not fit."""
         size = group_size(config, spaces)
-        self._head: Callable[[Tensor], Tensor] = nn.GroupSum(spaces.actions, self._scale(size))
-        return Circuit.feed_forward([self.thermometer.bits, *config.logic.widths], config.seed, initial), 1
+        self._head: Callable[[Tensor], Tensor] = nn.GroupSum(spaces.actions)
+        return Circuit.feed_forward([self.thermometer.bits, *config.logic.widths], config.seed, initial), 1, size
 
     @property
     def circuit(self) -> Circuit:
@@ -185,13 +188,11 @@ class LogicActor:
 
     def _voted(self, bits: Tensor) -> Tensor:
         counts = self._head(bits)
-        return counts - 1.0 if self._continuous else counts / self._temperature
-
-    def _scale(self, votes: int) -> float:
-        """What an action's count of so many votes is divided by."""
         # Means lie between -1 and 1: no vote and all of them. Preferences grow with the square root of their number, as
         # the sum of so many coins does, so that wider layers begin as undecided as narrow ones.
-        return votes / 2 if self._continuous else math.sqrt(votes)
+        if self._continuous:
+            return counts / (self._votes / 2) - 1.0
+        return (counts + self._leaning) / (self._temperature * math.sqrt(self._votes))
 
     def parameters(self) -> list[Tensor]:
         return self.layer.parameters()

@@ -73,13 +73,13 @@ class AutomatonActor(LogicActor):
 
     def _begun(
         self, config: PolicyConfig, spaces: Spaces, initial: InitialConfig, device: Device
-    ) -> tuple[Circuit, int]:
+    ) -> tuple[Circuit, int, int]:
         given, group = config.automaton, votes_of_a_cell(config, spaces)
         self.side, self.steps, self.channels = given.side, given.steps, given.channels
         self.damage: Damage | None = None
         self._chance = np.random.default_rng(config.seed)
         inner = given.side - 2
-        within = np.pad(np.ones((inner, inner)), 1) / self._scale(inner**2 * group)
+        within = np.pad(np.ones((inner, inner)), 1)
         votes = np.multiply.outer(within, np.eye(spaces.actions).repeat(group, axis=0))
         matrix = Tensor(votes.reshape(-1, spaces.actions), device)
         self._head = lambda cells: cells.reshape(cells.shape[0], -1) @ matrix
@@ -91,7 +91,7 @@ class AutomatonActor(LogicActor):
             update=NetworkConfig(update, ("random",) * (len(update) - 1)),
             wiring_per_kernel=True,
         )
-        return Circuit.initial(model, config.seed, initial), given.steps
+        return Circuit.initial(model, config.seed, initial), given.steps, inner**2 * group
 
     @property
     def cell(self) -> CellNetlist:

@@ -37,6 +37,7 @@ class PPO:
         dense = [*self.critic.parameters(), *self.distribution.parameters()]
         # Logits of gates and weights live on different scales: each kind has a rate of its own, and its own clipping.
         self._optimizers = []
+        self._largest_spread = Tensor([0.0], device)
         if isinstance(self.actor, LogicActor):
             self._optimizers.append(self._adam(self.actor.parameters(), config.gates.learning_rate))
         else:
@@ -90,6 +91,8 @@ class PPO:
         ppo = self.config.ppo
         for optimizer, rate in self._optimizers:
             optimizer.lr = rate * left
+        if isinstance(self.actor, LogicActor):
+            self._optimizers[0][0].lr *= self._heeded(float(samples.advantages.std()))
         told: dict[str, float] = {}
         updates = 0
         for _ in range(ppo.n_epochs):
@@ -101,6 +104,16 @@ class PPO:
         spread = float(samples.returns.var())
         unexplained = float((samples.returns - samples.values).var())
         return told | {"explained_variance": 1 - unexplained / spread if spread else 0.0, "updates": updates}
+
+    def _heeded(self, spread: float) -> float:
+        """The share of the gates' rate that advantages of this spread deserve."""
+        # Of an agent that makes no mistake, advantages are the critic's errors alone. Divided by their own small spread
+        # they would be as loud as lessons (and by a larger one too, since Adam divides by the size of gradients), and
+        # the agent would forget what it can.
+        largest = max(spread, float(self._largest_spread.numpy()[0]))
+        self._largest_spread.assign([largest])
+        least = self.config.gates.calm * largest
+        return spread / least if spread < least else 1.0
 
     def _update(self, batch: Samples, clip: float) -> dict[str, float]:
         """One gradient step of both networks."""
@@ -150,7 +163,8 @@ class PPO:
     def _tensors(self) -> dict[str, Tensor]:
         """Everything that learning changes, by name."""
         parts = {"actor": self.actor.parameters(), "follower": self.actor.followers(),
-                 "critic": self.critic.parameters(), "distribution": self.distribution.parameters()}  # fmt: skip
+                 "critic": self.critic.parameters(), "distribution": self.distribution.parameters(),
+                 "largest": [self._largest_spread]}  # fmt: skip
         parts |= {f"optimizer.{index}": each.state for index, (each, _) in enumerate(self._optimizers)}
         return {f"{part}.{index}": each for part, tensors in parts.items() for index, each in enumerate(tensors)}
 

@@ -83,3 +83,15 @@ def test_agents_without_a_mind_play_every_episode_to_its_end():
     assert next(iter(found)) == "random"
     assert [*found][1] in ("always 0", "always 1")
     assert found["random"] == pytest.approx(worlds.STEPS / 2, rel=0.15)
+
+
+@given(st.integers(0, 2**16))
+def test_no_two_actions_are_equally_probable_and_the_most_probable_is_the_judged_agents(seed):
+    actor = make_actor(config(logic={"widths": [9, 9]}), Spaces(2, 3), SEEN, CPU)
+    actor.began(1.0)
+    observations = (4 * np.random.default_rng(seed).standard_normal((50, 2))).astype(np.float32)
+    features = Tensor(actor.features(observations))
+    counts = actor.layer(features).numpy().reshape(50, 3, 3).sum(axis=2)
+    preferences = actor(features).numpy()
+    assert (preferences.argmax(axis=1) == counts.argmax(axis=1)).all(), "the first of equals"
+    assert (np.diff(np.sort(preferences, axis=1), axis=1) > 1).all()

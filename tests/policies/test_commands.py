@@ -34,7 +34,7 @@ def trained(tmp_path_factory) -> Path:
     """A run of two agents that has learned `worlds.Signs`."""
     folder = tmp_path_factory.mktemp("agents")
     file = folder / "signs.toml"
-    file.write_text(config(seed=8).to_toml())
+    file.write_text(config(seed=7).to_toml())
     path = folder / "runs/signs"
     told = run("train-policy", "--config", file, "--population", 2, "--out", path, "--json")
     lines = [json.loads(line) for line in told.splitlines()]
@@ -83,8 +83,8 @@ def test_it_is_simplified_proved_pruned_and_judged(trained, tmp_path):
     assert found["scores"]["task.json"]["mean"] >= 0.9 * worlds.STEPS
     assert len(found["scores"]["task.json"]["returns"]) == 30
     text = run("evaluate", trained, "--starts", 10)
-    assert all(word in text for word in ("seed 8", "seed 9", "random", "always"))
-    assert "seed 8" not in run("evaluate", trained, "--starts", 10, "--member", 2)
+    assert all(word in text for word in ("seed 7", "seed 8", "random", "always"))
+    assert "seed 7" not in run("evaluate", trained, "--starts", 10, "--member", 2)
     run("export", task, "--format", "c", "--out", tmp_path)
     assert (tmp_path / "task.h").read_text().startswith("/*")
     run("render", trained, "--what", "loss", "-o", tmp_path / "curve.png")
