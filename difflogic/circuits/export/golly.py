@@ -1,5 +1,7 @@
 """Golly: a `.rule` file with the exact transition tree, and a start on a torus or a bounded plane.
 
+Of fewer neighbours than eight it has a transition table, which names the neighbourhood: then Golly draws hexagons.
+
 A cell's state is its channels as a number, `sum of bit[channel] << channel`. Golly holds that nothing comes of
 nothing: where the circuit makes something of an empty neighbourhood, state 0 is kept for what is outside the grid
 and the number is one more, so that an 8th channel no longer fits in Golly's 256 states.
@@ -8,6 +10,9 @@ Source of the format: Golly's help, *File formats*, "Rule files".
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +38,13 @@ _MAX_ENTRIES = 1 << 21
 """Children in the tree: Golly reads a larger file for minutes."""
 _ORDER = (0, 2, 6, 8, 1, 3, 5, 7, 4)
 """Patch positions as the tree asks for them: north-west, north-east, south-west, ... centre."""
+_NEIGHBOURHOODS = {
+    "von-neumann": ("vonNeumann", (4, 1, 5, 7, 3)),
+    "hex": ("hexagonal", (4, 1, 5, 8, 7, 3, 0)),
+    "line": ("oneDimensional", (4, 3, 5)),
+}
+"""Golly's names, and patch positions as its tables list them: centre, north, then clockwise, or west and east."""
+_MAX_LINES = 1 << 16
 _SEED = 23
 
 
@@ -40,10 +52,15 @@ def export(netlist: CellNetlist, name: str) -> Files:
     """`NAME_ca.rule` and `NAME_ca.rle`. Raises CircuitError where Golly has too few states or the tree is too large."""
     rule = f"{name}_ca"  # never one of Golly's own names
     first = first_state(netlist)
-    nodes = _tree(netlist, first)
     states = first + (1 << netlist.channels)
-    text = [f"@RULE {rule}", about(netlist), "", "@TREE", f"num_states={states}", "num_neighbors=8"]
-    text += [f"num_nodes={len(nodes)}", *nodes, "", "@COLORS", *_colours(netlist, first), ""]
+    if netlist.neighbourhood == "moore":
+        nodes = _tree(netlist, first)
+        body = ["@TREE", f"num_states={states}", "num_neighbors=8", f"num_nodes={len(nodes)}", *nodes]
+    else:
+        called, order = _NEIGHBOURHOODS[netlist.neighbourhood]
+        body = ["@TABLE", f"n_states:{states}", f"neighborhood:{called}", "symmetries:none"]
+        body += _table(netlist, first, order)
+    text = [f"@RULE {rule}", about(netlist), "", *body, "", "@COLORS", *_colours(netlist, first), ""]
     return {f"{rule}.rule": "\n".join(text), f"{rule}.rle": pattern(netlist, rule, start(netlist))}
 
 
@@ -94,6 +111,38 @@ def _tree(netlist: CellNetlist, first: int) -> list[str]:
     return lines
 
 
+def _table(netlist: CellNetlist, first: int, order: Sequence[int]) -> list[str]:
+    """Variables, then a transition for each way through the cells of `order` on which the new state depends."""
+    forest = Forest(netlist, [9 * channel + patch for patch in order for channel in range(netlist.channels)])
+
+    @cache
+    def transitions(depth: int, functions: tuple[int, ...]) -> list[tuple[tuple[int, ...], ...]]:
+        """Of each the states of the cells from `depth` on, and at last the new state."""
+        if depth == len(order):
+            return [((first + forest.number(functions),),)]
+        # States of a cell after which all is the same are one transition, with a variable in the cell's place.
+        states: dict[tuple[int, ...], list[int]] = {}
+        for number, branch in enumerate(forest.branches(functions, depth * netlist.channels, netlist.channels)):
+            outside = [0] if first and not number and depth else []  # what is outside counts as 0, and stays
+            states.setdefault(branch, []).extend([*outside, first + number])
+        found = [(tuple(alike), *rest) for branch, alike in states.items() for rest in transitions(depth + 1, branch)]
+        if len(found) > _MAX_LINES:
+            raise too_large("Golly's table of this rule", _MAX_LINES)
+        return found
+
+    # A variable that stands twice in a transition is the same state: so each cell has variables of its own.
+    variables: dict[tuple[int, tuple[int, ...]], str] = {}
+    lines = []
+    for transition in transitions(0, tuple(forest.outputs)):
+        words = [
+            str(states[0]) if len(states) == 1 else variables.setdefault((place, states), f"v{len(variables)}")
+            for place, states in enumerate(transition)
+        ]
+        lines.append(",".join(words))
+    declared = [f"var {name}={{{','.join(map(str, states))}}}" for (_, states), name in variables.items()]
+    return [*declared, *lines]
+
+
 def _colours(netlist: CellNetlist, first: int) -> list[str]:
     """The visible channels: one in white, three as red, green and blue; others by the share of their bits."""
     rows = ["0 24 24 32"] if first else []
@@ -105,9 +154,14 @@ def _colours(netlist: CellNetlist, first: int) -> list[str]:
 
 
 def start(netlist: CellNetlist) -> Bits:
-    """What it was trained to start from, uint8 `[H, W, C]`; else a random grid of SIDE cells, the same each time."""
+    """What it was trained to start from, uint8 `[H, W, C]`; else a random grid, always the same."""
     own = None if netlist.scenario is None else netlist.scenario.grid(netlist.origin)
-    return random_bits(prng.key_from_seed(_SEED), (SIDE, SIDE, netlist.channels)) if own is None else own
+    return _random(netlist) if own is None else own
+
+
+def _random(netlist: CellNetlist) -> Bits:
+    rows = 1 if netlist.neighbourhood == "line" else SIDE
+    return random_bits(prng.key_from_seed(_SEED), (rows, SIDE, netlist.channels))
 
 
 def pattern(netlist: CellNetlist, rule: str, grid: Bits) -> str:

@@ -74,8 +74,11 @@ def _ends(netlist: Netlist) -> str:
     match netlist:
         case CellNetlist():
             boundary = "wraps around" if netlist.periodic else "is 0 outside"
+            seen = "" if netlist.neighbourhood == "moore" else f"neighbourhood {netlist.neighbourhood}; "
             names = "" if netlist.origin == tuple(range(netlist.channels)) else f" ({channel_names(netlist.origin)})"
-            return f"{counted(netlist.channels, 'channel')}{names}, {netlist.visible} visible; the grid {boundary}"
+            return (
+                f"{counted(netlist.channels, 'channel')}{names}, {netlist.visible} visible; {seen}the grid {boundary}"
+            )
         case Controller():
             where = f" in {netlist.environment}" if netlist.environment else ""
             return f"{counted(netlist.inputs, 'threshold')}, {len(netlist.actions)} actions{where}"

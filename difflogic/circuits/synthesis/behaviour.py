@@ -135,7 +135,7 @@ def _kept_on(rollouts: Rollouts, cell: Cell) -> XAG:
     """All channels of all states on the way stay what they are; other neighbourhoods do not matter."""
     states = list(rollouts.trajectory(cell))[:-1]
     # Each different neighbourhood once: nine bits a channel, packed to bytes, so that equal ones are equal columns.
-    columns = np.concatenate([patches(state, rollouts.netlist.periodic) for state in states], axis=1)
+    columns = np.concatenate([patches(state, rollouts.netlist.periodic) for state in states], axis=1)[cell.inputs]
     packed = np.unique(np.packbits(columns, axis=0, bitorder="little"), axis=1)
     samples = np.unpackbits(packed, axis=0, count=cell.graph.inputs, bitorder="little")
     words = pack_bits(samples)

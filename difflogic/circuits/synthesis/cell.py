@@ -10,25 +10,45 @@ from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
 
 
-def neighbour(channel: int, patch: int) -> int:
-    """The literal of a cell of the neighbourhood, `patch` 0 to 8, in a channel."""
-    return input_literal(wiring.PATCH * channel + patch)
+def neighbour(channel: int, cell: int, cells: int = wiring.PATCH) -> int:
+    """The literal of a channel in one of the cells, so many, that a graph knows."""
+    return input_literal(cells * channel + cell)
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A graph and what its ends mean: input `9*i + p` is cell `p` of channel `i`, and output `i` its next value."""
+    """A graph and what its ends mean: of n cells, input `n*i + p` is cell `p` of channel `i`, output `i` its next bit.
+
+    The graph knows the cells of the neighbourhood alone, so that no pass can make it read another. It would: on the
+    rollouts of a task, and always on a line, some cell beyond it is what one of its own is.
+    """
 
     graph: XAG
     origin: tuple[int, ...]
     """What each channel is called."""
     visible: int
     """The first so many channels are the picture."""
+    cells: tuple[int, ...] = wiring.NEIGHBOURHOODS["moore"]
+    """Of a patch, those that the graph knows."""
 
     @classmethod
     def of(cls, netlist: CellNetlist) -> Cell:
-        """The cell of a netlist: constants, pass-throughs and inverters are folded, gates that nothing reads stay."""
-        return cls(to_xag(netlist), netlist.origin, netlist.visible)
+        """The cell of a netlist: constants, pass-throughs and inverters are folded.
+
+        Gates that nothing reads stay, where the neighbourhood is the whole patch.
+        """
+        cell = cls(to_xag(netlist), netlist.origin, netlist.visible, wiring.NEIGHBOURHOODS[netlist.neighbourhood])
+        if len(cell.cells) == wiring.PATCH:
+            return cell
+        inputs = [FALSE] * netlist.inputs
+        for known, bit in enumerate(cell.inputs):
+            inputs[bit] = input_literal(known)
+        return replace(cell, graph=_embedded(cell.graph, inputs, len(cell.inputs)))
+
+    @property
+    def inputs(self) -> list[int]:
+        """Of each input of the graph, which input of a netlist it is."""
+        return [wiring.PATCH * channel + cell for channel in range(len(self.origin)) for cell in self.cells]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -37,7 +57,10 @@ class Cell:
 
     def netlist(self, like: CellNetlist) -> CellNetlist:
         """The gates as a netlist with the boundary and the scenario of `like`."""
-        return to_netlist(self.graph, replace(like, channels=len(self.origin), origin=self.origin))
+        graph = self.graph
+        if len(self.cells) < wiring.PATCH:
+            graph = _embedded(graph, list(map(input_literal, self.inputs)), wiring.PATCH * len(self.origin))
+        return to_netlist(graph, replace(like, channels=len(self.origin), origin=self.origin))
 
     def without_unseen_channels(self) -> Cell:
         """The same picture in every step from every start, in the channels alone that it ever depends on."""
@@ -45,11 +68,11 @@ class Cell:
         if len(kept) == len(self.origin):
             return self
         # What is kept reads no dropped channel, so that FALSE stands for an input that nothing asks for.
-        inputs = [FALSE] * self.graph.inputs
+        inputs, cells = [FALSE] * self.graph.inputs, len(self.cells)
         for new, old in enumerate(kept):
-            for patch in range(wiring.PATCH):
-                inputs[wiring.PATCH * old + patch] = neighbour(new, patch)
-        builder = Builder(wiring.PATCH * len(kept), share=False)
+            for cell in range(cells):
+                inputs[cells * old + cell] = neighbour(new, cell, cells)
+        builder = Builder(cells * len(kept), share=False)
         outputs = builder.embed(self.graph, inputs, [self.graph.outputs[channel] for channel in kept])
         return replace(self, graph=builder.finish(outputs), origin=tuple(self.origin[channel] for channel in kept))
 
@@ -64,5 +87,11 @@ class Cell:
             channel = waiting.pop()
             found.add(channel)
             read = self.graph.support([self.graph.outputs[channel]])
-            waiting |= {index // wiring.PATCH for index in read} - found
+            waiting |= {index // len(self.cells) for index in read} - found
         return sorted(found)
+
+
+def _embedded(graph: XAG, inputs: list[int], count: int) -> XAG:
+    """The graph between `count` other inputs, `inputs` being the literals of those that it knows."""
+    builder = Builder(count, share=False)
+    return builder.finish(builder.embed(graph, inputs))

@@ -41,9 +41,9 @@ class Invariant:
     clauses: tuple[tuple[int, int], ...]
     samples: Words
 
-    def on_inputs(self) -> list[Clause]:
-        """The clauses in each of the nine cells of a neighbourhood, in literals of a graph's inputs."""
-        return [(in_cell(a, patch), in_cell(b, patch)) for a, b in self.clauses for patch in range(wiring.PATCH)]
+    def on_inputs(self, cells: int = wiring.PATCH) -> list[Clause]:
+        """The clauses in each of the cells, nine or fewer, that a graph knows, in literals of its inputs."""
+        return [(in_cell(a, cell, cells), in_cell(b, cell, cells)) for a, b in self.clauses for cell in range(cells)]
 
     def replacements(self) -> dict[int, int]:
         """Channels that are constant, or what an earlier one is, or its opposite: by channel, the literal that it is.
@@ -104,9 +104,9 @@ def hold(clauses: tuple[tuple[int, int], ...], cells: Bits) -> bool:
     return bool((literals[:, pairs[:, 0]] | literals[:, pairs[:, 1]]).all())
 
 
-def in_cell(literal: int, patch: int) -> int:
-    """A literal of a channel as one of a graph's input: that channel in a cell of the neighbourhood."""
-    return neighbour(literal >> 1, patch) ^ (literal & 1)
+def in_cell(literal: int, cell: int, cells: int = wiring.PATCH) -> int:
+    """A literal of a channel as one of a graph's input: that channel in one of the cells that it knows."""
+    return neighbour(literal >> 1, cell, cells) ^ (literal & 1)
 
 
 def _seen(netlist: CellNetlist, start: Bits) -> tuple[Bits, Words]:

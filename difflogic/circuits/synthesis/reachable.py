@@ -17,7 +17,6 @@ from difflogic.circuits.synthesis.sat import Solver
 from difflogic.circuits.synthesis.simplify import OnPass, Pass, Search, Simplified, silent
 from difflogic.circuits.synthesis.sweep import swept_by_proof
 from difflogic.circuits.synthesis.xag import FALSE, TRUE, XAG, Builder, input_literal, mapped, rebuilt
-from difflogic.core import wiring
 from difflogic.model.cell_netlist import CellNetlist
 
 
@@ -27,28 +26,30 @@ def on_reachable_states(netlist: CellNetlist, on_pass: OnPass = silent) -> Simpl
     Raises UsageError without a start that is always the same.
     """
     found = invariant.find(netlist)
-    given = found.on_inputs()
+    search = Search(Cell.of(netlist), on_pass)
+    given, samples = found.on_inputs(len(search.cell.cells)), found.samples[search.cell.inputs]
     # The invariant speaks of channels by their place, so that none is dropped before the last of these passes.
     passes: dict[str, Pass] = {
-        "channels that are the same from the start on merged": lambda graph: _replaced(graph, found),
-        "nodes that agree in all states it reaches merged": lambda graph: swept_by_proof(graph, found.samples, given),
-        "resynthesis for these states": lambda graph: resynthesised_where(graph, found.samples, given),
+        "channels that are the same from the start on merged": lambda graph: _replaced(
+            graph, found, len(search.cell.cells)
+        ),
+        "nodes that agree in all states it reaches merged": lambda graph: swept_by_proof(graph, samples, given),
+        "resynthesis for these states": lambda graph: resynthesised_where(graph, samples, given),
     }
-    search = Search(Cell.of(netlist), on_pass)
     search.to_fixpoint(search.turns(passes))
     search.drop_unseen_channels()
     return search.proved(netlist, lambda one, other: proved(one, other, found))
 
 
-def _replaced(graph: XAG, found: Invariant) -> XAG:
+def _replaced(graph: XAG, found: Invariant, cells: int) -> XAG:
     """Inputs of a channel read from the one that it always is; all channels stay."""
     # If channel 2 is always the opposite of channel 1, its nine inputs are the inverted ones of channel 1. No gate
     # reads channel 2 then; its own output stays until channels that nobody sees are dropped.
     inputs = [input_literal(index) for index in range(graph.inputs)]
     for channel, same in found.replacements().items():
-        for patch in range(wiring.PATCH):
-            value = (FALSE, TRUE)[same + 2] if same < 0 else invariant.in_cell(same, patch)
-            inputs[wiring.PATCH * channel + patch] = value
+        for cell in range(cells):
+            value = (FALSE, TRUE)[same + 2] if same < 0 else invariant.in_cell(same, cell, cells)
+            inputs[cells * channel + cell] = value
     builder = Builder(graph.inputs)
     return rebuilt(builder.finish(builder.embed(graph, inputs)))
 
