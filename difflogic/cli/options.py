@@ -173,6 +173,29 @@ target_options = together(
         help="A rule to learn, as 512 digits 0 and 1, as 128 hexadecimal digits, or as .npy.",
     ),
     click.option(
+        "--data",
+        type=PATH,
+        metavar="FILE|DIR",
+        help="Samples to learn: .npz, or a folder of .npy, with x and y, or frames; mask and steps at will.",
+    ),
+    click.option(
+        "--from-film",
+        type=PATH,
+        metavar="FILE",
+        help="A rule to learn from watching it: .gif, .npy, or a pattern, .rle or .cells, that --film-rule moves.",
+    ),
+    click.option(
+        "--film-rule",
+        metavar="B3/S23|wireworld|brians-brain",
+        help="What moves a pattern, on a torus of --size, or four times as large as itself [as its file says].",
+    ),
+    click.option(
+        "--film-frames",
+        type=click.IntRange(min=2),
+        metavar="N",
+        help="The first so many frames [all; of a pattern 50].",
+    ),
+    click.option(
         "--start", metavar="random|boards|seed|zeros|PICTURE", help="What each sample starts from, or a picture."
     ),
     click.option(

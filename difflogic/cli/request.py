@@ -12,6 +12,7 @@ from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
     from difflogic.config.customise import Configured
+    from difflogic.config.dataset import Dataset
     from difflogic.config.policy import PolicyConfig
     from difflogic.config.schema import Config
 
@@ -32,6 +33,10 @@ def train_request(options: Mapping[str, Any], config: Config | None = None, **ot
     given = {name: value for name, value in options.items() if name in names and value is not None}
     if given.get("colors") is not None:
         given["colors"] = int(given["colors"])
+    if given.get("data") is not None or options.get("from_film") is not None:
+        given["data"] = _samples(options)
+        if options.get("from_film") is not None:
+            given.pop("size", None)  # that of the film
     if options.get("config_file") is not None:
         from difflogic.config.schema import Config
 
@@ -39,10 +44,27 @@ def train_request(options: Mapping[str, Any], config: Config | None = None, **ot
     return TrainRequest(**given | {"config": config, "fields": _fields(options)} | others)
 
 
+def _samples(options: Mapping[str, Any]) -> Dataset:
+    """Those that `--data` or `--from-film` name. Raises UsageError, LimitError."""
+    from difflogic.circuits import recorded
+    from difflogic.config import dataset
+
+    film, size = options.get("from_film"), options.get("size")
+    of_film = {"--film-rule": options.get("film_rule"), "--film-frames": options.get("film_frames")}
+    if film is None:
+        if given := [name for name, value in of_film.items() if value is not None]:
+            raise UsageError(f"{given[0]} is about a film: give --from-film FILE with it.")
+        return dataset.load(options["data"])
+    if options.get("data") is not None:
+        raise UsageError("There is one task: give --data or --from-film, not both.")
+    return recorded.samples(film, options.get("film_rule"), options.get("film_frames"), size and (size[1], size[0]))
+
+
 def check_source(options: Mapping[str, Any]) -> None:
-    """Raises UsageError unless there is one thing to train: PRESET or `--config`."""
-    # One of the two is None, and not both or neither.
-    if [options["preset"], options["config_file"]].count(None) != 1:
+    """Raises UsageError unless there is one thing to train: PRESET or `--config`, or samples alone."""
+    named = [options["preset"], options["config_file"]].count(None)
+    # Samples may be the whole task: then there is a circuit that is made for them.
+    if named == 0 or (named == 2 and options["data"] is None and options["from_film"] is None):
         raise UsageError(
             "Say what to train: the name of a preset, as `difflogic presets` lists them, or --config FILE."
         )

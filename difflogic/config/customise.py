@@ -85,13 +85,15 @@ def base_of(request: TrainRequest) -> Config:
         return request.config
     if request.preset is not None and request.config is None:
         return presets.get(request.preset)
+    if request.data is not None and request.preset is None:
+        return presets.of_samples(request.data)
     raise UsageError("Say what to train: either preset or config.")
 
 
 def _check(request: TrainRequest) -> None:
     """Raises UsageError where what is said of targets and starts contradicts itself, or comes to nothing."""
-    given = [name for name, value in (("--target", request.target), ("--rule", request.rule),
-                                      ("--rule-table", request.rule_table)) if value is not None]  # fmt: skip
+    targets = {"--target": request.target, "--rule": request.rule, "--rule-table": request.rule_table}
+    given = [name for name, value in (targets | {"--data": request.data}).items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"There is one target: give {' or '.join(given)}, not both.")
     pictures = request.target is not None or (request.start is not None and request.start not in STARTS)
@@ -108,7 +110,7 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
     Raises ConfigError, DataError or UsageError where that cannot be.
     """
     _check(request)
-    changed: Changes = {"task": {}, "model": {}, "train": {}, "pool": {}}
+    changed: Changes = {"task": {}, "model": {}, "train": {}, "pool": {}, "data": {}}
     grid = fixed or (config.task.height, config.task.width)
     loss_channels = config.task.loss_channels
     if request.target is not None:
@@ -119,6 +121,10 @@ def changes(config: Config, request: TrainRequest, fixed: tuple[int, int] | None
     elif request.rule is not None or request.rule_table is not None:
         rule = load_rule(request.rule_table) if request.rule_table is not None else rules.canonical(str(request.rule))
         _aim_at_rule(changed, config, rule, fixed)
+    elif request.data is not None and request.data.sha256 != config.data.sha256:
+        changed["task"] |= {"picture": [], "start_picture": [], "rule": "", "start": "zeros"}
+        changed["pool"]["size"] = 0
+        changed = merged(changed, request.data.fields())
     if request.start is not None:
         grid = tuple(changed["task"].get(name, side) for name, side in zip(("height", "width"), grid, strict=True))
         _begin_with(changed, request, grid, channels, loss_channels)

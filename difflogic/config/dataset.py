@@ -6,6 +6,7 @@ in `data.npz` beside its configuration, which holds their hash and their sizes.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import itertools
@@ -13,7 +14,7 @@ import math
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.core.bits import IGNORED, Bits
+from difflogic.core.wiring import PATCH
 from difflogic.errors import DataError, LimitError
 from difflogic.system.brief import brief
 from difflogic.system.memory import physical_memory
@@ -33,6 +35,8 @@ ARRAYS = ("x", "y", "mask", "steps", "frames")
 MEMORY_SHARE = 4
 """The values of a file, a byte each, may take this fraction of the machine's memory: some stand in it thrice."""
 
+MOST_CELLS = 1 << 21
+"""Whose neighbourhoods are compared: to sort them takes a second."""
 Opener = Callable[[], IO[bytes]]
 Codes = npt.NDArray[np.int8]
 """0, 1, or -1 where a value does not count."""
@@ -77,6 +81,8 @@ class Dataset:
             raise DataError(f"x must be samples [N, H, W, C], got {list(np.shape(x))}.")
         if targets.ndim == 4:
             targets = targets[:, None]
+        if not judged or judged[0] < 1 or any(a >= b for a, b in itertools.pairwise(judged)):
+            raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(judged)}.")
         grids = (len(starts), *starts.shape[1:3])
         if (
             targets.ndim != 5
@@ -87,8 +93,6 @@ class Dataset:
                 f"y must be {list(grids)} cells as x is, and channels, with an axis of {len(judged)} judged steps "
                 f"behind the samples or none, got {list(np.shape(y))}."
             )
-        if not judged or judged[0] < 1 or any(a >= b for a, b in itertools.pairwise(judged)):
-            raise DataError(f"steps must be a CA step or ascending ones, from 1 on, got {list(judged)}.")
         codes = targets.astype(np.int8)
         if mask is not None:
             codes[~_counted(mask, targets.shape)] = -1
@@ -120,12 +124,7 @@ class Dataset:
     def split(self, held_out: float) -> tuple[Dataset, Dataset]:
         """What is learned from, and what is held out, the same for every seed. Both are all samples where none is."""
         # Members of a population and attempts are judged alike, so that the order comes from the samples alone.
-        count = held_out_samples(len(self), held_out)
-        if not count:
-            return self, self
-        key = np.frombuffer(bytes.fromhex(self.sha256[:16]), dtype=">u4").astype(np.uint32)
-        order = prng.permutation(key, len(self))
-        return self.only(order[count:]), self.only(order[:count])
+        return _split(self, held_out_samples(len(self), held_out))
 
     def only(self, samples: npt.NDArray[np.integer[Any]]) -> Dataset:
         """Those of these numbers."""
@@ -135,6 +134,16 @@ class Dataset:
     def targets(self) -> npt.NDArray[np.float32]:
         """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
         return np.where(self.y < 0, IGNORED, self.y).astype(np.float32).swapaxes(0, 1)
+
+    def contradiction(self, periodic: bool) -> str:
+        """Where what cells see does not decide what they become in one step, in words; empty where it does.
+
+        Of many samples the first, as far as a moment goes.
+        """
+        if self.steps[0] > 1:
+            return ""
+        shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))
+        return contradiction(self.x[:shown], self.y[:shown, 0], periodic)
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """What a configuration says of it, by section."""
@@ -171,6 +180,16 @@ def held_out_samples(samples: int, share: float) -> int:
     return min(max(1, round(share * samples)), samples - 1) if share else 0
 
 
+@lru_cache(maxsize=1)
+def _split(samples: Dataset, count: int) -> tuple[Dataset, Dataset]:
+    # All models of a population share both parts, which are therefore made once.
+    if not count:
+        return samples, samples
+    key = np.frombuffer(bytes.fromhex(samples.sha256[:16]), dtype=">u4").astype(np.uint32)
+    order = prng.permutation(key, len(samples))
+    return samples.only(order[count:]), samples.only(order[:count])
+
+
 def as_bits(name: str, values: npt.ArrayLike) -> Bits:
     """uint8 of 0 and 1. Raises DataError, with the first place of another value."""
     array = np.asarray(values)
@@ -200,20 +219,58 @@ def _counted(mask: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.bool
     raise DataError(f"mask must have the shape of y, {list(shape)}, or {cells} cells, got {list(given.shape)}.")
 
 
+def of_run(config: Config, folder: Path) -> Dataset | None:
+    """The samples of the run in a folder; None where its task is in none. Raises DataError."""
+    if config.task.target != "data":
+        return None
+    found = load(folder / NAME)
+    found.check(config, f"The samples in {folder / NAME}")
+    return found
+
+
+def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool) -> str:
+    """Where equal neighbourhoods in `x [N, H, W, C]` have other successors in `y`, in words; empty where none do.
+
+    Cells of which a value in `y` is below 0 do not count.
+    """
+    cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic)
+    counted = np.flatnonzero((cells >= 0).all(axis=1))
+    _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)
+    cells = cells[counted]
+    # Each cell beside the first one of its neighbourhood: there is a contradiction where they go different ways.
+    others = np.flatnonzero((cells != cells[first[kinds]]).any(axis=1))
+    if not len(others):
+        return ""
+    several = np.unique(kinds[others])
+    pair = np.unravel_index(counted[[first[kinds[others[0]]], others[0]]], x.shape[:3])
+    places = " and ".join(
+        f"row {row}, column {column} of frame {frame + 1}" for frame, row, column in np.transpose(pair)
+    )
+    return (
+        f"{len(several)} neighbourhood{'s have' if len(several) > 1 else ' has'} two successors, in "
+        f"{np.isin(kinds, several).sum()} places in all, such as {places}"
+    )
+
+
+def neighbourhoods(x: Bits, periodic: bool) -> npt.NDArray[np.int64]:
+    """`[N*H*W]`: the 3x3 neighbourhood of each cell of `x [N, H, W, C]`, the different ones numbered from 0."""
+    around: dict[str, Any] = {"mode": "wrap"} if periodic else {}
+    wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), **around)
+    height, width = x.shape[1:3]
+    cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in range(PATCH)]
+    packed = np.packbits(np.concatenate(cells, axis=-1).reshape(-1, PATCH * x.shape[-1]), axis=1)
+    rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
+    kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
+    return kinds
+
+
 def load(path: Path) -> Dataset:
     """The samples in an `.npz` file or in a folder of `.npy` files: x and y, or frames; mask and steps where they are.
 
     Raises DataError, and LimitError where they would not fit into this machine's memory.
     """
-    try:
-        files = _members(path)
-        unknown = sorted(set(files) - set(ARRAYS))
-        if unknown or ("frames" in files) == bool({"x", "y"} & set(files)):
-            raise DataError(f"{path} must hold x and y, or frames, and mask and steps at will; it has {sorted(files)}.")
-        _check_memory(path, files)
-        arrays = {name: _read(opened) for name, opened in files.items()}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"Cannot read the samples {path}: {error}.") from error
+    with contextlib.ExitStack() as opened:
+        arrays = _arrays(path, opened)
     if "frames" in arrays:
         if "steps" in arrays:
             raise DataError(f"{path} has frames, each after as many steps: leave out steps.")
@@ -224,6 +281,19 @@ def load(path: Path) -> Dataset:
     return Dataset.of(arrays["x"], arrays["y"], _steps(arrays), arrays.get("mask"))
 
 
+def _arrays(path: Path, opened: contextlib.ExitStack) -> dict[str, npt.NDArray[Any]]:
+    """By name; what is open of the file goes with `opened`. Raises as `load` does."""
+    try:
+        files = _members(path, opened)
+        unknown = sorted(set(files) - set(ARRAYS))
+        if unknown or ("frames" in files) == bool({"x", "y"} & set(files)):
+            raise DataError(f"{path} must hold x and y, or frames, and mask and steps at will; it has {sorted(files)}.")
+        _check_memory(path, files)
+        return {name: _read(each) for name, each in files.items()}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"Cannot read the samples {path}: {error}.") from error
+
+
 def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     """One step, the ends of a range, or one for each target; 1 where the file does not say."""
     given = arrays.get("steps", np.array(1))
@@ -231,16 +301,16 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
         raise DataError(f"steps must be a whole number, or several, got {given.dtype} of shape {list(given.shape)}.")
     numbers: list[int] = given.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
-    if len(numbers) == 2 and targets != 2:
+    if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
         return list(range(numbers[0], numbers[1] + 1))
     return numbers
 
 
-def _members(path: Path) -> dict[str, Opener]:
+def _members(path: Path, opened: contextlib.ExitStack) -> dict[str, Opener]:
     """What opens each array of a file or folder, by its name."""
     if path.is_dir():
         return {file.stem: partial(io.FileIO, file) for file in sorted(path.glob("*.npy"))}
-    archive = zipfile.ZipFile(path)
+    archive = opened.enter_context(zipfile.ZipFile(path))
     names = [name for name in archive.namelist() if name.endswith(".npy")]
     return {name.removesuffix(".npy"): partial(archive.open, name) for name in names}
 

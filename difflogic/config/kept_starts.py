@@ -67,7 +67,12 @@ def kept(config: Config, grids: Grids) -> Config:
 
 
 def refuse(config: Config) -> None:
-    """Raises ConfigError where a configuration that is to be trained elsewhere keeps starts: their file stays here."""
+    """Raises ConfigError where a configuration that is to be trained elsewhere is of a file, which stays here."""
+    if config.data.sha256:
+        raise ConfigError(
+            "The configuration is of samples in a file, data.sha256, which a server does not get: train it on your own "
+            "machine with `difflogic train --data FILE`."
+        )
     if config.pool.starts:
         raise ConfigError(
             "The configuration keeps start grids of a file, pool.starts, which a server does not get: train it on your "

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflogic.config import registered
+from difflogic.config.dataset import Dataset
 from difflogic.config.fields import hint
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
-from difflogic.config.task import TaskConfig
+from difflogic.config.task import DataConfig, TaskConfig
 from difflogic.config.train import HardeningConfig, InitialConfig, OptimizerConfig, TrainConfig
 from difflogic.errors import ConfigError
 
@@ -225,6 +226,34 @@ def heart_persistent() -> Config:
 def heart_steady() -> Config:
     """The same heart, judged after steps 12, 15 and 18: it has to stay while it is watched, and then does."""
     return _heart("heart-steady", 18, loss_steps=(12, 15, 18))
+
+
+def of_samples(samples: Dataset) -> Config:
+    """A circuit for samples where nobody names one: that of the game of life, wider with more channels, trained alike.
+
+    Wiring and training are as the recipe `robust` has them. The grid is a torus, unless the samples say otherwise.
+    """
+    fields = samples.fields()
+    channels, kernels = max(samples.x.shape[-1], samples.y.shape[-1]), 16
+    inputs = channels * (1 + kernels)
+    width = max(128, 1 << ((inputs + 1) // 2 - 1).bit_length())
+    narrow = [1 << bits for bits in reversed(range(width.bit_length() - 1)) if 1 << bits > channels]
+    return Config(
+        name="data",
+        model=ModelConfig(
+            channels=channels,
+            kernels=kernels,
+            perceive=_perceive(9, 8, 4, 2, 1),
+            update=_update(inputs, *(width,) * 17, *narrow, channels),
+            periodic=not samples.contradiction(True) or bool(samples.contradiction(False)),
+            wiring_per_kernel=True,
+        ),
+        task=TaskConfig(**fields["task"] | {"start": "zeros", "loss_steps": tuple(fields["task"]["loss_steps"])}),
+        data=DataConfig(**fields["data"]),
+        train=TrainConfig(epochs=3000, batch=16),
+        initial=InitialConfig(logit=6.0),
+        hardening=HardeningConfig(share=0.8, begin=300, end=1300),
+    )
 
 
 @dataclass(frozen=True)

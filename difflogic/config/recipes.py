@@ -77,8 +77,10 @@ def _steps_of_picture(config: Config) -> int:
 
     A signal moves one cell a step. The lizard's 20x20 cells have 12 steps, so that a picture of 40x30 has 24.
     """
+    if config.task.target != "picture":
+        return 0
     task, own = config.task, presets.get(config.name).task
-    if task.target != "picture" or task.steps != own.steps or task.loss_steps or task.damage_steps:
+    if task.steps != own.steps or task.loss_steps or task.damage_steps:
         return 0
     return math.ceil(own.steps * max(task.height, task.width) / max(own.height, own.width))
 

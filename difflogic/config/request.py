@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from difflogic.errors import UsageError
 
 if TYPE_CHECKING:
+    from difflogic.config.dataset import Dataset
     from difflogic.config.schema import Config
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -75,6 +76,8 @@ class TrainRequest:
     """A rule to learn, as `core.rules` reads it: `B3/S23`, `B2/S34H`, `110`."""
     rule_table: Path | None = None
     """A file with a rule to learn, as `customise.load_rule` reads it."""
+    data: Dataset | None = None
+    """Samples to learn; without a preset or configuration, by a circuit that `presets.of_samples` makes for them."""
     start: str | None = None
     """What each sample starts from: one of STARTS but `picture`, or the name of a picture file."""
     colors: int | None = None

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.devices.open import place
@@ -99,10 +100,10 @@ class Subject:
         return cls.of(job, TrainState.initial(job))
 
     @classmethod
-    def loaded(cls, checkpoint: ModelState, batch: int | None = None) -> Subject:
-        """Where a run was saved; `batch` start grids, where it is given."""
+    def loaded(cls, checkpoint: ModelState, batch: int | None = None, data: Dataset | None = None) -> Subject:
+        """Where a run was saved; `batch` start grids, where it is given; `data`: the run's samples, if it has any."""
         config = checkpoint.config if batch is None else checkpoint.config.with_(train={"batch": batch})
-        return cls.of(tasks.make_job(config, checkpoint.circuit), checkpoint.state)
+        return cls.of(tasks.make_job(config, checkpoint.circuit, data), checkpoint.state)
 
     @property
     def batch(self) -> Batch:

@@ -41,7 +41,9 @@ def training_bytes(config: Config, threads: int) -> int:
     )
     # Grids of 0 and 1 are a byte per value, and of the probes there are about three copies.
     grids = (config.pool.size + 3 * train.probes) * grid * model.channels
-    return FLOAT * floats + grids
+    # Samples stand here as they came, parted, and as the engine reads them.
+    samples = 3 * config.data.samples * grid * (config.data.channels + config.data.targets * task.loss_channels)
+    return FLOAT * floats + grids + samples
 
 
 def rollout_bytes(grid: tuple[int, ...], steps: int) -> int:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import difflogic
+from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import RunFolderError, UsageError
-from difflogic.evaluation import trained_circuit
+from difflogic.evaluation import samples, trained_circuit
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
 from difflogic.evaluation.rehearsal import EvaluationContext
@@ -115,11 +116,13 @@ def evaluate(
     quick: bool = False,
     member: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    data: Dataset | None = None,
 ) -> RunEvaluation:
     """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
 
     On `engine`, by default as `engine_of` finds. `starts` fresh starts (64, quick 8) come from the run's seed,
     but from a stream of their own. Of a population the best model, or the one counted `member` from 1.
+    `data`: samples to judge it on, in place of those that the run held out.
     Raises UsageError for what cannot be asked, CheckpointError where there is no usable, trained checkpoint.
     """
     if starts is not None and starts < 1:
@@ -127,7 +130,8 @@ def evaluate(
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
-    context, measures = EvaluationContext(engine, trained, count, quick), []
+    context, measures = EvaluationContext(engine, trained, count, quick, data), []
+    samples.check(context)
     for test in TESTS:
         measure = test(context)
         if measure is not None:

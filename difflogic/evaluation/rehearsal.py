@@ -9,6 +9,7 @@ from itertools import repeat
 
 import numpy as np
 
+from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
 from difflogic.core import prng, text_picture
@@ -101,6 +102,21 @@ class EvaluationContext:
     starts: int
     """Fresh starts that accuracy is measured on."""
     quick: bool
+    others: Dataset | None = None
+    """Samples to judge on in place of those that the run held out."""
+
+    @cached_property
+    def samples(self) -> Dataset | None:
+        """What it is judged on, where it is judged on samples."""
+        own = self.trained.data() if self.others is None else None
+        return self.others if own is None else own.split(self.config.data.held_out)[1]
+
+    @property
+    def samples_are(self) -> str:
+        """Which these are, in words."""
+        if self.others is not None:
+            return "other samples"
+        return "samples that were held out" if self.config.data.held_out else "samples, all learned from"
 
     @property
     def config(self) -> Config:
@@ -123,7 +139,7 @@ class EvaluationContext:
     @property
     def fixed_target(self) -> bool:
         """True where every start should become the same."""
-        return self.config.task.target != "rule"
+        return self.config.task.is_fixed
 
     @property
     def draws_starts(self) -> bool:

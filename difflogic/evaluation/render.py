@@ -12,12 +12,13 @@ import numpy.typing as npt
 
 from difflogic.config import picture_file
 from difflogic.config.choices import DRAWINGS
+from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.config.task import STARTS
 from difflogic.core import prng
 from difflogic.core.bits import Bits
 from difflogic.devices import cost
-from difflogic.engine import events
+from difflogic.engine import events, job
 from difflogic.engine.api import Engine
 from difflogic.errors import DataError, UsageError
 from difflogic.evaluation import rehearsal, trained_circuit
@@ -57,7 +58,7 @@ def states(engine: Engine, trained: TrainedCircuit, spec: RenderSpec) -> tuple[I
     steps = task.steps if spec.steps is None else spec.steps
     seed = config.seed if spec.seed is None else spec.seed
     start_key, play_key = prng.split(rehearsal.evaluation_key(replace(config, seed=seed)))
-    start = _start(config, spec.start, start_key)
+    start = _start(trained, config, spec.start, start_key)
     fire_rate = config.train.fire_rate if spec.fire_rate is None else spec.fire_rate
     circuit = trained.circuit
     # The same gates on a grid with another boundary, which nobody trained them for.
@@ -73,7 +74,9 @@ def _first(batches: Iterator[Bits]) -> Iterator[Bits]:
         yield sample
 
 
-def _start(config: Config, start: str | None, key: prng.Key) -> Bits:
+def _start(trained: TrainedCircuit, config: Config, start: str | None, key: prng.Key) -> Bits:
+    if start is None and (samples := trained.data()) is not None:
+        return _of_samples(trained, config, samples.split(config.data.held_out)[1], key)
     if start is None or start == config.task.start:
         return np.asarray(rehearsal.fresh_starts(config, 1, key)[0])
     if start == "picture":
@@ -86,6 +89,14 @@ def _start(config: Config, start: str | None, key: prng.Key) -> Bits:
         grid[shape[0] // 2, shape[1] // 2] = 1
     elif start not in STARTS:
         _place(grid, _from_file(Path(start), config), start)
+    return grid
+
+
+def _of_samples(trained: TrainedCircuit, config: Config, samples: Dataset, key: prng.Key) -> Bits:
+    """What the first sample begins with, in the middle of the grid."""
+    own = job.begun(trained.config, samples.only(np.arange(1)), key)[0]
+    grid = np.zeros((config.task.height, config.task.width, config.model.channels), dtype=np.uint8)
+    _place(grid, own, "The sample")
     return grid
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from difflogic.config.task import TaskConfig
 from difflogic.core import rules, wiring
 from difflogic.core.bits import Bits
-from difflogic.evaluation import proof, rehearsal
+from difflogic.evaluation import proof, rehearsal, samples
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
@@ -95,7 +95,7 @@ def _square(damage: DamagePlan) -> str:
 def neighbourhoods(context: EvaluationContext) -> Measure | None:
     """A rule on each of its neighbourhoods, 512 of nine cells: the middle cell of 3x3 boards, after one step."""
     task = context.config.task
-    if context.fixed_target or task.steps != 1:
+    if task.target != "rule" or task.steps != 1:
         return None
     # Of boards that differ only where perception reads nothing, one is enough: there the others are 0.
     unread = np.delete(rules.patches(), wiring.NEIGHBOURHOODS[context.config.model.neighbourhood], axis=1)
@@ -114,7 +114,7 @@ def neighbourhoods(context: EvaluationContext) -> Measure | None:
 def generations(context: EvaluationContext) -> Measure | None:
     """A rule beside itself: noise on a large grid, generation after generation."""
     task = context.config.task
-    if context.fixed_target or context.config.model.channels > 1 or context.config.train.asynchronous:
+    if task.target != "rule" or context.config.model.channels > 1 or context.config.train.asynchronous:
         return None
     height, width = task.on_side(RULE_SIDE)
     config = rehearsal.resized(context.config, height, width)
@@ -245,6 +245,8 @@ def _grid(task: TaskConfig) -> str:
 
 TESTS: tuple[Test, ...] = (
     training,
+    samples.judged_samples,
+    samples.seen_neighbourhoods,
     accuracy,
     every_start,
     damaged_as_trained,

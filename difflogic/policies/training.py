@@ -224,7 +224,9 @@ class PolicyTrainer:
             if out is not None:
                 first = run.checkpoint()
                 record = manifest.begin(self.config, self.device.open().info, "it was asked for", None, first.seeds)
-                folder = stack.enter_context(closing(RunFolder.create(out, first, manifest.to_json(record), COLUMNS)))
+                folder = stack.enter_context(
+                    closing(RunFolder.create(out, first, manifest.to_json(record), columns=COLUMNS))
+                )
             return self._train(run, folder, stop_when_solved, observer, stop)
 
     def resume(

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from difflogic.config import dataset
+from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.model.circuit import Circuit
@@ -54,6 +56,10 @@ class Chosen:
     def epoch(self) -> int:
         """The epoch that the model is of, at most `last`."""
         return self.model.state.epoch
+
+    def data(self) -> Dataset | None:
+        """The samples of the run; None where its task is in none. Raises DataError."""
+        return dataset.of_run(self.config, self.path if self.path.is_dir() else self.path.parent)
 
     @property
     def index(self) -> int:

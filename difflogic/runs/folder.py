@@ -1,6 +1,7 @@
 """A run folder: one process at a time writes it, every file in it is whole, and its checkpoint resumes it.
 
 manifest.json  config.toml  target.png           what the run is
+data.npz                                         its samples, where it learns any
 metrics.jsonl  metrics.csv                       one row per epoch, and model of a population
 checkpoint.safetensors  checkpoint.previous...   the last state and the one before it
 best.safetensors                                 the best so far, of a population that of one model
@@ -10,7 +11,7 @@ circuit.json  loss.png  rollout.gif  summary.txt the result, that of the best
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -92,10 +93,14 @@ class RunFolder:
         path: Path,
         first: Saved,
         manifest_text: str,
+        contents: Mapping[str, bytes] | None = None,
         columns: Sequence[str] = COLUMNS,
         **pictures: bytes,
     ) -> RunFolder:
-        """A new folder with its first checkpoint, empty metrics and NAME.png each; nothing stays where this fails."""
+        """A new folder with its first checkpoint, empty metrics, other files and NAME.png each.
+
+        Nothing stays where this fails.
+        """
         check_new(path)
         existed = path.exists()
         with _guard(path, "create"):
@@ -106,6 +111,8 @@ class RunFolder:
             check_new(path)
             folder.write(manifest.NAME, manifest_text)
             folder.write("config.toml", first.config.to_toml())
+            for name, content in (contents or {}).items():
+                folder.write(name, content)
             for name, picture in pictures.items():
                 folder.write(f"{name}.png", picture)
             folder.start_journal(first.seeds, [[] for _ in first.seeds], columns)

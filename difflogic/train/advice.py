@@ -26,14 +26,20 @@ def next_steps(run: Run, restarted: bool) -> list[str]:
     if falls and run.path is not None:
         steps.append(f"difflogic train --resume {quoted(run.path)} --epochs {longer}: go on, it was getting better")
     elif not run.lender:
-        what = {"rule": "a rule", "picture": "a picture"}.get(run.config.task.target, "a board")
+        what = {"rule": "a rule", "picture": "a picture", "data": "a task"}.get(run.config.task.target, "a board")
         steps.append(f"the same with --epochs {longer}: {what} may take longer than that")
     return ["What to try next:", *(f"  {step}" for step in steps)] if steps else []
 
 
 def _mending(run: Run) -> list[str]:
     """With the circuit that is there."""
-    if run.path is None or run.wrong is None or run.wrong > NEARLY * run.best.job.values:
+    # A search judges on the probes alone, which of samples are those that are held out.
+    if (
+        run.config.task.target == "data"
+        or run.path is None
+        or run.wrong is None
+        or run.wrong > NEARLY * run.best.job.values
+    ):
         return []
     what = "search again, from the best circuit" if run.config.search.begin else "mend the few wrong values"
     return [f"difflogic harden {quoted(run.path)} --search: {what}"]

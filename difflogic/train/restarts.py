@@ -23,6 +23,8 @@ from functools import partial
 from pathlib import Path
 
 from difflogic.circuits.synthesis.prune import pruned
+from difflogic.config import dataset
+from difflogic.config.dataset import Dataset
 from difflogic.config.fields import MOST
 from difflogic.config.request import Within
 from difflogic.config.schema import Config
@@ -147,13 +149,14 @@ def train(
     observer: Observer | None = None,
     stop: Stop | None = None,
     within: Within | None = None,
+    data: Dataset | None = None,
 ) -> Attempts:
     """Attempts until one is solved or interrupted, or `config.train.epochs`, summed over models, are used up.
 
     Epochs are those of the whole task: one on a smaller grid counts as its share (`schedule.effort`).
     `restarts` None: until one passes the success test, each with all epochs, or the limit `within` is reached.
     `out`: a new folder, which holds a run folder for each attempt; without it nothing is written. `observer` is told
-    of each attempt when it begins and when it has ended. `stop` is that of `Trainer.run`.
+    of each attempt when it begins and when it has ended. `stop` and `data` are those of `Trainer.run`.
     Raises what `budget.check` and `Trainer.run` raise.
     """
     budget.check(config, restarts, population, within)
@@ -165,7 +168,7 @@ def train(
     if placement.engine.info.engine != "gpu" and (short := budget.notice(config, population, within)) is not None:
         observer.noticed(short)
     record = Record(config, restarts, population, stop_when_solved, most_epochs=most)
-    series = _Series(record, placement, log_interval, observer, stop, within)
+    series = _Series(record, placement, log_interval, observer, stop, within, data)
     if out is None:
         return series.train()
     folders.check_new(out)
@@ -182,6 +185,7 @@ def solve(
     out: Path | str | None = None,
     population: int = 1,
     observer: Observer | None = None,
+    data: Dataset | None = None,
 ) -> Attempts:
     """Train `config` with ever other wiring until a circuit passes the success test of its task, and return it.
 
@@ -195,13 +199,14 @@ def solve(
         out: A new folder for the attempts; None: nothing is written.
         population: Models that each attempt trains at once.
         observer: Is told of each attempt when it begins and when it has ended, and of all its epochs.
+        data: The samples that `config` names, where its task is in samples.
 
     Raises UsageError for a limit that is none or that no attempt fits into, DeviceErrors, RunFolderError.
     """
     limit = None if within is None else Within.parse(within)
     where = place(engine) if isinstance(engine, str) else Placement(engine)
     folder = None if out is None else Path(out)
-    return train(config, where, None, folder, population, observer=observer, within=limit)
+    return train(config, where, None, folder, population, observer=observer, within=limit, data=data)
 
 
 def resume(
@@ -229,7 +234,9 @@ def resume(
                 f"The run in {folder} is over, no attempt is left: train one of them further, say with "
                 f"--resume {files.quoted(last)} --epochs N."
             )
-        return _Series(record, placement, log_interval, observer or Observer(), stop, within).train(folder)
+        # Every attempt has a copy of the samples; one that is begun now takes that of the first.
+        data = dataset.of_run(record.config, folder / record.attempts[0].folder) if record.attempts else None
+        return _Series(record, placement, log_interval, observer or Observer(), stop, within, data).train(folder)
 
 
 @dataclass
@@ -242,6 +249,7 @@ class _Series:
     observer: Observer
     stop: Stop | None
     within: Within | None
+    data: Dataset | None
 
     def train(self, out: Path | None = None) -> Attempts:
         """Those that are left."""
@@ -300,6 +308,7 @@ class _Series:
             out=None if resumed else folder,
             resume=folder if resumed else None,
             population=None if resumed else record.population,
+            data=None if resumed else self.data,
             stop_when_solved=record.stop_when_solved,
             log_interval=self.log_interval,
             stop=stop,

@@ -104,6 +104,7 @@ def run_request(
             observer,
             stop,
             request.within,
+            request.data,
         )
         return Trained(made.best, made)
     run = Trainer(config, placement.engine, placement.reason, placement.max_memory, placement.candidate).run(
@@ -111,6 +112,7 @@ def run_request(
         resume=resume,
         init_from=request.init_from,
         starts=request.starts,
+        data=request.data,
         # A run that is resumed has its population already, and would refuse to be told.
         population=request.population if resume is None else None,
         stop_when_solved=request.solved_models,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.config import kept_starts, schedule
+from difflogic.config import dataset, kept_starts, schedule
+from difflogic.config.dataset import Dataset
 from difflogic.config.kept_starts import Grids
 from difflogic.config.schema import Config
 from difflogic.engine import job
@@ -36,12 +37,19 @@ class Start:
     """The best model so far, where the run had one."""
 
 
-def fresh(config: Config, init_from: Path | None, population: int = 1, starts: Path | None = None) -> Start:
+def fresh(
+    config: Config,
+    init_from: Path | None,
+    population: int = 1,
+    starts: Path | None = None,
+    data: Dataset | None = None,
+) -> Start:
     """Epoch 0: pass-through gates, or the logits and the wiring they were trained with of another run.
 
     Raises ConfigError or LimitError for a population that cannot be, ConfigError for a target that nothing can reach,
     CheckpointError where that other run cannot be read, or has circuits of another shape, and for a configuration that
-    keeps start grids UsageError or DataError where `starts` is not their file.
+    keeps start grids UsageError or DataError where `starts` is not their file, DataError where `data` are not the
+    samples of the configuration.
     """
     configs = populations.configs(config, population)
     # Before any circuit is made: what nothing can reach is refused, and what takes more steps is told.
@@ -49,11 +57,14 @@ def fresh(config: Config, init_from: Path | None, population: int = 1, starts: P
     lender = None if init_from is None else chosen.load(init_from)
     circuit = None if lender is None else lender.circuit
     kept = _kept(config, starts)
-    saved = Checkpoint(tuple(_first(each, circuit, init_from, kept) for each in configs))
+    saved = Checkpoint(tuple(_first(each, circuit, init_from, kept, data) for each in configs))
     notices = [] if notice is None else [notice]
+    if data is not None and config.task.start == "zeros" and not config.train.asynchronous:
+        at_odds = data.contradiction(config.model.periodic)
+        notices += [f"The samples cannot all be right: {at_odds}."] if at_odds else []
     if kept is not None:
         notices.append(f"Half of all starts are drawn from the {len(kept)} in {starts}.")
-    return Start(saved, members(saved, [[] for _ in configs]), tuple(notices), lender)
+    return Start(saved, members(saved, [[] for _ in configs], data), tuple(notices), lender)
 
 
 def _kept(config: Config, file: Path | None) -> Grids | None:
@@ -68,11 +79,13 @@ def _kept(config: Config, file: Path | None) -> Grids | None:
     return grids
 
 
-def _first(config: Config, lender: Circuit | None, path: Path | None, kept: Grids | None) -> ModelState:
+def _first(
+    config: Config, lender: Circuit | None, path: Path | None, kept: Grids | None, data: Dataset | None
+) -> ModelState:
     circuit = Circuit.initial(config.model, config.seed, config.initial)
     if lender is not None:
         circuit = _borrowed(circuit, lender, path)
-    state = TrainState.initial(job.make_job(config, circuit))
+    state = TrainState.initial(job.make_job(config, circuit, data))
     if kept is not None and state.pool is not None:
         state = replace(state, pool=kept_starts.pool_of(state.pool, kept))
     return ModelState(config, circuit, state)
@@ -125,7 +138,8 @@ def resumed(config: Config, folder: RunFolder, file: Path, asked: Path) -> Start
     notices += [] if notice is None else [notice]
     here = tuple(replace(each, config=each.config.with_(train={"epochs": epochs})) for each in found.members)
     saved = replace(found, members=here)
-    return Start(saved, members(saved, rows), tuple(notices), best=best)
+    data = dataset.of_run(first, folder.path)
+    return Start(saved, members(saved, rows, data), tuple(notices), best=best)
 
 
 def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]:
@@ -142,10 +156,10 @@ def _best(folder: RunFolder, epoch: int) -> tuple[ModelState | None, str | None]
     return (best if best.state.epoch <= epoch else None), None
 
 
-def members(saved: Checkpoint, rows: Sequence[Sequence[Row]]) -> list[Replica]:
-    """The models of a checkpoint, with the rows that led to it."""
+def members(saved: Checkpoint, rows: Sequence[Sequence[Row]], data: Dataset | None = None) -> list[Replica]:
+    """The models of a checkpoint, with the rows that led to it; `data` are the run's samples, where it has any."""
     return [
-        Replica(job.make_job(each.config, each.circuit), each.state, list(so_far), each.best)
+        Replica(job.make_job(each.config, each.circuit, data), each.state, list(so_far), each.best)
         for each, so_far in zip(saved.members, rows, strict=True)
     ]
 

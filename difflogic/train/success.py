@@ -1,9 +1,10 @@
 """When a circuit counts as a success: right beyond the probes that it was chosen by.
 
 A board must be right after T steps and after 4T, and on a grid of 64x64 after 4T; asynchronous, nearly all of it after
-4T steps, whichever cells fire; a rule on all its boards, a picture in every pixel. It is chosen by the task's probes
-alone (`chosen`), as they are, turned, mirrored and side by side, and judged on fresh starts that nothing was chosen by
-(`measure`). Where three-valued simulation proves a board for every start, both are known without a single rollout.
+4T steps, whichever cells fire; a rule on all its boards, samples on all that are held out, a picture in every pixel. It
+is chosen by the task's probes alone (`chosen`), as they are, turned, mirrored and side by side, and judged on fresh
+starts that nothing was chosen by (`measure`). Where three-valued simulation proves a board for every start, both are
+known without a single rollout.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class SuccessTest:
 
     def is_promising(self, evaluation: Evaluation) -> bool:
         """Whether the probes leave a hope that is worth a closer look."""
-        return evaluation.accuracy > PROMISING if self._config.train.asynchronous else not evaluation.hard_loss
+        asynchronous = self._config.train.asynchronous and self._config.task.is_fixed
+        return evaluation.accuracy > PROMISING if asynchronous else not evaluation.hard_loss
 
     @property
     def _is_board(self) -> bool:
@@ -100,19 +102,21 @@ class SuccessTest:
         config = self._config
         if not self.is_promising(evaluation):
             return False
+        if not config.task.is_fixed:
+            return True
         if config.train.asynchronous:
             # Other masks than those of the verdict: nothing is chosen by what decides.
             key = prng.fold_in(prng.key_from_seed(config.seed), MASK_STREAM + 1)
             return not any(self._asynchronous(circuit, probes, key)["wrong_shares"])
-        if config.task.start != "random" or config.task.target == "rule":
+        if config.task.start != "random" or not config.task.is_fixed:
             return True
         views = turned(probes)
         return self.is_right(self._board(circuit, views, tiled(views, LARGE)))
 
     def measure(self, circuit: Circuit, evaluation: Evaluation) -> dict[str, Any]:
-        """Wrong values on fresh starts; of a rule, or where no start is drawn, those on the probes."""
+        """Wrong values on fresh starts; of a rule or of samples, or where no start is drawn, those on the probes."""
         config = self._config
-        if config.task.start != "random" or config.task.target == "rule":
+        if config.task.start != "random" or not config.task.is_fixed:
             return {"wrong": evaluation.hard_loss}
         starts = self._draw(config.task.height, config.task.width)
         if config.train.asynchronous:
@@ -121,7 +125,7 @@ class SuccessTest:
 
     def is_right(self, measured: dict[str, Any]) -> bool:
         """What success means, on fresh starts or on the probes."""
-        if self._config.train.asynchronous:
+        if "wrong_shares" in measured:
             return float(np.median(measured["wrong_shares"])) <= MOST_WRONG
         return not any(measured.values())
 

@@ -14,6 +14,8 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from difflogic.config import dataset
+from difflogic.config.dataset import Dataset
 from difflogic.config.schema import Config
 from difflogic.devices import cost
 from difflogic.devices.open import Placement
@@ -131,6 +133,7 @@ class Trainer:
         resume: Path | str | None = None,
         init_from: Path | str | None = None,
         starts: Path | str | None = None,
+        data: Dataset | None = None,
         population: int | None = None,
         stop_when_solved: int = 0,
         log_interval: int = LOG_INTERVAL,
@@ -145,6 +148,7 @@ class Trainer:
         `out`: a new run folder; without it nothing is written. `resume`: a run folder, or a checkpoint file in it, to
         go on with bit for bit; `config` must be its own. `init_from`: a run folder or checkpoint whose circuit to
         start from, with fresh moments. `starts`: the file of start grids that `config` keeps (`config.kept_starts`).
+        `data`: the samples that `config` names, which the folder gets a copy of.
         `population`: how many models to train at once, of the configuration's seed
         and those after it; each is what it would be alone. `stop_when_solved`: end at the first evaluation that finds
         so many models without a wrong value (0: never); what `finish` makes of their circuits is kept then. `give_up`:
@@ -165,7 +169,7 @@ class Trainer:
         else:
             population = 1 if population is None else population
             _check_stop(stop_when_solved, population)
-            opened = self._begun(config, _path(out), _path(init_from), _path(starts), population, observer)
+            opened = self._begun(config, _path(out), _path(init_from), _path(starts), data, population, observer)
         # Signals are watched before the engine opens its model, which may take long, so that Ctrl-C is never lost.
         with StopSignals() if stop is None else nullcontext(stop) as stop, opened as session:
             try:
@@ -183,6 +187,7 @@ class Trainer:
         out: Path | None,
         init_from: Path | None,
         starts: Path | None,
+        data: Dataset | None,
         population: int,
         observer: Observer,
     ) -> Iterator[Session]:
@@ -193,7 +198,7 @@ class Trainer:
         if is_slow:
             memory.check_processor(config, population, engine.variant.get("threads", 1))
         # Everything that can be refused, by the device too, is refused before the folder is made.
-        begin = start.fresh(config, init_from, population, starts)
+        begin = start.fresh(config, init_from, population, starts, data)
         if is_slow and (long := cost.notice(config, population)) is not None:
             begin = replace(begin, notices=(*begin.notices, long))
         with closing(Session(self.placement, begin, observer)) as session:
@@ -204,7 +209,9 @@ class Trainer:
                 config, session.training.info, self.placement.reason, init_from, begin.checkpoint.seeds
             )
             target = plots.target_png(begin.members[0].job)
-            with closing(RunFolder.create(out, begin.checkpoint, manifest.to_json(record), target=target)) as folder:
+            samples = {} if data is None or not config.data.sha256 else {dataset.NAME: data.encode()}
+            made = RunFolder.create(out, begin.checkpoint, manifest.to_json(record), samples, target=target)
+            with closing(made) as folder:
                 yield session.keep(folder, record)
 
     @contextmanager
@@ -294,7 +301,7 @@ def load(folder: Path) -> Run:
         path=folder,
         config=found.members[0].config,
         engine=engine,
-        members=start.members(found, rows),
+        members=start.members(found, rows, dataset.of_run(found.members[0].config, folder)),
         leader=found.leader,
         kept=best,
         interrupted=None,

@@ -79,7 +79,7 @@ def _subject(run: Path | None, small: bool, batch: int | None) -> Subject:
             raise UsageError("--small says which circuit to start from, but RUN brings its own: give one of them.")
         found = chosen.load(run)
         tell_choice(found.told)
-        return Subject.loaded(found.model, batch)
+        return Subject.loaded(found.model, batch, found.data())
     config = presets.checkerboard(small)
     return Subject.start(config if batch is None else config.with_(train={"batch": batch}))
 

@@ -29,6 +29,7 @@ FILE = click.Path(path_type=Path)
 @click.command("evaluate")
 @click.argument("run", type=FILE)
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
+@click.option("--data", type=FILE, help="Judge on the samples in a file instead of those that the run held out.")
 @click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
 @click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
 @click.option(
@@ -41,6 +42,7 @@ FILE = click.Path(path_type=Path)
 def command(
     run: Path,
     starts: int | None,
+    data: Path | None,
     member: int | None,
     quick: bool,
     damage: int | None,
@@ -67,11 +69,13 @@ def command(
         return policy_runs.evaluate(run, starts, member, damage, as_json)
     if damage is not None:
         raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
+    from difflogic.config import dataset
     from difflogic.evaluation.evaluate import evaluate
 
     # A full evaluation takes minutes, in which it says what it does.
     tell = (lambda _: None) if as_json else sinks.working
-    found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell)
+    others = None if data is None else dataset.load(data)
+    found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell, others)
     tell_choice(found.trained.told)
     if as_json:
         click.echo(found.to_json(), nl=False)

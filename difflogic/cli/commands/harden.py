@@ -40,11 +40,13 @@ def command(run: Path, search: bool, **options: Any) -> int:
     from difflogic.config.harden import hardening
     from difflogic.runs import chosen
 
+    found = chosen.load(run)
     request = train_request(
         options,
-        hardening(chosen.load(run).config, search, options["epochs"], options["eval_interval"]),
+        hardening(found.config, search, options["epochs"], options["eval_interval"]),
         engine=engine_selector(options["engine"], options["gpu"]),
         init_from=run,
+        data=found.data(),
         # One right evaluation is all that is wanted: what is undecided then is decided without changing the hard
         # circuit.
         stop_when_solved=1,

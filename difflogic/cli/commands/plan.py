@@ -93,6 +93,7 @@ def _sizes(config: Config) -> Job:
     """A job whose grids take no memory, however large they are: only their shapes count here."""
     import numpy as np
 
+    from difflogic.config.dataset import Dataset
     from difflogic.core import rules
     from difflogic.engine import job
     from difflogic.engine.job import Job
@@ -102,7 +103,12 @@ def _sizes(config: Config) -> Job:
     # `broadcast_to` makes an array of any shape out of one number, without memory for the rest.
     sides = (task.height, task.width)
     rule = rules.table(task.rule) if task.target == "rule" else None
-    wanted = None if rule is not None else np.broadcast_to(np.float32(0), (*sides, task.loss_channels))
+    wanted = np.broadcast_to(np.float32(0), (*sides, task.loss_channels)) if task.is_fixed else None
+    samples = None
+    if task.target == "data":
+        x = np.broadcast_to(np.uint8(0), (config.data.samples, *sides, config.data.channels))
+        y = np.broadcast_to(np.int8(0), (config.data.samples, config.data.targets, *sides, task.loss_channels))
+        samples = Dataset(x, y, task.judged_steps)
     count = job.probe_count(config)
     return Job(
         config,
@@ -111,6 +117,7 @@ def _sizes(config: Config) -> Job:
         probes=np.broadcast_to(np.uint8(0), (count, *sides, config.model.channels)),
         probe_masks=np.broadcast_to(np.float32(0), (task.steps, *sides, 1)) if config.train.asynchronous else None,
         rule=rule,
+        data=samples,
         probe_damage=np.zeros((len(task.damage_steps), count, 2), dtype=np.int64) if task.damage_steps else None,
     )
 

@@ -24,7 +24,7 @@ HALF_BLOCKS = " ▄▀█"
 
 
 class Preview:
-    """The target of a configuration in a sentence, and below it, unless it is a rule, in a picture.
+    """The target of a configuration in a sentence, and below it, where it is one for all starts, in a picture.
 
     As text the picture is in the characters of `core.text_picture`. On a terminal it is in half blocks, coloured where
     the terminal has colours: rich draws it so.
@@ -32,16 +32,18 @@ class Preview:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._is_rule = config.task.target == "rule"
+        self._is_fixed = config.task.is_fixed
 
     def __str__(self) -> str:
-        return self._headline() if self._is_rule else "\n".join([self._headline(), *text_picture.encode(self._bits())])
+        if not self._is_fixed:
+            return self._headline()
+        return "\n".join([self._headline(), *text_picture.encode(self._bits())])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         from rich.text import Text
 
         yield Text(self._headline())
-        if self._is_rule:
+        if not self._is_fixed:
             return
         # A picture that is broken into lines shows nothing.
         if self._config.task.width > console.width:
@@ -53,7 +55,11 @@ class Preview:
 
     def _headline(self) -> str:
         task = self._config.task
-        if self._is_rule:
+        if task.target == "data":
+            data = self._config.data
+            held = job.probe_count(self._config) if data.held_out else 0
+            return f"Target: that of {data.samples} samples, of which {held or 'none'} are held out"
+        if task.target == "rule":
             return f"Target: one generation of {task.rule if '/' in task.rule else 'a rule given as a table'}"
         bits = self._bits()
         used = len(np.unique(bits.reshape(-1, bits.shape[-1]), axis=0))

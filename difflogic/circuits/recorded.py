@@ -1,0 +1,169 @@
+"""Samples from a recorded automaton: pairs of frames of a film, or of a pattern that a named rule moves.
+
+    .gif     a picture a frame; colours are states, the darkest 0, and a cell may be a square of several pixels
+    .npy     [T, H, W] of states, or [T, H, W, C] of bits
+    .rle     a pattern, moved by the rule of its header, or another
+    .cells   a pattern of plain text, `.` and `O`, moved by a rule
+
+A state is a cell's channels as bits, channel 0 the lowest. Each pair is a sample of one step.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from difflogic.circuits import rle
+from difflogic.config.dataset import Dataset
+from difflogic.core import rules
+from difflogic.core.bits import Bits
+from difflogic.errors import DataError, UsageError
+
+FRAMES = 50
+"""Of a pattern, where nobody says how many."""
+ROOM = 4
+"""A pattern moves on a torus so many times as large as itself, where nobody says how large."""
+MOST_CHANNELS = 8
+
+States = npt.NDArray[np.int64]
+Rule = Callable[[States], States]
+"""From the states `[H, W]` of a torus to the next."""
+
+
+def samples(
+    path: Path, rule: str | None = None, frames: int | None = None, size: tuple[int, int] | None = None
+) -> Dataset:
+    """Pairs of consecutive frames: the first `frames`, or all; `rule` and `size`, height and width, are for patterns.
+
+    Raises DataError for what is no film, one frame, or a film that contradicts itself on a torus and with 0 outside
+    alike; UsageError for what a film has no use for.
+    """
+    kind = path.suffix.lower()
+    if kind in (".gif", ".npy"):
+        if rule is not None or size is not None:
+            raise UsageError(f"--film-rule and --size are for patterns, .rle and .cells: {path} is a film already.")
+        film = (_gif(path) if kind == ".gif" else _npy(path))[:frames]
+    elif kind in (".rle", ".cells"):
+        film = _moved(path, rule, frames or FRAMES, size)
+    else:
+        raise UsageError(f"A film is .gif or .npy, a pattern .rle or .cells, got {str(path)!r}.")
+    if len(film) < 2:
+        raise DataError(f"{path} has one frame: a rule is seen in at least 2.")
+    bits = bits_of(film) if film.ndim == 3 else film.astype(np.uint8)
+    made = Dataset.of(bits[:-1], bits[1:])
+    found = [made.contradiction(periodic) for periodic in (True, False)]
+    if all(found):
+        raise DataError(f"{path} contradicts itself, so that no rule of 3x3 cells made it: {found[0]}.")
+    return made
+
+
+def bits_of(states: States) -> Bits:
+    """States `[T, H, W]` as bits `[T, H, W, C]`, of as few channels as hold them."""
+    channels = max(1, int(states.max()).bit_length())
+    bits: Bits = (states[..., None] >> np.arange(channels) & 1).astype(np.uint8)
+    return bits
+
+
+def _npy(path: Path) -> npt.NDArray[Any]:
+    try:
+        film = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"Cannot read the film {path}: {error}.") from error
+    most = 1 if getattr(film, "ndim", 0) == 4 else (1 << MOST_CHANNELS) - 1
+    if getattr(film, "ndim", 0) not in (3, 4) or not film.size or film.dtype.kind not in "biu":
+        raise DataError(f"{path} must be [T, H, W] of states or [T, H, W, C] of bits, in whole numbers.")
+    if film.min() < 0 or film.max() > most:
+        raise DataError(f"The states in {path} must be 0 to {most}, got {film.min()} to {film.max()}.")
+    return np.asarray(film, dtype=np.int64)
+
+
+def _gif(path: Path) -> States:
+    from PIL import Image, ImageSequence
+
+    try:
+        with Image.open(path, formats=["GIF"]) as picture:
+            pixels = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
+    except (OSError, ValueError, EOFError, SyntaxError) as error:
+        raise DataError(f"Cannot read the film {path}: {error}.") from error
+    found, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
+    if len(found) > 1 << MOST_CHANNELS:
+        raise DataError(f"{path} has {len(found)} colours: expected one for each state of a cell, as of a drawing.")
+    # The darkest is 0, by the weights of the eye, so that black, or what is nearest to it, is a cell that is off.
+    order = np.argsort(np.argsort(found @ np.array([299, 587, 114]), kind="stable"))
+    film: States = order[states.reshape(pixels.shape[:3])]
+    side = _cell_side(film)
+    return film[:, ::side, ::side]
+
+
+def _cell_side(film: States) -> int:
+    """Pixels of a cell: what all places have in common at which a colour changes."""
+    side = math.gcd(*film.shape[1:])
+    for axis in (1, 2):
+        changes = np.diff(film, axis=axis).any(axis=tuple({0, 1, 2} - {axis}))
+        side = math.gcd(side, *(np.flatnonzero(changes) + 1).tolist())
+    return side
+
+
+def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | None) -> States:
+    """`[frames, H, W]`: a pattern in the middle of a torus, and what becomes of it."""
+    try:
+        pattern = _cells(path) if path.suffix.lower() == ".cells" else rle.numbers(rle.read(path, MOST_CHANNELS))
+        header = re.search(r"rule\s*=\s*([^\s,:]+)", path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
+    name = rule or (header[1] if header else "")
+    if not name:
+        raise UsageError(f"{path} does not say which rule moves it: name one with --film-rule, say B3/S23.")
+    step = named(name)
+    height, width = size or tuple(max(3, ROOM * side) for side in pattern.shape)
+    if height < pattern.shape[0] or width < pattern.shape[1]:
+        rows, columns = pattern.shape
+        raise UsageError(f"The pattern in {path} is {columns} cells wide and {rows} high: give a larger --size.")
+    top, left = (height - pattern.shape[0]) // 2, (width - pattern.shape[1]) // 2
+    grid = np.zeros((height, width), dtype=np.int64)
+    grid[top : top + pattern.shape[0], left : left + pattern.shape[1]] = pattern
+    film = [grid]
+    while len(film) < frames:
+        film.append(step(film[-1]))
+    return np.stack(film)
+
+
+def _cells(path: Path) -> States:
+    """A pattern in plain text: `!` begins a remark, `.` is 0, `O` or `*` is 1."""
+    rows = [line.rstrip() for line in path.read_text(encoding="utf-8-sig").splitlines() if not line.startswith("!")]
+    width = max(map(len, rows), default=0)
+    if not width or set("".join(rows)) - set(".O*"):
+        raise DataError(f"{path} is no pattern of plain text: expected rows of . and O.")
+    return np.array([[cell in "O*" for cell in row.ljust(width, ".")] for row in rows], dtype=np.int64)
+
+
+def named(name: str) -> Rule:
+    """The rule of this name, of states 0, 1, ...: life-like, `wireworld` or `brians-brain`. Raises ConfigError."""
+    if name.lower() in ("wireworld", "brians-brain"):
+        return _wireworld if name.lower() == "wireworld" else _brians_brain
+    table = rules.table(name)
+    return lambda grid: rules.apply(table, (grid[None] == 1).astype(np.uint8), True)[0].astype(np.int64)
+
+
+def _around(on: npt.NDArray[np.bool_]) -> States:
+    """How many of the eight neighbours are, on a torus."""
+    shifted = [np.roll(on, (dy, dx), (0, 1)) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dy or dx]
+    counts: States = np.sum(shifted, axis=0)
+    return counts
+
+
+def _wireworld(grid: States) -> States:
+    """0 is empty, 1 a head, 2 a tail, 3 a wire, as Golly counts them. Source: Silverman 1987."""
+    heads = _around(grid == 1)
+    return np.select([grid == 1, grid == 2, grid == 3], [2, 3, np.where((heads == 1) | (heads == 2), 1, 3)], 0)
+
+
+def _brians_brain(grid: States) -> States:
+    """0 is ready, 1 fires, 2 is refractory. Source: Silverman 1984."""
+    return np.select([grid == 1, grid == 2], [2, 0], np.where(_around(grid == 1) == 2, 1, 0))

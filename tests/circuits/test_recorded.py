@@ -1,0 +1,112 @@
+"""Samples from films and patterns: their frames, their states, and films that no rule made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from difflogic.circuits import recorded
+from difflogic.core import rules
+from difflogic.errors import DifflogicError
+
+GLIDER = "x = 3, y = 3, rule = B3/S23\nbob$2bo$3o!\n"
+
+
+def film_of(rule: str, states: int, size: tuple[int, int] = (12, 9), frames: int = 7) -> np.ndarray:
+    film = [np.random.default_rng(2).integers(0, states, size)]
+    step = recorded.named(rule)
+    while len(film) < frames:
+        film.append(step(film[-1]))
+    return np.stack(film)
+
+
+def test_a_pattern_moves_by_the_rule_of_its_header(tmp_path: Path) -> None:
+    """A glider is itself again after four steps, a cell further; the same in plain text, by a rule that is named."""
+    (tmp_path / "glider.rle").write_text(GLIDER)
+    (tmp_path / "glider.cells").write_text("!Name: glider\n.O\n..O\nOOO\n")
+    samples = recorded.samples(tmp_path / "glider.rle", frames=5)
+    assert (samples.x.shape, samples.steps) == ((4, 12, 12, 1), (1,))
+    np.testing.assert_array_equal(samples.x[1:], samples.y[:-1, 0])
+    np.testing.assert_array_equal(samples.y[3, 0], np.roll(samples.x[0], (1, 1), (0, 1)))
+    other = recorded.samples(tmp_path / "glider.cells", "b3/s23", 5, (12, 12))
+    assert other.sha256 == samples.sha256
+
+
+def test_states_are_bits() -> None:
+    """An electron goes along a wire; a cell that fires rests, and then is ready."""
+    wire = np.array([[0] * 6, [3, 3, 2, 1, 3, 3], [0] * 6])
+    np.testing.assert_array_equal(recorded.named("wireworld")(wire)[1], [3, 3, 3, 2, 1, 3])
+    brain = np.zeros((6, 6), dtype=int)
+    brain[2, 2:4] = 1
+    after = recorded.named("brians-brain")(brain)
+    assert (after == 2).sum() == 2
+    assert (after == 1).sum() == 4
+    np.testing.assert_array_equal(recorded.bits_of(wire[None])[0, 1], [[1, 1], [1, 1], [0, 1], [1, 0], [1, 1], [1, 1]])
+
+
+@pytest.mark.parametrize(("rule", "states"), [("B36/S23", 2), ("wireworld", 4), ("brians-brain", 3)])
+def test_a_film_is_read_as_it_was_recorded(rule: str, states: int, tmp_path: Path) -> None:
+    """Pixels of several to a cell, the darkest colour as state 0; states in one array, and bits."""
+    film = film_of(rule, states)
+    np.save(tmp_path / "film.npy", film)
+    bits = recorded.bits_of(film)
+    np.save(tmp_path / "bits.npy", bits)
+    shades = np.array([[0, 0, 0], [90, 0, 0], [0, 120, 40], [255, 255, 255]], dtype=np.uint8)[film]
+    pictures = [Image.fromarray(frame.repeat(4, axis=0).repeat(4, axis=1)) for frame in shades]
+    pictures[0].save(tmp_path / "film.gif", save_all=True, append_images=pictures[1:])
+    of_array, of_bits, of_gif = (recorded.samples(tmp_path / name) for name in ("film.npy", "bits.npy", "film.gif"))
+    assert of_array.sha256 == of_bits.sha256 == of_gif.sha256
+    np.testing.assert_array_equal(of_array.x, bits[:-1])
+    np.testing.assert_array_equal(of_array.y[:, 0], bits[1:])
+    assert not of_array.contradiction(periodic=True)
+    assert len(recorded.samples(tmp_path / "film.npy", frames=3)) == 2
+
+
+def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Path) -> None:
+    """One that was recorded with 0 outside does not, though it is no torus."""
+    film = np.zeros((3, 8, 8), dtype=np.uint8)
+    film[2, 4, 5] = 1
+    np.save(tmp_path / "film.npy", film)
+    with pytest.raises(DifflogicError) as raised:
+        recorded.samples(tmp_path / "film.npy")
+    assert str(raised.value).endswith(
+        "1 neighbourhood has two successors, in 128 places in all, such as row 0, column 0 of frame 1 and "
+        "row 4, column 5 of frame 2."
+    )
+    table = rules.table("B3/S23")
+    alone = [np.random.default_rng(1).integers(0, 2, (9, 9), dtype=np.uint8)]
+    while len(alone) < 9:
+        alone.append(rules.apply(table, alone[-1], periodic=False))
+    np.save(tmp_path / "alone.npy", np.stack(alone))
+    samples = recorded.samples(tmp_path / "alone.npy")
+    assert samples.contradiction(periodic=True)
+    assert not samples.contradiction(periodic=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("one.npy", np.zeros((1, 5, 5), dtype=int), {}, "has one frame: a rule is seen in at least 2."),
+        ("flat.npy", np.zeros((5, 5), dtype=int), {}, "must be [T, H, W] of states or [T, H, W, C] of bits"),
+        ("many.npy", np.full((2, 5, 5), 256), {}, "must be 0 to 255, got 256 to 256."),
+        ("pickled.npy", np.array([{}]), {}, "Cannot read the film"),
+        ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns, .rle and .cells"),
+        ("no.gif", "text", {}, "Cannot read the film"),
+        ("film.mp4", "text", {}, "A film is .gif or .npy, a pattern .rle or .cells, got "),
+        ("bad.cells", "x.O", {"rule": "B3/S23"}, "is no pattern of plain text: expected rows of . and O."),
+        ("nameless.cells", ".O", {}, "does not say which rule moves it: name one with --film-rule, say B3/S23."),
+        ("glider.rle", GLIDER, {"rule": "B3S23"}, "'B3S23' is no rule"),
+        ("glider.rle", GLIDER, {"size": (2, 9)}, "is 3 cells wide and 3 high: give a larger --size."),
+    ],
+)
+def test_what_is_no_film_is_refused(name: str, content: object, options: dict, message: str, tmp_path: Path) -> None:
+    if isinstance(content, str):
+        (tmp_path / name).write_text(content)
+    else:
+        np.save(tmp_path / name, content, allow_pickle=True)
+    with pytest.raises(DifflogicError) as raised:
+        recorded.samples(tmp_path / name, **options)
+    assert message in str(raised.value)

@@ -1,0 +1,127 @@
+"""Samples: what becomes of arrays and files, and what is refused in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflogic.config import dataset, presets
+from difflogic.config.customise import configure
+from difflogic.config.dataset import Dataset
+from difflogic.config.request import TrainRequest
+from difflogic.errors import ConfigError, DataError, DifflogicError, LimitError, UsageError
+
+RNG = np.random.default_rng(3)
+X = RNG.integers(0, 2, (10, 5, 6, 2), dtype=np.uint8)
+Y = RNG.integers(0, 2, (10, 5, 6, 1), dtype=np.uint8)
+MASK = RNG.integers(0, 2, (5, 6))
+NAN = np.where(np.arange(30).reshape(5, 6) == 7, np.nan, 1.0)
+
+
+def file(folder: Path, **arrays: Any) -> Path:
+    np.savez(folder / "given.npz", **arrays)
+    return folder / "given.npz"
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """From a folder too; hash and copy are those of the samples, whatever file they are in."""
+    samples = dataset.load(file(tmp_path, x=X, y=Y, mask=MASK, steps=[3, 5]))
+    assert (len(samples), samples.steps, samples.y.shape) == (10, (3, 4, 5), (10, 1, 5, 6, 1))
+    np.testing.assert_array_equal(samples.y[:, 0, :, :, 0], np.where(MASK, Y[..., 0].astype(int), -1))
+    (tmp_path / "apart").mkdir()
+    for name, array in (("x", X.astype(bool)), ("y", Y.astype(float)), ("mask", MASK), ("steps", np.arange(3, 6))):
+        np.save(tmp_path / "apart" / f"{name}.npy", array)
+    (tmp_path / "copy.npz").write_bytes(samples.encode())
+    for other in (dataset.load(tmp_path / "apart"), dataset.load(tmp_path / "copy.npz")):
+        assert other.sha256 == samples.sha256
+    assert dataset.load(file(tmp_path, x=X, y=1 - Y, mask=MASK, steps=[3, 5])).sha256 != samples.sha256
+
+
+def test_films_are_judged_at_every_frame(tmp_path: Path) -> None:
+    frames = RNG.integers(0, 2, (4, 6, 5, 5))
+    samples = dataset.load(file(tmp_path, frames=frames))
+    assert samples.steps == (1, 2, 3, 4, 5)
+    np.testing.assert_array_equal(samples.x[..., 0], frames[:, 0])
+    np.testing.assert_array_equal(samples.y[..., 0], frames[:, 1:])
+
+
+def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None:
+    samples = Dataset.of(X, Y)
+    learned, held = samples.split(0.25)
+    assert (len(learned), len(held)) == (8, 2)
+    both = np.concatenate([learned.x, held.x]).reshape(10, -1)
+    assert sorted(map(bytes, both)) == sorted(map(bytes, X.reshape(10, -1)))
+    assert samples.split(0.0) == (samples, samples)
+    assert [dataset.held_out_samples(2, share) for share in (0.01, 0.5, 0.99)] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": X}, "given.npz has no y: expected x and y, or frames."),
+        ({"x": X, "y": Y, "z": Y}, "must hold x and y, or frames, and mask and steps at will; it has ['x', 'y', 'z']."),
+        ({"x": X[:0], "y": Y[:0]}, "x must be samples [N, H, W, C], got [0, 5, 6, 2]."),
+        ({"x": X[0, 0], "y": Y}, "x must be samples [N, H, W, C], got [6, 2]."),
+        ({"x": X + 1, "y": Y}, "x must be 0 or 1 everywhere, got 2 at ["),
+        ({"x": X.astype(str), "y": Y}, "x must be one array of 0 and 1, got values of type <U"),
+        ({"x": X, "y": Y[:9]}, "y must be [10, 5, 6] cells as x is, and channels, with an axis of 1 judged steps "
+                               "behind the samples or none, got [9, 5, 6, 1]."),
+        ({"x": X, "y": Y, "mask": NAN}, "mask must be 0 or 1 everywhere, got nan at [1, 1]."),
+        ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
+        ({"x": X, "y": Y, "mask": 0 * MASK}, "mask leaves no value to learn"),
+        ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be a CA step or ascending ones, from 1 on, got [3, 3]."),
+        ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
+        ({"frames": X[:, None]}, "frames must be films [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5, 6, 2]."),
+        ({"x": np.array([{}]), "y": Y}, "Cannot read the samples"),
+    ],
+)  # fmt: skip
+def test_samples_that_do_not_fit_are_refused(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as raised:
+        dataset.load(file(tmp_path, **arrays))
+    assert message in str(raised.value)
+
+
+def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text.npz").write_text("no archive")
+    for name in ("missing.npz", "text.npz"):
+        with pytest.raises(DataError, match=r"^Cannot read the samples "):
+            dataset.load(tmp_path / name)
+    monkeypatch.setattr(dataset, "physical_memory", lambda: 2 * X.nbytes)
+    with pytest.raises(LimitError, match=r"at most 3 of the 10 fit"):
+        dataset.load(file(tmp_path, x=X, y=Y))
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (TrainRequest("game-of-life", data=Dataset.of(X, Y)), "The samples have 2 channels, but a cell has 1"),
+        (TrainRequest("lizard", data=Dataset.of(X, Y), rule="B3/S23"), "There is one target: give --rule or --data"),
+        (TrainRequest(data=Dataset.of(X[:1], Y[:1])), "Of 1 sample nothing can be held out: give more, or set data"),
+        (
+            TrainRequest(data=Dataset.of(X, Y), start="seed"),
+            "their other channels with random or zeros, got start 'seed'",
+        ),
+        (TrainRequest(data=Dataset.of(X, Y), fields={"pool": {"size": 64}}), "set pool.size and search.begin to 0"),
+        (TrainRequest("checkerboard", fields={"task": {"target": "data", "start": "zeros"}}), "go together: give them"),
+    ],
+)
+def test_requests_that_samples_do_not_fit(request_: TrainRequest, message: str) -> None:
+    with pytest.raises(DifflogicError) as raised:
+        configure(request_)
+    assert isinstance(raised.value, ConfigError | UsageError)
+    assert message in str(raised.value)
+
+
+def test_samples_change_a_preset_and_are_a_task_of_their_own() -> None:
+    samples = Dataset.of(X, Y, steps=(4, 7))
+    config = configure(TrainRequest("checkerboard", data=samples, start="random")).config
+    task = config.task
+    assert (task.target, task.start, task.height, task.width, task.loss_steps) == ("data", "random", 5, 6, (4, 7))
+    assert (config.model, config.data.sha256) == (presets.get("checkerboard").model, samples.sha256)
+    own = configure(TrainRequest(data=samples, recipe="paper")).config
+    assert (own.name, own.model.channels, own.task.start) == ("data", 2, "zeros")
+    again = configure(TrainRequest(config=config, data=samples)).config
+    assert again == config

@@ -1,0 +1,90 @@
+"""Runs that learn samples: their folder, what is judged, and what goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from difflogic.config.customise import configure
+from difflogic.config.dataset import Dataset
+from difflogic.config.request import TrainRequest
+from difflogic.config.schema import Config
+from difflogic.core import rules
+from difflogic.devices.open import Placement
+from difflogic.errors import DataError, DifflogicError
+from difflogic.evaluation.evaluate import evaluate
+from difflogic.evaluation.render import render
+from difflogic.reference.engine import ReferenceEngine
+from difflogic.runs import chosen
+from difflogic.train import restarts, trainer
+from difflogic.train.start import fresh
+from difflogic.train.trainer import Trainer
+from tests.train.tiny import arrays_of, rows_of, tiny_config
+
+RNG = np.random.default_rng(5)
+X = RNG.integers(0, 2, (20, 5, 6, 1), dtype=np.uint8)
+SHIFTED = Dataset.of(X, np.roll(X, 1, axis=2))
+"""Each cell becomes its left neighbour, on a torus: one gate."""
+
+
+def config_of(samples: Dataset, **fields: object) -> Config:
+    return configure(TrainRequest(config=tiny_config(), data=samples, fields=fields)).config
+
+
+CONFIG = config_of(SHIFTED, model={"periodic": True})
+
+
+def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path) -> None:
+    """Bit for bit, as a population too; its members are judged on the same samples."""
+    whole = Trainer(CONFIG, ReferenceEngine()).run(out=tmp_path / "whole", population=2, data=SHIFTED)
+    Trainer(CONFIG, ReferenceEngine()).run(epochs=5, out=tmp_path / "parts", population=2, data=SHIFTED)
+    Trainer(CONFIG, ReferenceEngine()).run(resume=tmp_path / "parts")
+    assert arrays_of(tmp_path / "parts") == arrays_of(tmp_path / "whole")
+    assert rows_of(tmp_path / "parts") == rows_of(tmp_path / "whole")
+    one, two = (member.job.held_out for member in whole.members)
+    assert one is two
+    assert trainer.load(tmp_path / "whole").config == CONFIG
+    assert "on all 4 samples that were held out" in whole.summary
+
+
+def test_evaluation_judges_what_was_held_out_or_other_samples(tmp_path: Path) -> None:
+    Trainer(CONFIG, ReferenceEngine()).run(out=tmp_path / "run", data=SHIFTED)
+    found, best = evaluate(tmp_path / "run", ReferenceEngine()), chosen.load(tmp_path / "run")
+    values = found["samples"].values
+    assert (values["wrong"], values["samples"], values["values"]) == (best.model.best, 4, 4 * 30)
+    seen = found["seen-neighbourhoods"].values
+    assert (seen["entries"], seen["right"] < seen["seen"]) == (512, values["wrong"] > 0)
+    wide = RNG.integers(0, 2, (3, 9, 4, 1))
+    other = evaluate(tmp_path / "run", ReferenceEngine(), data=Dataset.of(wide, wide, steps=(1, 2)))["samples"]
+    states = ReferenceEngine().rollout(best.circuit, np.pad(wide, [(0, 0)] * 3 + [(0, 1)]), 2, "hard")[1:, ..., :1]
+    assert other.values["wrong"] == np.count_nonzero(states != wide)
+    assert other.values["wrong_samples"] == np.count_nonzero((states != wide).any(axis=(0, 2, 3, 4)))
+    with pytest.raises(DataError, match="The samples have 3 channels, but a cell of this circuit has 2"):
+        evaluate(tmp_path / "run", ReferenceEngine(), data=Dataset.of(*[RNG.integers(0, 2, (3, 5, 5, 3))] * 2))
+    render(tmp_path / "run", tmp_path / "film.gif", engine=ReferenceEngine())
+    assert (tmp_path / "film.gif").stat().st_size > 100
+    np.savez(tmp_path / "run" / "data.npz", x=X, y=X)
+    with pytest.raises(DataError, match=r"data\.npz are not those of the configuration: their SHA-256"):
+        chosen.load(tmp_path / "run").data()
+
+
+def test_every_attempt_has_the_samples(tmp_path: Path) -> None:
+    config = CONFIG.with_(train={"epochs": 6})
+    made = restarts.train(config, Placement(ReferenceEngine()), 1, tmp_path / "run", data=SHIFTED)
+    assert all((tmp_path / "run" / each.folder / "data.npz").exists() for each in made.record.attempts)
+    assert chosen.load(tmp_path / "run").data().sha256 == SHIFTED.sha256
+
+
+def test_samples_that_are_missing_or_at_odds_are_told() -> None:
+    with pytest.raises(DifflogicError, match="samples that are not at hand: give them with --data"):
+        fresh(CONFIG, None)
+    with pytest.raises(DataError, match=r"their SHA-256 is not data\.sha256"):
+        fresh(CONFIG, None, data=Dataset.of(X, X))
+    y = rules.apply(rules.table("B3/S23"), X[..., 0], False)[..., None]
+    y[3, 2, 2] ^= 1
+    torn = Dataset.of(np.zeros_like(X), y)
+    (notice,) = fresh(config_of(torn), None, data=torn).notices
+    assert notice.startswith("The samples cannot all be right: ")
+    assert not fresh(CONFIG, None, data=SHIFTED).notices
