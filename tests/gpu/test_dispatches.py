@@ -71,6 +71,19 @@ def open_model(device: Device, count: int = 1, fire_rate: float = 1.0, **options
     return GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
 
 
+def test_samples_are_sent_once(device: Device) -> None:
+    """As bits, for all models together; batches of them are drawn on the device."""
+    jobs = [task_job("samples", seed) for seed in (1, 2)]
+    model = GpuModel.from_cpu(device, jobs, [start(job) for job in jobs])
+    sent = device.ledger.uploaded.copy()
+    model.train(40)
+    model.drain()
+    assert device.ledger.uploaded == sent
+    assert jobs[0].data is not None
+    assert model.workspace.buffers["x"].size == 4 * len(jobs[0].data) * -(-5 * 7 // 32)
+    model.close()
+
+
 @pytest.mark.parametrize("models", [1, 3])
 @pytest.mark.parametrize("fire_rate", [1.0, 0.6])
 @pytest.mark.parametrize("steps", [1, 3, 20])
