@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from difflogic.model import controller_json, netlist_json
-from difflogic.policies import controllers
+from difflogic.policies import actor_file, controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.evaluate import Score, baselines
@@ -48,6 +48,8 @@ def write(run: PolicyRun, folder: RunFolder) -> None:
     if run.baselines is not None:
         folder.write(EVALUATION, json.dumps(_evaluation(run), indent=2) + "\n")
     actor, spaces = run.best.agent.actor, run.best.environments.spaces
+    if run.complete:
+        folder.write(actor_file.NAME, actor_file.encode(run.best.agent))
     if run.complete and isinstance(actor, LogicActor) and not spaces.continuous:
         made = controllers.of_actor(actor, run.config.environment.id, spaces)
         folder.write(controller_json.NAME, controller_json.to_json(made))

@@ -21,12 +21,11 @@ from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, RunFolderError, UsageError
 from difflogic.policies import checkpoint, results
 from difflogic.policies.actors import Sightings
+from difflogic.policies.agents import make_agent
 from difflogic.policies.checkpoint import PolicyCheckpoint
 from difflogic.policies.environments import Arrays, Environments, part_of
 from difflogic.policies.evaluate import Score, evaluate_policy
-from difflogic.policies.ppo import PPO
 from difflogic.policies.rows import COLUMNS, PolicyRow
-from difflogic.policies.sac import SAC
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl, manifest
 from difflogic.runs.folder import RunFolder
@@ -78,8 +77,7 @@ class Member:
                 f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.environment.id} "
                 f"shows {shown}: install the one that it was trained in, or start a new run."
             )
-        algorithm = SAC if config.algorithm == "sac" else PPO
-        self.agent = algorithm(config, self.environments.spaces, seen or Sightings.of(config), device)
+        self.agent = make_agent(config, self.environments.spaces, seen or Sightings.of(config), device)
         self.rows: list[PolicyRow] = []
         self.score: Score | None = None
         """Of the last evaluation."""

@@ -10,7 +10,7 @@ import pytest
 from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
-from difflogic.policies import checkpoint
+from difflogic.policies import actor_file, checkpoint
 from difflogic.policies.training import Member, PolicyObserver, PolicyTrainer
 from difflogic.policies.until_solved import until_solved
 from difflogic.runs import jsonl
@@ -155,6 +155,24 @@ def test_only_its_own_run_is_gone_on_with(tmp_path):
     (tmp_path / "run/checkpoint.safetensors").write_bytes(b"no checkpoint")
     with pytest.raises(CheckpointError, match=r"is corrupt: .* Continue from the one before it with --resume"):
         checkpoint.read(tmp_path / "run")
+
+
+@pytest.mark.parametrize(("policy", "environment"), [("automaton", "test/Signs-v0"), ("mlp", "test/Aim-v0")])
+def test_an_actor_alone_decides_as_its_agent_did(tmp_path, policy, environment):
+    learned = config(
+        policy=policy, steps=256, environment={"id": environment, "n_envs": 4},
+        automaton={"side": 4, "channels": 4, "widths": [8]}, evaluation={"final_episodes": 2},
+    )  # fmt: skip
+    agent = PolicyTrainer(learned, CPU).run(tmp_path / "run").best.agent
+    alone = actor_file.load(tmp_path / "run", CPU)
+    seen = np.linspace(-2, 2, 101, dtype=np.float32)[:, None]
+    np.testing.assert_array_equal(alone.decide(seen), agent.decide(seen))
+    file = tmp_path / "run" / actor_file.NAME
+    file.write_bytes(file.read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match="is corrupt"):
+        actor_file.load(file, CPU)
+    with pytest.raises(CheckpointError, match="Cannot read the actor"):
+        actor_file.load(tmp_path, CPU)
 
 
 @pytest.mark.parametrize("name", PRESETS)

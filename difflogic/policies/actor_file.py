@@ -1,0 +1,56 @@
+"""An actor alone, without what trains it: `actor.safetensors`, with checksums.
+
+Arrays: `seen.mean`, `seen.spread`, and of the agent `actor.*` and `follower.*`. Metadata: as of a checkpoint.
+
+    agent = actor_file.load(Path("runs/first"), Device("cpu"))
+    evaluate_policy(agent.decide, "CartPole-v1", episodes=100, seed=0).mean
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from difflogic.config.policy import FORMAT, PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.errors import CheckpointError, UsageError
+from difflogic.policies.actors import Sightings
+from difflogic.policies.agents import Agent, make_agent
+from difflogic.policies.environments import make, part_of, spaces
+from difflogic.runs import checkpoint as files
+from difflogic.runs import checksummed
+
+NAME = "actor.safetensors"
+"""Of the best agent of a run, in its folder."""
+ACTS = ("actor.", "follower.")
+
+
+def encode(agent: Agent) -> bytes:
+    """What `load` reads."""
+    arrays = {name: each for name, each in agent.state().items() if name.startswith(ACTS)}
+    seen = {"seen.mean": agent.seen.mean, "seen.spread": agent.seen.spread}
+    return checksummed.encode(arrays | seen, files.header(FORMAT, agent.config))
+
+
+def load(path: Path, device: Device) -> Agent:
+    """The agent of a run folder, or of such a file, which decides as it did; what only learning needs is new.
+
+    Raises CheckpointError, ConfigError, DeviceError.
+    """
+    file = path / NAME if path.is_dir() else path
+    try:
+        data = file.read_bytes()
+        arrays, config = checksummed.decode(data), PolicyConfig.from_toml(checksummed.metadata(data)["config"])
+        world = make(config.environment.id)
+        # Transitions are for learning: without them any buffer is large enough.
+        alone = config.with_(sac={"buffer_size": 1})
+        seen = Sightings(**part_of(arrays, "seen."))
+        agent = make_agent(alone, spaces(world, config.environment.id), seen, device)
+        world.close()
+        agent.restore(agent.state() | {name: each for name, each in arrays.items() if name.startswith(ACTS)})
+    except OSError as error:
+        raise CheckpointError(f"Cannot read the actor {file}: {error.strerror}.") from error
+    except checksummed.ChecksumError as error:
+        raise CheckpointError(f"The actor {file} is corrupt: {error}. Copy it again.") from error
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise CheckpointError(f"The file {file} holds no actor that can be used: {error}") from error
+    return agent

@@ -1,0 +1,17 @@
+"""An agent, whole: what acts and what learns, by the algorithm that a configuration names."""
+
+from __future__ import annotations
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.policies.actors import Sightings
+from difflogic.policies.environments import Spaces
+from difflogic.policies.ppo import PPO
+from difflogic.policies.sac import SAC
+
+Agent = PPO | SAC
+
+
+def make_agent(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> Agent:
+    """Raises ConfigError where it does not fit the spaces, LimitError, DeviceError."""
+    return (SAC if config.algorithm == "sac" else PPO)(config, spaces, seen, device)
