@@ -287,6 +287,7 @@ train_options = together(
     engine_options,
     policy_option,
     field_options,
+    click.option("--devices", metavar="LIST", help="Share a --population out, say gpu:0,gpu:1,cpu, by their speed."),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
     model_options,
     until_options,

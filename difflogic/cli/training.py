@@ -40,13 +40,22 @@ class Launch:
     max_memory: int | None
     log_interval: int
     as_json: bool
+    devices: str | None = None
+    """Several, which share a population."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Launch:
         """The launch that a command's options ask for. Raises UsageError where the policy has nothing to choose."""
         selector = engine_selector(options["engine"], options["gpu"])
-        policy = checked_policy(options["policy"], selector, options.get("resume") is not None)
-        return cls(**{each.name: options[each.name] for each in fields(cls)} | {"policy": policy})
+        resumed = options.get("resume") is not None
+        policy = checked_policy(options["policy"], selector, resumed)
+        if options.get("devices") is not None:
+            if selector is not None or options["policy"] is not None:
+                raise UsageError("--devices says where it is trained: drop --engine, --gpu and --policy.")
+            if not resumed and (options["population"] or 1) < 2:
+                raise UsageError("--devices shares a population out: give --population of 2 or more, or one --engine.")
+        given = {each.name: options[each.name] for each in fields(cls) if each.name in options}
+        return cls(**given | {"policy": policy})
 
 
 def run(options: Mapping[str, Any], config: Config | None = None) -> int:
@@ -153,8 +162,12 @@ def _placement(request: TrainRequest, config: Config, launch: Launch, resume: Pa
     from difflogic.devices import open as placement
     from difflogic.runs import checkpoint, chosen, manifest
 
-    if request.engine is None and resume is not None:
+    earlier = None
+    if resume is not None:
         earlier = manifest.last_engine(manifest.read(checkpoint.locate(chosen.run_folder(resume)).parent))
+    if launch.devices is not None:
+        return placement.share([each.strip() for each in launch.devices.split(",")], earlier, launch.require_hardware)
+    if request.engine is None and resume is not None:
         return placement.place_again(earlier, launch.require_hardware, trusted=True)
     # Only a new run is measured. One that goes on stays on its engine, since another one may round its sums otherwise.
     if resume is None and request.engine in (None, "auto"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from difflogic.devices import shared
 from difflogic.devices.race import Candidate
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.engine.job import Job
@@ -66,6 +67,21 @@ def place(selector: str = "auto", require_hardware: bool = False, trusted: bool 
     return Placement(_WITHOUT_GPU[selector](), f"{selector} was asked for")
 
 
+def share(selectors: Sequence[str], earlier: EngineInfo | None = None, require_hardware: bool = False) -> Placement:
+    """Several devices that share a population; as they did earlier, where that is known of the same ones.
+
+    Raises UsageError for a device that is named twice or is none, and what `place` raises.
+    """
+    kinds = [parse(each) for each in selectors]  # what cannot be is refused before an engine loads
+    placed = [place(each, require_hardware, trusted=True).engine for each in selectors if len(set(kinds)) > 1]
+    names = [engine.selector for engine in placed]
+    if len(set(names)) < max(2, len(selectors)):
+        raise UsageError(f"A population is shared by two devices or more, each named once, got {', '.join(selectors)}.")
+    known = None if earlier is None or list(earlier.variant) != names else list(earlier.variant.values())
+    made = cast("Engine", shared.SharedEngine(placed, known))
+    return Placement(made, f"the population is shared by {', '.join(names)}")
+
+
 def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trusted: bool = False) -> Placement:
     """The engine that a run was on before, for going on with it; `auto` where that is not known.
 
@@ -73,6 +89,8 @@ def place_again(earlier: EngineInfo | None, require_hardware: bool = False, trus
     """
     if earlier is None:
         return place("auto", require_hardware, trusted)
+    if earlier.engine == shared.NAME:
+        return share(list(earlier.variant), earlier, require_hardware)
     if earlier.engine != "gpu":
         return replace(place(earlier.engine, require_hardware), reason="the run was on it before")
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from difflogic.config.schema import Config
 from difflogic.engine import memory
-from difflogic.engine.api import EpochMetrics, Evaluation, Model
+from difflogic.engine.api import EngineInfo, EpochMetrics, Evaluation, Model
 from difflogic.engine.job import TrainState
 from difflogic.errors import ConfigError
 
@@ -28,14 +29,20 @@ def configs(config: Config, population: int) -> list[Config]:
 
 def open_in_turn(openers: Sequence[Callable[[], Model]]) -> Model:
     """What they open, as one model; where one raises, those before it are closed again."""
+    models = opened(openers)
+    return models[0] if len(models) == 1 else SequentialModels(models)
+
+
+def opened(openers: Sequence[Callable[[], Model]]) -> list[Model]:
+    """What they open; where one raises, those before it are closed again."""
     # The stack closes what was opened if a later one is refused; `pop_all` forgets them once all are there.
-    with ExitStack() as opened:
+    with ExitStack() as stack:
         models = []
         for opener in openers:
             models.append(opener())
-            opened.callback(models[-1].close)
-        opened.pop_all()
-    return models[0] if len(models) == 1 else SequentialModels(models)
+            stack.callback(models[-1].close)
+        stack.pop_all()
+    return models
 
 
 class SequentialModels:
@@ -66,3 +73,28 @@ class SequentialModels:
     def close(self) -> None:
         for model in self.models:
             model.close()
+
+
+class ParallelModels(SequentialModels):
+    """Models on devices of their own, which work at the same time; each has a thread here to drive it."""
+
+    def __init__(self, models: Sequence[Model], info: EngineInfo) -> None:
+        super().__init__(models)
+        self.info = info
+        self._threads = ThreadPoolExecutor(len(models), thread_name_prefix="device")
+
+    def train(self, epochs: int) -> None:
+        list(self._threads.map(lambda model: model.train(epochs), self.models))
+
+    def drain(self) -> list[list[EpochMetrics]]:
+        return [metrics for each in self._threads.map(lambda model: model.drain(), self.models) for metrics in each]
+
+    def evaluate(self) -> list[Evaluation]:
+        return [judged for each in self._threads.map(lambda model: model.evaluate(), self.models) for judged in each]
+
+    def epochs_per_call(self) -> int:
+        return min(model.epochs_per_call() for model in self.models)
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        super().close()
