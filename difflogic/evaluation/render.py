@@ -192,8 +192,9 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     """A `gif`, an `apng`, or a strip as `png`. Raises UsageErrors, and LimitError for what memory does not hold."""
     task = trained.config.task
     steps = task.steps if spec.steps is None else spec.steps
-    shown = _shown(look.steps, steps, kind)
     height, width = spec.size or (task.height, task.width)
+    # Of one row all steps are one picture, else a strip has a picture for each.
+    shown = _shown(look.steps, steps, STRIP_FRAMES if kind == "png" and height > 1 else FILM_FRAMES)
     colours = 3 * (trained.circuit.channels if look.channels == "all" else 1) * (look.scale or 1) ** 2
     long = cost.check_rollout(trained.config.model, height * width, steps, len(shown) * colours)
     if long is not None:
@@ -202,14 +203,15 @@ def rollout_picture(engine: Engine, trained: TrainedCircuit, spec: RenderSpec, l
     # Only the states that are shown are kept; a rollout of a million steps passes by one state at a time.
     wanted, loss_channels = set(shown), trained.config.task.loss_channels
     frames = [_seen(state, look.channels, loss_channels) for step, state in enumerate(played) if step in wanted]
+    neighbourhood = "moore" if look.channels == "all" else trained.circuit.neighbourhood
     if kind == "png":
-        return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale)
-    return film.animation(np.stack(frames), kind, look.scale, look.frame_ms)
+        return film.strip(np.stack(frames), [f"step {step}" for step in shown], look.scale, neighbourhood)
+    return film.animation(np.stack(frames), kind, look.scale, look.frame_ms, neighbourhood)
 
 
-def _shown(asked: Sequence[int] | None, steps: int, kind: str) -> list[int]:
+def _shown(asked: Sequence[int] | None, steps: int, most: int) -> list[int]:
     if asked is None:
-        return evenly(steps, STRIP_FRAMES if kind == "png" else FILM_FRAMES)
+        return evenly(steps, most)
     beyond = [step for step in asked if not 0 <= step <= steps]
     if beyond:
         raise UsageError(f"The rollout has steps 0 to {steps}, but step {beyond[0]} should be shown.")

@@ -30,7 +30,7 @@ def to_html(evaluation: RunEvaluation) -> str:
         facts=_facts(evaluation),
         evaluation=evaluation,
         shown=[
-            (each, _film(each.film), _curve(each.curve, each.film))
+            (each, _film(each.film, evaluation.trained.circuit.neighbourhood), _curve(each.curve, each.film))
             for each in evaluation.measures
             if each.film is not None
         ],
@@ -62,9 +62,9 @@ def _facts(evaluation: RunEvaluation) -> str:
     )
 
 
-def _film(shots: Film) -> str:
+def _film(shots: Film, neighbourhood: str) -> str:
     """A pixel a cell: the browser enlarges it, sharply."""
-    return _base64(film.animation(plots.colors(shots.frames), "gif", scale=1))
+    return _base64(film.animation(plots.colors(shots.frames), "gif", scale=1, neighbourhood=neighbourhood))
 
 
 def _curve(wrong: Sequence[float], shots: Film) -> str:

@@ -1,11 +1,15 @@
-"""The states of a rollout as pictures: a GIF or APNG that moves, a PNG strip that does not, and channels as tiles."""
+"""The states of a rollout as pictures: a GIF or APNG that moves, a PNG strip that does not, and channels as tiles.
+
+Where cells have six neighbours they are drawn as hexagons. Of a grid of one row a picture shows all steps so far, each
+below the one before.
+"""
 
 from __future__ import annotations
 
 import io
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,9 +55,13 @@ def scale_for(frames: Pixels) -> int:
     return max(1, min(MAX_SCALE, WIDTH // longest))
 
 
-def animation(frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS) -> bytes:
+def animation(
+    frames: Pixels, kind: str, scale: int | None = None, frame_ms: int = FRAME_MS, neighbourhood: str = "moore"
+) -> bytes:
     """An endless `gif` or `apng` of `frames [n, h, w, 3]`, at most 256 colours, a pause on the last one."""
-    images = _indexed(frames, scale or scale_for(frames))
+    if frames.shape[1] == 1:
+        frames = space_time(frames)
+    images = _indexed(frames, pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood))
     # The end is what a viewer wants to see: an animation that begins again at once would hide it.
     durations = [frame_ms] * (len(images) - 1) + [max(frame_ms, LAST_FRAME_MS)]
     buffer = io.BytesIO()
@@ -68,11 +76,21 @@ def animation(frames: Pixels, kind: str, scale: int | None = None, frame_ms: int
     return buffer.getvalue()
 
 
-def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None) -> bytes:
+def space_time(frames: Pixels) -> Pixels:
+    """Of states of one row, `[n, 1, w, 3]`, frames `[n, n, w, 3]`: each with all rows up to its own, time downwards."""
+    count = len(frames)
+    shown = np.where(np.tri(count, dtype=bool)[..., None, None], frames[None, :, 0], np.array(PAPER, dtype=np.uint8))
+    return shown.astype(np.uint8)
+
+
+def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None, neighbourhood: str = "moore") -> bytes:
     """A PNG of `frames [n, h, w, 3]` side by side, in as many rows as it takes, each above its label."""
     from PIL import Image, ImageDraw, ImageFont
 
-    pixels = _scaled(frames, scale or scale_for(frames))
+    if frames.shape[1] == 1:
+        frames, labels = frames[None, :, 0], [" to ".join(dict.fromkeys([labels[0], labels[-1]]))]
+    places = pixels_of((frames.shape[1], frames.shape[2]), scale or scale_for(frames), neighbourhood)
+    pixels = np.stack([enlarged(frame, places, np.array(PAPER, dtype=np.uint8)) for frame in frames])
     # The font that Pillow brings along, so that a strip looks alike everywhere.
     font = ImageFont.load_default()
     line = math.ceil(font.getbbox("0123456789 step")[3]) + MARGIN
@@ -92,21 +110,52 @@ def strip(frames: Pixels, labels: Sequence[str], scale: int | None = None) -> by
     return buffer.getvalue()
 
 
-def _scaled(frames: Pixels, scale: int) -> Pixels:
-    return frames.repeat(scale, axis=-3).repeat(scale, axis=-2)
+def pixels_of(grid: tuple[int, int], scale: int, neighbourhood: str = "moore") -> npt.NDArray[np.int64]:
+    """Of each pixel `[h, w]` of a picture of a grid the number of its cell; one more than the last where there is none.
+
+    Squares have `scale` pixels a side; hexagons are so wide, at least 4, and stand on a corner. Each of their rows lies
+    half a cell to the left of the one above, so that the neighbour at the top left touches, the one at the top right
+    does not.
+    """
+    height, width = grid
+    if neighbourhood != "hex":
+        cells = np.arange(height * width, dtype=np.int64).reshape(height, width)
+        return cells.repeat(scale, axis=0).repeat(scale, axis=1)
+    # A pixel is of the cell whose centre is nearest: with centres as here, what is nearest to one is a hexagon. The
+    # nearest is in one of the two rows between whose centres the pixel lies, and there the nearest in its column.
+    wide = max(4, scale)
+    row_height, radius = wide * np.sqrt(3) / 2, wide / np.sqrt(3)
+    y = np.arange(np.ceil((height - 1) * row_height + 2 * radius))[:, None] + 0.5 - radius
+    x = np.arange(np.ceil((width + (height - 1) / 2) * wide))[None] + 0.5
+    rows = np.floor(y / row_height) + np.arange(2)[:, None, None]
+    left = ((height - 1 - rows) / 2 + 0.5) * wide
+    columns = np.round((x - left) / wide)
+    away = (x - left - columns * wide) ** 2 + (y - rows * row_height) ** 2
+    nearer = away.argmin(axis=0)[None]
+    row, column = (np.take_along_axis(np.broadcast_to(each, away.shape), nearer, 0)[0] for each in (rows, columns))
+    inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+    return np.where(inside, row * width + column, height * width).astype(np.int64)
 
 
-def _indexed(frames: Pixels, scale: int) -> list[Image.Image]:
+def enlarged(frame: npt.NDArray[Any], places: npt.NDArray[np.int64], around: npt.ArrayLike) -> npt.NDArray[Any]:
+    """A frame `[h, w, ...]` in pixels as `pixels_of` says; `around` is where no cell is."""
+    cells = frame.reshape(-1, *frame.shape[2:])
+    return np.concatenate([cells, np.asarray(around, dtype=frame.dtype)[None]])[places]
+
+
+def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]:
     """Frames over one palette, so that no colour is approximated and files stay small."""
     from PIL import Image
 
     # A pixel as one number, 0xRRGGBB, so that `unique` finds the colours, of which there are few.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
-    palette, places = np.unique(packed, return_inverse=True)
+    around = [PAPER[0] << 16 | PAPER[1] << 8 | PAPER[2]] if pixels.max() == packed[0].size else []
+    palette, places = np.unique(np.append(packed, around), return_inverse=True)
     flat = [channel for color in palette.tolist() for channel in (color >> 16, color >> 8 & 255, color & 255)]
     images = []
-    for frame in places.reshape(packed.shape).astype(np.uint8):
-        image = Image.fromarray(frame.repeat(scale, axis=0).repeat(scale, axis=1), mode="P")
+    numbers = places.astype(np.uint8)
+    for frame in numbers[: packed.size].reshape(packed.shape):
+        image = Image.fromarray(enlarged(frame, pixels, numbers[-1]), mode="P")
         image.putpalette(flat)
         images.append(image)
     return images

@@ -40,7 +40,7 @@ def write(
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
-    folder.write("rollout.gif", film.animation(plots.colors(visible), "gif"))
+    folder.write("rollout.gif", film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood))
     if len(members) == 1:
         folder.write("loss.png", plots.loss_png(best.metrics, job.config, f"{job.config.name}, seed {best.seed}"))
         return

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from difflogic.core.bits import Bits, Planes, unpack_planes
 from difflogic.errors import DataError
-from difflogic.runs.film import FRAME_MS, LAST_FRAME_MS
+from difflogic.runs.film import FRAME_MS, LAST_FRAME_MS, PAPER, enlarged, pixels_of, space_time
 
 Picture = npt.NDArray[np.uint8]
 """Grey `[h, w]` or red, green, blue `[h, w, 3]`, 0 to 255."""
@@ -67,12 +67,27 @@ def png(planes: Planes, width: int, visible: int) -> bytes:
     return buffer.getvalue()
 
 
-def gif(pictures: Sequence[Picture]) -> bytes:
-    """An endless animation, a pause on the last picture."""
+def history(rows: Sequence[Picture]) -> bytes:
+    """A PNG of the states of a line, each below the one before."""
     from PIL import Image
 
-    scale = max(1, LEAST_SIDE // max(pictures[0].shape[:2]))
-    frames: list[Any] = [Image.fromarray(each.repeat(scale, axis=0).repeat(scale, axis=1)) for each in pictures]
+    buffer = io.BytesIO()
+    Image.fromarray(np.concatenate(rows)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def gif(pictures: Sequence[Picture], neighbourhood: str = "moore") -> bytes:
+    """An endless animation, a pause on the last picture; hexagons, and the past of a line, as in `runs.film`."""
+    from PIL import Image
+
+    shown = np.stack(pictures)
+    if shown.ndim == 3:
+        shown = shown[..., None].repeat(3, axis=3)
+    if shown.shape[1] == 1:
+        shown = space_time(shown)
+    height, width = shown.shape[1:3]
+    places = pixels_of((height, width), max(1, LEAST_SIDE // max(height, width)), neighbourhood)
+    frames: list[Any] = [Image.fromarray(enlarged(each, places, PAPER)) for each in shown]
     durations = [FRAME_MS] * (len(frames) - 1) + [LAST_FRAME_MS]
     buffer = io.BytesIO()
     frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0)

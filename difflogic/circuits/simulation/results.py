@@ -18,6 +18,8 @@ MOVING = (".gif", ".npy")
 """That can hold more than one state."""
 GIF_FRAMES = 60
 """Unless `--every` says otherwise."""
+PNG_ROWS = 1024
+"""So does a picture of a line, whose states are its rows."""
 
 
 class Recording:
@@ -30,9 +32,13 @@ class Recording:
             raise UsageError(
                 f"{out} must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}: that says what is written."
             )
-        if every is not None and self.kind not in MOVING:
+        self._is_history = spec.height == 1 and self.kind == ".png"
+        if every is not None and self.kind not in MOVING and not self._is_history:
             raise UsageError(f"--every needs a file that holds several states, .gif or .npy, not {self.kind}.")
-        self.every = every or (max(1, steps // GIF_FRAMES) if self.kind == ".gif" else 0)
+        frames = PNG_ROWS if self._is_history else GIF_FRAMES
+        self.every = every or (max(1, steps // frames) if self.kind == ".gif" or self._is_history else 0)
+        # A hexagon takes 4 pixels at least.
+        self._side = pictures.GIF_SIDE // (4 if spec.netlist.neighbourhood == "hex" else 1)
         self._pictures: list[pictures.Picture] = []
         self._grids: list[Bits] = []
 
@@ -41,8 +47,8 @@ class Recording:
         """What the file does not hold."""
         spec, notes = self.spec, []
         longest = max(spec.height, spec.width)
-        if self.kind == ".gif" and longest > pictures.GIF_SIDE:
-            side = -(-longest // pictures.GIF_SIDE)
+        if self.kind == ".gif" and longest > self._side:
+            side = -(-longest // self._side)
             notes.append(f"a pixel of the GIF is the mean of {side}x{side} cells")
         if self.kind == ".rle" and self._rle_channels() < spec.channels:
             notes.append(f"the RLE holds {self._rle_channels()} of {spec.channels} channels, the .npy would hold all")
@@ -50,8 +56,8 @@ class Recording:
 
     def add(self, planes: Planes) -> None:
         """A state on the way."""
-        if self.kind == ".gif":
-            most = (pictures.GIF_SIDE, pictures.GIF_SIDE)
+        if self.kind == ".gif" or self._is_history:
+            most = (self._side, self._side) if self.kind == ".gif" else None
             self._pictures.append(pictures.picture(planes, self.spec.width, self.spec.netlist.visible, most))
         elif self.kind == ".npy":
             self._grids.append(unpack_planes(planes, self.spec.width))
@@ -63,10 +69,12 @@ class Recording:
     def _bytes(self, planes: Planes) -> bytes:
         # Moving formats hold what `add` kept on the way, the others the last state alone.
         width, visible = self.spec.width, self.spec.netlist.visible
+        if self._is_history:
+            return pictures.history(self._pictures)
         if self.kind == ".png":
             return pictures.png(planes, width, visible)
         if self.kind == ".gif":
-            return pictures.gif(self._pictures)
+            return pictures.gif(self._pictures, self.spec.netlist.neighbourhood)
         if self.kind == ".rle":
             grid = unpack_planes(planes[:, : self._rle_channels()], width)
             rule, remark = rle.rule_of(self.spec.netlist, *grid.shape[:2])

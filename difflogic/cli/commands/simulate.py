@@ -47,7 +47,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--density", type=float, default=0.5, show_default=True, help="The share of ones in a random start.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of all random numbers.")
-@output_option(help="Write the last state: .rle, .png, .npy; or a .gif.")
+@output_option(help="Write the last state: .rle, .png, .npy; or a .gif. Of a line .png shows all.")
 @force_option
 @click.option("--every", type=click.IntRange(min=1), metavar="N", help="A frame every N steps: .gif, .npy or --live.")
 @click.option("--live", is_flag=True, help="Watch it in the terminal.")
@@ -119,7 +119,7 @@ def _spec(
     elif file is not None:
         height, width = starts.size_of(file)
     else:
-        height = width = DEFAULT_SIDE
+        height, width = 1 if source.netlist.neighbourhood == "line" else DEFAULT_SIDE, DEFAULT_SIDE
     if fire_rate is None:
         fire_rate = 1.0 if source.netlist.scenario is None else source.netlist.scenario.fire_rate
     spec = SimulationSpec(source.netlist, height, width, bernoulli.probability("--fire-rate", fire_rate), seed)

@@ -109,6 +109,8 @@ class GridScreen(Lines):
         from rich.live import Live
 
         self._live = Live(auto_refresh=False, transient=True)
+        self._rows: list[Picture] = []
+        """Of a line, what it was before: time goes downwards."""
         self._next = 0.0
 
     def __enter__(self) -> Self:
@@ -120,6 +122,7 @@ class GridScreen(Lines):
 
     def draw(self, progress: SimulationProgress, simulation: Simulation) -> None:
         """Show the grid as it is, at most `FRAMES_PER_S` times a second: the run waits for it."""
+        import numpy as np
         from rich.console import Group
 
         from difflogic.circuits.simulation.pictures import picture
@@ -127,7 +130,11 @@ class GridScreen(Lines):
         spec, room = simulation.spec, self._live.console.size
         # Two pixels in the height of a character; two lines are left for the text and the cursor.
         most = (2 * max(1, room.height - 2), room.width)
-        shown = half_blocks(picture(simulation.planes(), spec.width, spec.netlist.visible, most))
+        drawn = picture(simulation.planes(), spec.width, spec.netlist.visible, most)
+        if spec.height == 1:
+            self._rows = [*self._rows, drawn][-most[0] :]
+            drawn = np.concatenate(self._rows)
+        shown = half_blocks(drawn)
         # The simulation is far faster than the eye. It waits here, so that what is seen is every frame.
         time.sleep(max(0.0, self._next - time.monotonic()))
         self._next = time.monotonic() + 1 / FRAMES_PER_S
