@@ -150,7 +150,7 @@ def _indexed(frames: Pixels, pixels: npt.NDArray[np.int64]) -> list[Image.Image]
     # A pixel as one number, 0xRRGGBB, so that `unique` finds the colours, of which there are few.
     packed = frames.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     around = [PAPER[0] << 16 | PAPER[1] << 8 | PAPER[2]] if pixels.max() == packed[0].size else []
-    palette, places = np.unique(np.append(packed, around), return_inverse=True)
+    palette, places = np.unique(np.append(packed, np.array(around, dtype=np.uint32)), return_inverse=True)
     flat = [channel for color in palette.tolist() for channel in (color >> 16, color >> 8 & 255, color & 255)]
     images = []
     numbers = places.astype(np.uint8)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from difflogic.core.wiring import NEIGHBOURHOODS
 from difflogic.runs import film
 from difflogic.runs.plots import colors
 
@@ -81,3 +82,38 @@ def test_strip():
 def test_six_bits_are_sixty_four_colours():
     bits = (np.arange(64)[:, None] >> np.arange(6) & 1).astype(np.uint8)
     assert len({tuple(color) for color in colors(bits).tolist()}) == 64
+
+
+@pytest.mark.parametrize(("height", "width", "scale"), [(1, 3, 8), (3, 3, 12), (5, 2, 9), (4, 6, 1)])
+def test_hexagons_touch_the_six_cells_that_they_read(height: int, width: int, scale: int) -> None:
+    """And no others; all are of one size, to a pixel or so on each side."""
+    cells = film.pixels_of((height, width), scale, "hex")
+    wide, none = max(4, scale), height * width
+    areas = np.bincount(cells.reshape(-1), minlength=none + 1)[:none]
+    hexagon = wide**2 * np.sqrt(3) / 2
+    assert np.abs(areas - hexagon).max() <= 2 * wide
+    beside = np.concatenate([
+        np.stack([cells[:, :-1], cells[:, 1:]], axis=-1).reshape(-1, 2),
+        np.stack([cells[:-1], cells[1:]], axis=-1).reshape(-1, 2),
+    ])  # fmt: skip
+    touching = {(int(a), int(b)) for a, b in np.sort(beside, axis=1) if a != b and b != none}
+    ways = [(dy, dx) for dy, dx in (divmod(f, 3) for f in NEIGHBOURHOODS["hex"]) if (dy, dx) > (1, 1)]
+    expected = {
+        (y * width + x, (y + dy - 1) * width + x + dx - 1)
+        for y in range(height) for x in range(width) for dy, dx in ways
+        if y + dy - 1 < height and 0 <= x + dx - 1 < width
+    }  # fmt: skip
+    assert touching == expected
+
+
+def test_of_one_row_all_steps_are_shown_downwards() -> None:
+    rows = np.array([[0, 255, 0], [255, 255, 0], [0, 0, 255]], dtype=np.uint8)
+    frames = rows[:, None, :, None].repeat(3, axis=3)
+    shown = film.space_time(frames)
+    np.testing.assert_array_equal(shown[2, ..., 0], rows)
+    np.testing.assert_array_equal(shown[1, :2, :, 0], rows[:2])
+    assert (shown[1, 2] == film.PAPER).all()
+    picture = Image.open(io.BytesIO(film.strip(frames, ["step 0", "step 1", "step 2"], 4)))
+    assert [picture.getpixel((film.MARGIN + 4 * x + 1, film.MARGIN + 9)) for x in range(3)] == 2 * [(0, 0, 0)] + [
+        (255, 255, 255)
+    ]

@@ -49,6 +49,7 @@ def export(netlist: CellNetlist, name: str) -> Files:
         "channels": netlist.channels,
         "visible": netlist.visible,
         "periodic": netlist.periodic,
+        "neighbourhood": netlist.neighbourhood,
         "origin": list(netlist.origin),
         "home": None if netlist.scenario is None else _home(netlist.scenario, netlist.origin),
         "shader": shader(netlist, name) if len(code) <= _MOST_STATEMENTS else None,

@@ -16,9 +16,12 @@ const automaton = {
     view: -1, // the channel shown large, -1 for the picture
     cursor: { y: 32, x: 32 },
 
+    past: [], // of a line: its states before, the latest last
+
     words: () => wordsOf(automaton.width),
     place: (y, x, c) => (y * circuit.channels + c) * automaton.words() + (x >> 5),
-    get: (y, x, c) => (automaton.state[automaton.place(y, x, c)] >>> (x & 31)) & 1,
+    get: (y, x, c, state = automaton.state) => (state[automaton.place(y, x, c)] >>> (x & 31)) & 1,
+    isLine: () => circuit.neighbourhood === "line" && automaton.height === 1,
     set(y, x, c, value) {
         const bit = (1 << (x & 31)) >>> 0, place = automaton.place(y, x, c);
         automaton.state[place] = value ? automaton.state[place] | bit : automaton.state[place] & ~bit;
@@ -39,8 +42,11 @@ const automaton = {
 
     advance(count) {
         return automaton.then(async () => {
-            const { state, height, width } = automaton;
-            automaton.state = await automaton.engine.advance(state, height, width, automaton.fires(count));
+            const { height, width } = automaton, each = automaton.isLine() ? 1 : count;
+            for (let done = 0; done < count; done += each) {
+                if (automaton.isLine()) automaton.past = [...automaton.past, automaton.state.slice()].slice(1 - layout().rows);
+                automaton.state = await automaton.engine.advance(automaton.state, height, width, automaton.fires(each));
+            }
             automaton.steps += count;
         });
     },
@@ -78,6 +84,7 @@ function failed(error) {
 // As it was trained to start, in the middle of the grid; playing pauses when its picture should be there.
 function beginAgain() {
     const home = circuit.home;
+    automaton.past = [];
     if (home === null || home.start === "random") return fillRandom();
     if (home.start === "seed") oneCell();
     else clear();
@@ -92,10 +99,12 @@ function beginAgain() {
 function fillRandom() {
     const last = lastWord(automaton.width), words = automaton.words();
     automaton.state = automaton.state.map((_, i) => automaton.coins.word() & (i % words === words - 1 ? last : 0xffffffff));
+    automaton.past = [];
     Object.assign(automaton, { steps: 0, until: Infinity });
 }
 
 function clear() {
+    automaton.past = [];
     automaton.state = new Uint32Array(automaton.state.length);
     Object.assign(automaton, { steps: 0, until: Infinity });
 }
@@ -133,26 +142,66 @@ function useBrush(y, x, kind) {
 // --- pictures
 
 const canvas = element("grid"), thumbnails = [];
+const MOST_WIDE = 1600; // pixels of a grid of hexagons
 
-function colour(y, x, view) {
-    if (view >= 0) return automaton.get(y, x, view) ? 0xffffffff : 0xff2a2015;
-    if (circuit.visible === 3)
-        return 0xff000000 | (automaton.get(y, x, 0) * 0xff) | (automaton.get(y, x, 1) * 0xff00) | (automaton.get(y, x, 2) * 0xff0000);
+// How cells lie on a canvas: {width, height} in pixels, `cells`, of each pixel its cell or -1, and `box(y, x)`, the left,
+// top, width and height of a cell. Squares are a pixel each. Hexagons are several pixels wide, and each row lies half a
+// cell to the left of the one above. Of a line the rows are its states, time downwards.
+let known = { key: "" };
+
+function layout() {
+    const { height, width } = automaton, key = `${height},${width}`;
+    if (known.key !== key) known = { key, ...(circuit.neighbourhood === "hex" ? hexagons(height, width) : squares(height, width)) };
+    return known;
+}
+
+function squares(height, width) {
+    const rows = automaton.isLine() ? Math.min(width, 256) : height;
+    const now = (y) => (automaton.isLine() ? automaton.past.length : y);
+    return { rows, width, height: rows, cells: Int32Array.from({ length: rows * width }, (_, i) => i), box: (y, x) => [x, now(y), 1, 1] };
+}
+
+function hexagons(height, width) {
+    const side = Math.max(4, Math.min(12, Math.floor(MOST_WIDE / (width + height / 2)))), down = (side * Math.sqrt(3)) / 2, radius = side / Math.sqrt(3);
+    const left = (y, x) => ((height - 1 - y) / 2 + x) * side;
+    const size = { width: Math.ceil((width + (height - 1) / 2) * side), height: Math.ceil((height - 1) * down + 2 * radius) };
+    const cells = new Int32Array(size.width * size.height);
+    for (let v = 0; v < size.height; v++)
+        for (let u = 0; u < size.width; u++) {
+            // The cell whose centre is nearest, in one of the two rows between which the pixel lies.
+            const above = Math.floor((v + 0.5 - radius) / down);
+            const [, y, x] = [above, above + 1]
+                .map((y) => {
+                    const x = Math.round((u + 0.5 - left(y, 0.5)) / side);
+                    return [Math.hypot(u + 0.5 - left(y, x + 0.5), v + 0.5 - radius - y * down), y, x];
+                })
+                .reduce((one, other) => (other[0] < one[0] ? other : one));
+            cells[v * size.width + u] = y >= 0 && x >= 0 && y < height && x < width ? y * width + x : -1;
+        }
+    return { rows: height, ...size, cells, box: (y, x) => [left(y, x), y * down, side, 2 * radius] };
+}
+
+function colour(y, x, view, state) {
+    const get = (c) => automaton.get(y, x, c, state);
+    if (view >= 0) return get(view) ? 0xffffffff : 0xff2a2015;
+    if (circuit.visible === 3) return 0xff000000 | (get(0) * 0xff) | (get(1) * 0xff00) | (get(2) * 0xff0000);
     let sum = 0;
-    for (let c = 0; c < circuit.visible; c++) sum += automaton.get(y, x, c);
+    for (let c = 0; c < circuit.visible; c++) sum += get(c);
     const share = sum / circuit.visible;
     const mix = (dark) => Math.round(dark + (255 - dark) * share);
     return 0xff000000 | (mix(0x2a) << 16) | (mix(0x20) << 8) | mix(0x15);
 }
 
 function paint(target, view) {
-    const { height, width } = automaton;
+    const { width, height, cells } = layout();
     if (target.width !== width || target.height !== height) {
         Object.assign(target, { width, height });
         target.style.aspectRatio = `${width} / ${height}`;
     }
-    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
-    for (let y = 0; y < height; y++) for (let x = 0; x < width; x++) pixels[y * width + x] = colour(y, x, view);
+    const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer), colours = [];
+    for (const state of automaton.isLine() ? [...automaton.past, automaton.state] : [automaton.state])
+        for (let y = 0; y < automaton.height; y++) for (let x = 0; x < automaton.width; x++) colours.push(colour(y, x, view, state));
+    cells.forEach((cell, i) => (pixels[i] = colours[cell] ?? 0));
     target.getContext("2d").putImageData(image, 0, 0);
 }
 
@@ -178,8 +227,8 @@ function draw() {
 
 function look() {
     const { y, x } = automaton.cursor, cell = element("cursor").style;
-    const scale = canvas.clientWidth / automaton.width;
-    Object.assign(cell, { left: `${x * scale}px`, top: `${y * scale}px`, width: `${scale}px`, height: `${scale}px` });
+    const scale = canvas.clientWidth / layout().width, box = layout().box(y, x);
+    ["left", "top", "width", "height"].forEach((name, i) => (cell[name] = `${box[i] * scale}px`));
     if (circuit.lines === null) {
         element("looked").textContent = `With more than ${circuit.most} gates it is too large to be drawn.`;
         return;
@@ -259,8 +308,11 @@ canvas.addEventListener("keydown", (event) => {
 function pointed(event) {
     const box = canvas.getBoundingClientRect();
     const at = (value, count) => Math.min(count - 1, Math.max(0, Math.floor(value * count)));
-    automaton.cursor.y = at((event.clientY - box.top) / box.height, automaton.height);
-    automaton.cursor.x = at((event.clientX - box.left) / box.width, automaton.width);
+    const { width, height, cells } = layout();
+    const cell = cells[at((event.clientY - box.top) / box.height, height) * width + at((event.clientX - box.left) / box.width, width)];
+    if (cell < 0) return;
+    // Of a line the past cannot be changed: wherever one points, it is a cell of now.
+    Object.assign(automaton.cursor, { y: automaton.isLine() ? 0 : Math.floor(cell / automaton.width), x: cell % automaton.width });
     const kind = event.buttons & 2 ? "damage" : element("brush").value, { y, x } = automaton.cursor;
     if (event.buttons & 3) automaton.then(() => useBrush(y, x, kind));
     else look();
@@ -274,7 +326,8 @@ canvas.addEventListener("pointermove", pointed);
 canvas.addEventListener("contextmenu", (event) => event.preventDefault());
 window.addEventListener("resize", look);
 
-const sizes = SIZES.map((side) => [side, side]);
+if (circuit.neighbourhood === "line") automaton.height = 1;
+const sizes = SIZES.map((side) => [circuit.neighbourhood === "line" ? 1 : side, side]);
 if (circuit.home !== null) atHome(circuit.home);
 for (const [height, width] of sizes) {
     const chosen = height === automaton.height && width === automaton.width;

@@ -10,10 +10,16 @@
         for (let i = 0; i < count; i++) await new Promise(requestAnimationFrame);
     };
 
+    // In pixels of the canvas.
+    function middleOf(y, x) {
+        const [left, top, width, height] = layout().box(y, x);
+        return [left + width / 2, top + height / 2];
+    }
+
     function point(type, y, x, buttons) {
         const box = canvas.getBoundingClientRect();
-        const clientX = box.left + ((x + 0.5) * box.width) / automaton.width;
-        const clientY = box.top + ((y + 0.5) * box.height) / automaton.height;
+        const [u, v] = middleOf(y, x), { width, height } = layout();
+        const clientX = box.left + (u * box.width) / width, clientY = box.top + (v * box.height) / height;
         canvas.dispatchEvent(new PointerEvent(type, { clientX, clientY, buttons, bubbles: true, pointerId: 1 }));
     }
 
@@ -98,8 +104,22 @@
         await settled();
         check(automaton.get(...middle, 0) === 0 && words().some((word) => word !== 0), "Damage clears the middle");
         await frames(2);
-        const pixel = canvas.getContext("2d").getImageData(middle[1], middle[0], 1, 1).data;
+        const pixel = canvas.getContext("2d").getImageData(...middleOf(...middle).map(Math.floor), 1, 1).data;
         check(pixel[3] === 255 && pixel[0] < 128, "what is 0 is drawn dark");
+    }
+
+    // Of a line each step is a row below the one before; hexagons touch six others, and corners of the canvas are empty.
+    async function shapes() {
+        const alpha = (u, v) => canvas.getContext("2d").getImageData(u, v, 1, 1).data[3];
+        if (circuit.neighbourhood === "line") {
+            await automaton.resize(1, 40);
+            element("step").click();
+            await settled();
+            await frames(2);
+            check(automaton.past.length === 1 && alpha(5, 1) === 255 && alpha(5, 2) === 0, "a line is drawn downwards");
+        }
+        if (circuit.neighbourhood === "hex") check(alpha(0, 0) === 0, "rows of hexagons are set off from one another");
+        await automaton.resize(24, 40);
     }
 
     async function chance() {
@@ -145,6 +165,7 @@
         await automaton.resize(24, 40);
         await running();
         await brushes();
+        await shapes();
         await chance();
         readable();
         await automaton.resize(33, 70);
