@@ -44,10 +44,10 @@ class Density(Task):
 
     def samples(self, rng: np.random.Generator, count: int) -> Dataset:
         bits = thrown(rng, count, self.size, self.starts)
-        most = np.broadcast_to(majority(bits)[:, None], bits.shape)
-        # Half way it counts as well: what has agreed has to stay so.
-        steps = sorted({max(1, self.time // 2), self.time})
-        return Dataset.of(bits[:, None, :, None], most[:, None, :, None], steps)
+        # After t steps a cell can have seen the cells within t of it: until it can have seen all, most of these count.
+        steps = sorted({min(2**power, self.time) for power in range(self.time.bit_length() + 1)})
+        most = np.stack([around(bits, step) for step in steps], axis=1)
+        return Dataset.of(bits[:, None, :, None], most[:, :, None, :, None], steps)
 
     def judge(self, states: Bits, samples: Dataset) -> Mapping[str, float]:
         right = (states[:, -1, ..., :1] == samples.y[:, -1]).all(axis=(1, 2, 3))
@@ -100,6 +100,15 @@ def thrown(rng: np.random.Generator, count: int, size: int, kind: str) -> Bits:
     if kind != "fair":
         share[count // 2 if kind == "both" else 0 :] = rng.random((count - (count // 2 if kind == "both" else 0), 1))
     return (rng.random((count, size)) < share).astype(np.uint8)
+
+
+def around(bits: Bits, reach: int) -> Bits:
+    """What most of the cells within `reach` of each are; of the whole ring, where that is all."""
+    size = bits.shape[1]
+    if 2 * reach + 1 >= size:
+        return np.broadcast_to(majority(bits)[:, None], bits.shape)
+    seen = np.stack([np.roll(bits, offset, axis=1) for offset in range(-reach, reach + 1)], axis=-1)
+    return majority(seen.reshape(-1, 2 * reach + 1)).reshape(bits.shape)
 
 
 def majority(bits: Bits) -> Bits:
