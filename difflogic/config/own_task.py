@@ -135,6 +135,11 @@ class OwnTask:
             self.task: Task = build(made, given, "task.")
         self.settings = Table({each: plain(getattr(self.task, each)) for each in sorted(self.takes)})
 
+    @property
+    def about(self) -> str:
+        """The first line of its documentation, without its full stop."""
+        return (inspect.getdoc(type(self.task)) or "").partition("\n")[0].rstrip(".")
+
     def config(self, count: Any = None) -> Config:
         """The configuration of a run on so many samples, by default as many as suit the task.
 

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any
 
 from difflogic.config.fields import hint, shown
-from difflogic.config.own_task import OwnTask, one_line
+from difflogic.config.own_task import OwnTask, Task, one_line
 from difflogic.config.plugin import PluginConfig
 from difflogic.config.schema import Config
 from difflogic.config.task import TaskConfig
@@ -93,14 +93,22 @@ def configure(source: Config | str, fields: Mapping[str, Any]) -> tuple[Config, 
     return source.with_(**own.derived(samples)), left
 
 
-def task_of(plugin: PluginConfig) -> OwnTask:
+def given(task: Task) -> OwnTask:
+    """A task that code made, under the name that a distribution registers its class by, else that of the class."""
+    made = type(task)
+    value = f"{made.__module__}:{made.__qualname__}"
+    name = next((each for each, entry in _installed().items() if entry.value == value), made.__name__)
+    return OwnTask(name, made, {each.name: getattr(task, each.name) for each in dataclasses.fields(task)}, NONE)
+
+
+def task_of(plugin: PluginConfig, task: Mapping[str, Any] = NONE) -> OwnTask:
     """The task that a configuration names. Raises ConfigError where it is not installed, and all that `find` raises."""
     if not is_task(plugin.name):
         raise ConfigError(
             f"The task {plugin.name} was given to a Trainer, and no installed distribution registers it: go on from "
             "Python, with Trainer(TASK, engine).run(resume=FOLDER)."
         )
-    return find(plugin.name, plugin.settings)
+    return find(plugin.name, plugin.settings, task)
 
 
 def _installed() -> dict[str, EntryPoint]:

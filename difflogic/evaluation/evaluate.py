@@ -13,7 +13,7 @@ A test that does not apply to the run's task is absent. The text of a measure is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -117,12 +117,14 @@ def evaluate(
     member: int | None = None,
     tell: Callable[[str], None] = lambda _: None,
     data: Dataset | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> RunEvaluation:
     """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
 
     On `engine`, by default as `engine_of` finds. `starts` fresh starts (64, quick 8) come from the run's seed,
     but from a stream of their own. Of a population the best model, or the one counted `member` from 1.
-    `data`: samples to judge it on, in place of those that the run held out.
+    `data`: samples to judge it on, in place of those that the run held out. `settings`: of a task in Python, those that
+    its fresh samples are drawn with, where they are not the run's.
     Raises UsageError for what cannot be asked, CheckpointError where there is no usable, trained checkpoint.
     """
     if starts is not None and starts < 1:
@@ -130,7 +132,7 @@ def evaluate(
     trained = trained_circuit.load(Path(run), member)
     engine = engine_of(trained) if engine is None else engine
     count = starts or (QUICK_STARTS if quick else STARTS)
-    context, measures = EvaluationContext(engine, trained, count, quick, data), []
+    context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
     samples.check(context)
     for test in TESTS:
         measure = test(context)

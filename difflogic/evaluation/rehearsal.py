@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,8 @@ class EvaluationContext:
     quick: bool
     others: Dataset | None = None
     """Samples to judge on in place of those that the run held out."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of a task in Python, those that fresh samples are drawn with in place of the run's."""
 
     @cached_property
     def samples(self) -> Dataset | None:

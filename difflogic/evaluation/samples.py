@@ -39,7 +39,7 @@ def judged_samples(context: EvaluationContext) -> Measure | None:
     targets = samples.targets
     for first in range(0, len(samples), AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        for place, state in enumerate(_judged(context, samples.only(np.arange(len(samples))[part]), first)):
+        for place, state in enumerate(judged_states(context, samples.only(np.arange(len(samples))[part]), first)):
             wanted = targets[place % len(targets), part]
             differs = (state[..., : wanted.shape[-1]] != wanted) & (wanted != IGNORED)
             wrong[place, part] = np.count_nonzero(differs, axis=(1, 2, 3))
@@ -64,7 +64,7 @@ def judged_samples(context: EvaluationContext) -> Measure | None:
     )
 
 
-def _judged(context: EvaluationContext, samples: Dataset, number: int) -> list[Bits]:
+def judged_states(context: EvaluationContext, samples: Dataset, number: int) -> list[Bits]:
     """The states `[B, H, W, C]` after the judged steps; `number` tells the random numbers of batches apart."""
     start_key, play_key = (prng.fold_in(key, number) for key in context.keys(TEST))
     grids = job.begun(rehearsal.resized(context.config, *samples.x.shape[1:3]), samples, start_key)

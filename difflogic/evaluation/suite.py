@@ -16,7 +16,7 @@ import numpy as np
 from difflogic.config.task import TaskConfig
 from difflogic.core import rules, wiring
 from difflogic.core.bits import Bits
-from difflogic.evaluation import proof, rehearsal, samples
+from difflogic.evaluation import own_task, proof, rehearsal, samples
 from difflogic.evaluation.measure import Measure, in_words
 from difflogic.evaluation.rehearsal import EvaluationContext
 from difflogic.evaluation.rollout import DamagePlan
@@ -247,6 +247,7 @@ TESTS: tuple[Test, ...] = (
     training,
     samples.judged_samples,
     samples.seen_neighbourhoods,
+    own_task.judgement,
     accuracy,
     every_start,
     damaged_as_trained,

@@ -189,12 +189,12 @@ def target_png(job: Job) -> bytes:
         last = (job.probe_targets[-1, examples] > 0).astype(np.uint8)
         rows = [np.concatenate(list(_framed(each)), axis=1) for each in (starts, last)]
         picture = np.concatenate(rows, axis=0)
-    return _scaled_png(picture)
+    return picture_png(picture)
 
 
 def row_png(grids: Sequence[npt.NDArray[np.uint8]]) -> bytes:
     """Grids `[H, W, channels]` of one height side by side, each with a line around it."""
-    return _scaled_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
+    return picture_png(np.concatenate([_framed(grid[None])[0] for grid in grids], axis=1))
 
 
 def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -203,7 +203,8 @@ def _framed(grids: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     return np.pad(colors(grids), border, constant_values=GREY)
 
 
-def _scaled_png(picture: npt.NDArray[np.uint8]) -> bytes:
+def picture_png(picture: npt.NDArray[np.uint8]) -> bytes:
+    """RGB `[H, W, 3]`, a square of several pixels for each of its own."""
     from PIL import Image
 
     large = picture.repeat(CELL_PIXELS, axis=0).repeat(CELL_PIXELS, axis=1)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from difflogic.config.own_task import FRESH, OwnTask
+from difflogic.core import prng
+from difflogic.engine import job as jobs
 from difflogic.engine.api import Engine
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
@@ -15,6 +18,8 @@ from difflogic.runs.folder import RunFolder
 from difflogic.train.replica import Replica
 
 SUMMARY = "summary.txt"
+PICTURED = 4
+"""Fresh samples that a task in Python draws its pictures of."""
 
 
 def write(
@@ -46,3 +51,12 @@ def write(
         return
     title = f"{job.config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {best.seed}"
     folder.write("loss.png", plots.population_png([each.metrics for each in members], leader, job.config, title))
+
+
+def draw(folder: RunFolder, engine: Engine, own: OwnTask, best: ModelState) -> None:
+    """A task's own pictures of its best circuit, task-NAME.png. Raises FaultyTaskError, RunFolderError."""
+    config, samples = best.config, own.drawn(PICTURED, FRESH, best.config.seed)
+    grids = jobs.begun(config, samples, prng.key_from_seed(config.seed))
+    states = engine.rollout(best.circuit, grids, samples.steps[-1], "hard", jobs.probe_masks(config))
+    for name, picture in own.drawings(np.asarray(states).swapaxes(0, 1).astype(np.uint8), samples).items():
+        folder.write(f"task-{name}.png", plots.picture_png(picture))

@@ -14,8 +14,9 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from difflogic.config import dataset
+from difflogic.config import dataset, registered
 from difflogic.config.dataset import Dataset
+from difflogic.config.own_task import OwnTask, Task
 from difflogic.config.schema import Config
 from difflogic.devices import cost
 from difflogic.devices.open import Placement
@@ -23,7 +24,7 @@ from difflogic.devices.race import Candidate
 from difflogic.engine import memory
 from difflogic.engine.api import Engine, EngineInfo, describe_engine
 from difflogic.engine.job import TrainState
-from difflogic.errors import ConfigError, RunFolderError, UsageError
+from difflogic.errors import ConfigError, FaultyTaskError, RunFolderError, UsageError
 from difflogic.model.circuit import Circuit
 from difflogic.runs import checkpoint, manifest, plots
 from difflogic.runs import folder as folders
@@ -109,11 +110,11 @@ class Run:
 
 
 class Trainer:
-    """Trains one configuration on one engine."""
+    """Trains one configuration, or a task in Python with the one that suits it, on one engine."""
 
     def __init__(
         self,
-        config: Config,
+        config: Config | Task,
         engine: Engine,
         reason: str = "the engine was given",
         max_memory: int | None = None,
@@ -123,7 +124,8 @@ class Trainer:
 
         `candidate`: another engine, on which the rest is trained where the first epochs show that it is faster.
         """
-        self.config = config
+        self._given = None if isinstance(config, Config) else registered.given(config)
+        self.config = config if isinstance(config, Config) else registered.given(config).config()
         self.placement = Placement(engine, reason, max_memory, candidate)
 
     def run(
@@ -197,6 +199,8 @@ class Trainer:
         is_slow = engine.engine != "gpu"  # a GPU plans its memory itself, and its speed is not known
         if is_slow:
             memory.check_processor(config, population, engine.variant.get("threads", 1))
+        if data is None and (own := self._task(config)) is not None:
+            data = own.drawn(config.data.samples)
         # Everything that can be refused, by the device too, is refused before the folder is made.
         begin = start.fresh(config, init_from, population, starts, data)
         if is_slow and (long := cost.notice(config, population)) is not None:
@@ -219,6 +223,12 @@ class Trainer:
         folder, file = RunFolder.reopen(path)
         with closing(folder):
             begin = start.resumed(config, folder, file, path)
+            if (own := self._task(config)) is not None and own.task.version != config.plugin.version:
+                told = (
+                    f"The task {own.name} is of version {own.task.version} here, and the run is of version "
+                    f"{config.plugin.version}: it goes on with the samples that it has."
+                )
+                begin = replace(begin, notices=(*begin.notices, told))
             _check_stop(stop_when_solved, len(begin.members))
             with closing(Session(self.placement, begin, observer)) as session:
                 # Nothing on the disk changes before the engine has taken the run. From here on the checkpoint that was
@@ -234,6 +244,12 @@ class Trainer:
                 folder.write(manifest.NAME, manifest.to_json(record))
                 folder.write("config.toml", config.to_toml())
                 yield session.keep(folder, record)
+
+    def _task(self, config: Config) -> OwnTask | None:
+        """The task in Python that draws the samples. Raises ConfigError where it is not installed."""
+        if self._given is not None or not config.plugin.name:
+            return self._given
+        return registered.task_of(config.plugin)
 
     def _compare(self, earlier: EngineInfo | None, observer: Observer) -> None:
         """Say so where the numbers of a resumed run may differ from those of one that never stopped."""
@@ -265,6 +281,8 @@ class Trainer:
         if session.folder is not None:
             pictures = session.observer.wants_pictures()
             results.write(session.folder, engine, members, first, summary, session.best, pictures)
+            if session.best is not None and (own := self._task(config)) is not None:
+                self._draw(session.folder, own, session.best, session.observer)
             status = "complete" if session.complete else "interrupted"
             ended = manifest.end(session.record, status, session.epoch, summary)
             session.folder.write(manifest.NAME, manifest.to_json(ended))
@@ -282,6 +300,13 @@ class Trainer:
             lender=session.lender,
             accepted=any(session.accepted),
         )
+
+    def _draw(self, folder: RunFolder, own: OwnTask, best: ModelState, observer: Observer) -> None:
+        """The task's own pictures: where it fails to draw them, the run is none the worse."""
+        try:
+            results.draw(folder, self.placement.engine, own, best)
+        except FaultyTaskError as error:
+            observer.noticed(f"{error} The run is complete without them.")
 
 
 def load(folder: Path) -> Run:

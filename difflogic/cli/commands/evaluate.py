@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +16,7 @@ from difflogic.cli.options import (
     output_option,
     tell_choice,
 )
+from difflogic.cli.request import parse
 from difflogic.cli.screen import sinks, table
 from difflogic.errors import RunFolderError, UsageError
 
@@ -30,6 +31,13 @@ FILE = click.Path(path_type=Path)
 @click.argument("run", type=FILE)
 @click.option("--starts", type=click.IntRange(min=1), help="Fresh starts that training never saw [64; quick 8].")
 @click.option("--data", type=FILE, help="Judge on the samples in a file instead of those that the run held out.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="task.NAME=VALUE",
+    help="Of a task in Python: a setting for fresh samples, where it is not the run's.",
+)
 @click.option("--member", type=int, metavar="N", help="Of a population the N-th model [the best].")
 @click.option("--quick", is_flag=True, help="Fewer starts, and a tenth of the long tests.")
 @click.option(
@@ -43,6 +51,7 @@ def command(
     run: Path,
     starts: int | None,
     data: Path | None,
+    assignments: tuple[str, ...],
     member: int | None,
     quick: bool,
     damage: int | None,
@@ -74,8 +83,8 @@ def command(
 
     # A full evaluation takes minutes, in which it says what it does.
     tell = (lambda _: None) if as_json else sinks.working
-    others = None if data is None else dataset.load(data)
-    found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell, others)
+    others, settings = None if data is None else dataset.load(data), _settings(assignments)
+    found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell, others, settings)
     tell_choice(found.trained.told)
     if as_json:
         click.echo(found.to_json(), nl=False)
@@ -92,6 +101,15 @@ def command(
         if path is not None and not as_json:
             click.echo(f"Written: {path}")
     return 0
+
+
+def _settings(assignments: tuple[str, ...]) -> dict[str, Any]:
+    """Settings of a task in Python, by name. Raises UsageError."""
+    asked = parse(assignments)
+    if set(asked) - {"task"} or not isinstance(asked.get("task", {}), dict):
+        raise UsageError("--set takes task.NAME=VALUE here, a setting of the task that the run learned.")
+    settings: dict[str, Any] = asked.get("task", {})
+    return settings
 
 
 def _keep(found: RunEvaluation) -> Path | None:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from difflogic.cli.options import json_option
 from difflogic.cli.screen import table
+from difflogic.errors import DifflogicError
+
+if TYPE_CHECKING:
+    from difflogic.config.schema import Config
 
 
 @click.command("presets")
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the presets with their sizes and cost, or show one in full.
+    """List the presets with their sizes and cost, or show one in full; tasks in Python stand below, as PACKAGE:NAME.
 
     Evaluations are gate evaluations of one train step, forward: gates, times cells, CA steps and samples. Cost is
     that of all epochs, in times that of the checkerboard. Of one preset the recipes are told too, which `difflogic
@@ -28,26 +32,51 @@ def command(name: str | None, as_json: bool) -> None:
     # What is printed of a preset is computed from its configuration, so that the table is never out of date.
     if name is not None:
         config = presets.get(name)
-        click.echo(json.dumps(_row(name) | {"config": config.to_dict()}) if as_json else _shown(name))
-    elif as_json:
-        click.echo("\n".join(json.dumps(_row(each)) for each in presets.PRESETS))
+        about = _about(name)
+        row = _row(name, about, config)
+        click.echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
+        return
+    rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
+    rows += _of_tasks()
+    if as_json:
+        click.echo("\n".join(map(json.dumps, rows)))
     else:
-        table.show(HEADERS, [_cells(_row(each)) for each in presets.PRESETS])
+        table.show(HEADERS, [_cells(row) for row in rows])
 
 
 SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
 HEADERS = ("preset", "what it learns", "grid", *SIZES, "evaluations", "cost")
 
 
-def _row(name: str) -> dict[str, Any]:
+def _about(name: str) -> str:
+    from difflogic.config import presets, registered
+
+    return registered.find(name).about if registered.is_task(name) else presets.PRESETS[name].about
+
+
+def _of_tasks() -> list[dict[str, Any]]:
+    """The rows of tasks in Python; one that cannot be used is named, and left out."""
+    from difflogic.config import registered
+    from difflogic.config.own_task import FEW
+
+    rows = []
+    for name in registered.names():
+        try:
+            own = registered.find(name)
+            rows.append(_row(name, own.about, own.config(FEW)))
+        except DifflogicError as error:
+            click.echo(f"Left out: {error}", err=True)
+    return rows
+
+
+def _row(name: str, about: str, config: Config) -> dict[str, Any]:
     """A preset in numbers, by HEADERS and as JSON."""
     from difflogic.config import presets
 
-    config = presets.get(name)
     model, task, train = config.model, config.task, config.train
     return {
         "preset": name,
-        "about": presets.PRESETS[name].about,
+        "about": about,
         "height": task.height,
         "width": task.width,
         "periodic": model.periodic,
@@ -57,38 +86,35 @@ def _row(name: str) -> dict[str, Any]:
         "steps": task.steps,
         "batch": train.batch,
         "epochs": train.epochs,
-        "gate_evaluations_per_epoch": _evaluations(name),
+        "gate_evaluations_per_epoch": _evaluations(config),
         # In units of the checkerboard's, whose time a newcomer soon knows.
-        "cost": round(_cost(name) / _cost("checkerboard"), 3),
-        "recipes": _recipes(name),
+        "cost": round(_cost(config) / _cost(presets.get("checkerboard")), 3),
+        "recipes": _recipes(name, config),
     }
 
 
-def _recipes(name: str) -> dict[str, int]:
+def _recipes(name: str, config: Config) -> dict[str, int]:
     """The recipes of a preset, each with the restarts that it makes at most."""
-    from difflogic.config import presets, recipes
+    from difflogic.config import recipes
     from difflogic.config.choices import RECIPES
     from difflogic.config.request import TrainRequest
     from difflogic.train import run_request
 
-    config, found = presets.get(name), {}
+    found = {}
     for each in RECIPES if name in recipes.ROBUST else RECIPES[:1]:
         request, _ = run_request.resolved(TrainRequest(name, recipe=each), recipes.applied(each, config))
         found[each] = request.restarts or 0
     return found
 
 
-def _evaluations(name: str) -> int:
+def _evaluations(config: Config) -> int:
     from difflogic.bench.work import work_of
-    from difflogic.config import presets
 
-    return work_of(presets.get(name)).soft_evaluations
+    return work_of(config).soft_evaluations
 
 
-def _cost(name: str) -> int:
-    from difflogic.config import presets
-
-    return _evaluations(name) * presets.get(name).train.epochs
+def _cost(config: Config) -> int:
+    return _evaluations(config) * config.train.epochs
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -98,11 +124,8 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [row["preset"], row["about"], grid, *numbers, evaluations, f"{row['cost']:.3g}"]
 
 
-def _shown(name: str) -> str:
-    from difflogic.config import presets
-
-    row = _row(name)
+def _shown(row: dict[str, Any], config: Config) -> str:
     recipes = [f"{each}, up to {most} restarts" if most else each for each, most in row["recipes"].items()]
     rows = [*zip(HEADERS, _cells(row), strict=True), ("recipes", "; ".join(recipes))]
     lines = [f"{header:<14}  {text}" for header, text in rows]
-    return "\n".join([*lines, "", presets.get(name).to_toml().rstrip()])
+    return "\n".join([*lines, "", config.to_toml().rstrip()])

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic import Dataset, Task, circuit, setting
-from difflogic_tasks.pictures import enlarged
 
 Bits = npt.NDArray[np.uint8]
 
@@ -111,4 +110,4 @@ def _drawn(film: Bits) -> npt.NDArray[np.uint8]:
     cells = np.where(wall[..., None], WALL, np.where(arrival[..., None] < NEVER, shade, FREE)).astype(np.uint8)
     for place in way(arrival):
         cells[place] = WAY
-    return enlarged(cells)
+    return cells

@@ -1,4 +1,4 @@
-"""Pictures of cells: uint8 `[H, W, 3]`, every cell a square of a few pixels."""
+"""Pictures of cells: uint8 `[H, W, 3]`, a value for each cell, which difflogic draws as squares."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ PALETTE = np.array([[250, 250, 250], [30, 60, 120], [240, 170, 60], [180, 60, 50
 GAP = np.array([200, 200, 200], dtype=np.uint8)
 
 
-def enlarged(cells: Picture, scale: int = 12) -> Picture:
-    """Every cell as a square."""
-    return cells.repeat(scale, axis=0).repeat(scale, axis=1)
-
-
-def space_time(film: npt.NDArray[np.uint8], scale: int = 12) -> Picture:
+def space_time(film: npt.NDArray[np.uint8]) -> Picture:
     """Rows of cells `[N, T+1, W, 1 or 2]` side by side, time downwards; bits have colours."""
     values = np.arange(1, film.shape[-1] + 1)
-    parts = [enlarged(PALETTE[(each * values).sum(-1)], scale) for each in film]
-    gap = np.broadcast_to(GAP, (parts[0].shape[0], scale // 2, 3))
+    parts = [PALETTE[(each * values).sum(-1)] for each in film]
+    gap = np.broadcast_to(GAP, (film.shape[1], 1, 3))
     spaced = [part for each in parts for part in (gap, each)]
     return np.concatenate(spaced[1:], axis=1)

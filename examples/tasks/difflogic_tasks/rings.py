@@ -54,7 +54,7 @@ class Density(Task):
         return {"rings that agree on what most were": float(right.mean())}
 
     def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
-        return {"rings": space_time(film[:2, :, 0, :, :1], scale=6)}
+        return {"rings": space_time(film[:2, :, 0, :, :1])}
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Synchronisation(Task):
         return {"rings that blink together": float((alike & blinks).mean())}
 
     def pictures(self, film: Bits, samples: Dataset) -> Mapping[str, npt.NDArray[np.uint8]]:
-        return {"rings": space_time(film[:2, :, 0, :, :1], scale=6)}
+        return {"rings": space_time(film[:2, :, 0, :, :1])}
 
 
 def thrown(rng: np.random.Generator, count: int, size: int, kind: str) -> Bits:

@@ -1,0 +1,58 @@
+"""What a task in Python says of a circuit that learned it, on fresh samples, of the run's settings or of others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflogic.config import registered
+from difflogic.config.own_task import FRESH, OwnTask
+from difflogic.errors import ConfigError, UsageError
+from difflogic.evaluation.measure import Measure
+from difflogic.evaluation.rehearsal import EvaluationContext
+from difflogic.evaluation.samples import AT_ONCE, judged_states
+
+
+def judgement(context: EvaluationContext) -> Measure | None:
+    """How many fresh samples are right, and the task's own numbers.
+
+    Raises ConfigError for settings that it does not take, UsageError where there is no task to set them of,
+    FaultyTaskError.
+    """
+    own = _task(context)
+    if own is None:
+        return None
+    if isinstance(own, str):
+        return Measure("own-task", f"what {context.config.plugin.name} says", f"left out: {own}", {})
+    samples = own.drawn(context.starts, FRESH, context.config.seed)
+    parts = [
+        samples.only(np.arange(len(samples))[first : first + AT_ONCE]) for first in range(0, len(samples), AT_ONCE)
+    ]
+    states = np.concatenate([np.stack(judged_states(context, part, number), 1) for number, part in enumerate(parts)])
+    wrong = (states[..., : samples.y.shape[-1]] != samples.y) & (samples.y >= 0)
+    count = int(np.count_nonzero(wrong.any(axis=(1, 2, 3, 4))))
+    numbers = own.judged(states, samples)
+    told = [
+        f"{count} samples are wrong" if count else "exact",
+        *(f"{name} {value:.4g}" for name, value in numbers.items()),
+    ]
+    settings = ", ".join(f"{name} {value}" for name, value in own.settings.items())
+    title = f"{len(samples)} fresh samples of {own.name}, {settings}"
+    return Measure("own-task", title, "; ".join(told), {"samples": len(samples), "wrong_samples": count, **numbers})
+
+
+def _task(context: EvaluationContext) -> OwnTask | str | None:
+    """The task of the run, with the settings that are asked for; a sentence where it is not installed."""
+    plugin, asked = context.config.plugin, context.settings
+    if not plugin.name:
+        if asked:
+            raise UsageError("--set sets what a task in Python draws, and this run is not of one: drop it.")
+        return None
+    try:
+        own = registered.task_of(plugin, asked)
+    except ConfigError as error:
+        if asked:
+            raise
+        return str(error)  # what the run has kept is judged all the same
+    if unknown := sorted(set(asked) - own.takes):
+        raise ConfigError(f"{own.name} has no setting {unknown[0]}: it takes {', '.join(sorted(own.takes))}.")
+    return own
