@@ -68,7 +68,7 @@ def kept(config: Config, grids: Grids) -> Config:
 
 def refuse(config: Config) -> None:
     """Raises ConfigError where a configuration that is to be trained elsewhere is of a file, which stays here."""
-    if config.data.sha256:
+    if config.data.sha256 and not config.plugin.name:
         raise ConfigError(
             "The configuration is of samples in a file, data.sha256, which a server does not get: train it on your own "
             "machine with `difflogic train --data FILE`."

@@ -201,6 +201,7 @@ class Trainer:
             memory.check_processor(config, population, engine.variant.get("threads", 1))
         if data is None and (own := self._task(config)) is not None:
             data = own.drawn(config.data.samples)
+            data.check(config, f"The samples that {own.name} draws now")
         # Everything that can be refused, by the device too, is refused before the folder is made.
         begin = start.fresh(config, init_from, population, starts, data)
         if is_slow and (long := cost.notice(config, population)) is not None:

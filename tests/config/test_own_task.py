@@ -15,7 +15,9 @@ from difflogic.config.own_task import OwnTask, Task, setting
 from difflogic.config.request import TrainRequest
 from difflogic.config.schema import Config
 from difflogic.config.text import commented
+from difflogic.devices.open import open_engine
 from difflogic.errors import ConfigError, DataError, DifflogicError, FaultyTaskError, LimitError
+from difflogic.train.trainer import Trainer
 from tests.own_tasks import PLAIN, install
 
 NAME = "my-package:fill"
@@ -58,8 +60,20 @@ def test_a_file_that_explains_the_settings_is_changed_and_configures_again() -> 
     changed = configured(source=Config.from_toml(text.replace("side = 4", "side = 6")))
     assert (changed.plugin.settings["side"], changed.task.width, changed.data.samples) == (6, 6, 12)
     # With the hash in it, a file means these samples and no others.
+    other = configured(source=Config.from_toml(config.to_toml().replace('word = "left"', 'word = "right"')))
+    assert other.data.sha256 == config.data.sha256
     with pytest.raises(DataError, match=f"The samples that {NAME} draws now are not those"):
-        configured(source=Config.from_toml(config.to_toml().replace("side = 4", "side = 6")))
+        Trainer(other.with_(data={"sha256": "0" * 64}), open_engine("reference")).run()
+
+
+def test_a_trainer_takes_a_task_by_any_name(tmp_path: Path) -> None:
+    own, engine = registered.find(NAME, {"side": 5}), open_engine("reference")
+    assert Trainer(own.task, engine).config == own.config()
+    plain = Trainer(Faulty(), engine)
+    assert plain.run(epochs=1, out=tmp_path / "run").config.plugin.name == "Faulty"
+    assert plain.run(epochs=2, resume=tmp_path / "run").state.epoch == 2
+    with pytest.raises(ConfigError, match="The task Faulty was given to a Trainer"):
+        Trainer(plain.config, engine).run(epochs=3, resume=tmp_path / "run")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from difflogic.cli.commands.serve_options import (
     door_options,
     environment_option,
     retention_options,
+    tasks_option,
     webhook_options,
 )
 from difflogic.cli.options import force_option, json_option, megabytes, output, service
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @retention_options
 @webhook_options
 @environment_option
+@tasks_option
 @any_mount_option
 @click.option("--rebuild", is_flag=True, help="Make the database again from the folders of the jobs, and keep the old.")
 def serve(
@@ -136,6 +138,7 @@ def _settings(
     tls_key: Path | None,
     max_connections: int | None,
     environments: tuple[str, ...],
+    tasks: frozenset[str],
     **caps: Any,
 ) -> ServeSettings:
     """What the options ask for. Raises UsageError."""
@@ -157,6 +160,7 @@ def _settings(
         root_path=root_path,
         tls=tls,
         environments=ServeSettings.environments | set(environments),
+        tasks=tasks,
     )
 
 

@@ -61,6 +61,22 @@ environment_option = click.option(
     metavar="NAME",
     help="One of gymnasium's in which jobs may train agents, beside those of the presets.",
 )
+
+
+def tasks(text: str) -> frozenset[str]:
+    """Names of tasks in Python, which are installed and can be used: a type for click."""
+    from difflogic.config import registered
+
+    return frozenset(registered.find(name.strip()).name for name in text.split(",")) if text else frozenset()
+
+
+tasks_option = click.option(
+    "--tasks",
+    type=tasks,
+    default="",
+    metavar="PACKAGE:NAME,...",
+    help="Installed tasks in Python that jobs may be of: they are code, which the server runs [none].",
+)
 retention_options = together(
     click.option(
         "--keep-days", type=click.FloatRange(min=0), metavar="DAYS", help="Delete jobs that ended longer ago."

@@ -139,6 +139,8 @@ class ServeSettings:
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     environments: frozenset[str] = frozenset(each.environment.id for each in PRESETS.values())
     """Those of gymnasium in which jobs may train agents. They are code: a request names none that is not allowed."""
+    tasks: frozenset[str] = frozenset()
+    """Tasks in Python that jobs may be of, which are code as well."""
     tls: tuple[Path, Path] | None = None
     """The files of the certificate and of its key."""
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.config import kept_starts, old_form, picture_file
+from difflogic.config import kept_starts, old_form, picture_file, registered
 from difflogic.config.customise import base_of, configure
 from difflogic.config.request import TrainRequest, Within
 from difflogic.config.schema import Config
 from difflogic.devices.cost import Cost, cost_of
-from difflogic.errors import UsageError
+from difflogic.errors import FaultyTaskError, LimitError, UsageError
 from difflogic.serve.api import pictures
 from difflogic.serve.api.schemas import JobRequest
-from difflogic.serve.api.settings import Caps
+from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import JobSpec
 from difflogic.train import reach
@@ -29,20 +29,23 @@ MAX_CELLS = 1 << 20
 class Submission:
     """What a request asks for: the configuration, what it is made from, and its cost."""
 
-    def __init__(self, request: JobRequest, uploads: Mapping[str, Path], caps: Caps) -> None:
+    def __init__(self, request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> None:
         """Raises ApiError, with one sentence, where the request cannot be met."""
-        self.request = request
+        self.request, caps = request, settings.caps
         try:
             for name, path in uploads.items():
                 if name != "rule_table":
                     pictures.make_plain(path, caps.pixels)
             self.asked = train_request(request, uploads)
+            # Before anything of a task is loaded.
+            check_task(self.asked.preset, settings)
+            check_task(None if self.asked.config is None else self.asked.config.plugin.name, settings)
             self.config, self.base, _ = configure(self.asked)
             kept_starts.refuse(self.config)
             found = reach.notice(self.config)  # it refuses what nothing can reach
             self.asked, notice = _with_attempts(self.asked, self.config)
             self.notices = [in_fields(each) for each in (found, notice) if each is not None]
-        except UsageError as error:
+        except (UsageError, FaultyTaskError, LimitError) as error:
             raise ApiError(422, "invalid_config", _words(error, uploads)) from error
         if request.stop_when_solved > request.population:
             raise ApiError(
@@ -97,6 +100,18 @@ class Submission:
         before = dict(_by_path(self.base.to_dict()))
         after = _by_path(self.config.to_dict())
         return {path: value for path, value in after if value != before[path] and path not in self.request.set}
+
+
+def check_task(name: str | None, settings: ServeSettings) -> None:
+    """Raises ApiError where a preset or a configuration names a task in Python that the operator does not allow."""
+    if name and registered.is_task(name) and name not in settings.tasks:
+        known = ", ".join(sorted(settings.tasks)) or "none"
+        raise ApiError(
+            422,
+            "task",
+            f"{one_sentence(name[:100])} is a task in Python, of which this server trains {known}: ask whoever runs it "
+            "to allow that one.",
+        )
 
 
 def _by_path(data: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:

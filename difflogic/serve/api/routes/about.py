@@ -13,7 +13,7 @@ from fastapi import APIRouter
 
 from difflogic.circuits.export.formats import FORMATS
 from difflogic.config import presets as known
-from difflogic.config import recipes
+from difflogic.config import recipes, registered
 from difflogic.config.choices import RECIPES
 from difflogic.config.fields import Table
 from difflogic.config.schema import Config
@@ -40,17 +40,17 @@ def devices(context: ServiceContext, caller: CurrentCaller) -> Any:
 
 
 @router.get("/presets", response_model=PresetList, responses=errors(*ALWAYS))
-def presets(_caller: CurrentCaller) -> Any:
+def presets(context: ServiceContext, _caller: CurrentCaller) -> Any:
     """What can be trained by name."""
-    return reply({"presets": _presets()})
+    return reply({"presets": _presets(context.settings.tasks)})
 
 
 @functools.cache
-def _presets() -> list[dict[str, Any]]:
-    found = []
-    for name, preset in known.PRESETS.items():
-        config = preset.make()
-        found.append({"name": name, "about": preset.about, "config": config.to_dict(), "gates": config.model.gates,
+def _presets(tasks: frozenset[str]) -> list[dict[str, Any]]:
+    found, made = [], [(name, preset.about, preset.make()) for name, preset in known.PRESETS.items()]
+    made += [(name, own.about, own.config()) for name in sorted(tasks) for own in [registered.find(name)]]
+    for name, about, config in made:
+        found.append({"name": name, "about": about, "config": config.to_dict(), "gates": config.model.gates,
                       "recipes": _recipes(config), "cost": cost_of(config, 1).to_dict()})  # fmt: skip
     return found
 

@@ -43,7 +43,7 @@ from difflogic.serve.api.schemas import (
     job_body,
 )
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import Submission, check_cost
+from difflogic.serve.api.submission import Submission, check_cost, check_task
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
@@ -115,7 +115,7 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
 def _submission(wanted: JobRequest, paths: Mapping[str, Path], settings: ServeSettings) -> Submission | AgentSubmission:
     if asks_for_agents(wanted):
         return AgentSubmission(wanted, paths, settings)
-    return Submission(wanted, paths, settings.caps)
+    return Submission(wanted, paths, settings)
 
 
 def _submit(
@@ -143,6 +143,8 @@ def _submit(
             _check_shape(source.config, spec.config)
     if is_policy(spec.config):  # of a copy too: what the operator allows may have changed
         check_environment(PolicyConfig.from_dict(spec.config or {}), context.settings)
+    else:
+        check_task((spec.config or {}).get("plugin", {}).get("name"), context.settings)
     if key is None or not context.store.knows_key(owner, key):  # whoever repeats a request gets the job of then
         context.usage.check(owner, context.settings.caps.owner_quota)
     return context.store.submit(owner, spec, key, most=context.settings.caps.jobs)

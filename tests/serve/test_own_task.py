@@ -1,0 +1,58 @@
+"""Tasks in Python as jobs: none that the operator does not allow, and nothing of one is loaded before that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflogic.cli.commands.serve_options import tasks
+from difflogic.config import presets, registered
+from difflogic.config.schema import Config
+from difflogic.devices.open import open_engine
+from difflogic.errors import ConfigError
+from difflogic.serve.api.routes import about
+from difflogic.serve.api.schemas import JobRequest
+from difflogic.serve.api.settings import ServeSettings
+from difflogic.serve.api.submission import Submission
+from difflogic.serve.errors import ApiError
+from difflogic.train.trainer import Trainer
+from tests.own_tasks import PLAIN, install
+
+NAME = "my-package:fill"
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(monkeypatch, tmp_path / "site", "my-package", {"plain_fill": PLAIN}, fill="plain_fill:Fill")
+
+
+def submitted(settings: ServeSettings, **request: Any) -> Submission:
+    return Submission(JobRequest(**request), {}, settings)
+
+
+def test_what_is_not_allowed_is_refused_and_never_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = presets.get(NAME).to_dict()
+    monkeypatch.setattr(registered, "find", None)
+    for request in ({"preset": NAME}, {"config": config}, {"preset": "My.Package:fill"}):
+        with pytest.raises(ApiError, match="a task in Python, of which this server trains none"):
+            submitted(ServeSettings(), **request)
+    with pytest.raises(ApiError, match="leave out plugin"):
+        submitted(ServeSettings(tasks=frozenset({NAME})), config=config, set={"plugin.name": "other:task"})
+
+
+def test_what_is_allowed_becomes_a_job_that_a_worker_can_train() -> None:
+    made = submitted(ServeSettings(tasks=tasks(NAME)), preset=NAME, set={"task.side": 5})
+    config = Config.from_dict(made.spec.config or {})
+    assert config.plugin.settings["side"] == 5
+    assert Trainer(config, open_engine("reference")).run(epochs=1).config == config.with_(train={"epochs": 1})
+    with pytest.raises(ApiError, match="side must be a whole number between 3 and 8"):
+        submitted(ServeSettings(tasks=tasks(NAME)), preset=NAME, set={"task.side": 50})
+    assert {NAME, "lizard"} <= {each["name"] for each in about._presets(frozenset({NAME}))}
+
+
+def test_an_operator_names_tasks_that_are_there() -> None:
+    assert tasks("") == frozenset()
+    with pytest.raises(ConfigError, match="There is no task 'my-package:none'"):
+        tasks(f"{NAME}, my-package:none")
