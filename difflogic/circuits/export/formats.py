@@ -39,7 +39,10 @@ class Format:
 
 
 _READ_AS_CELL = "its files are read back as the cell of an automaton, so that a controller could not be verified"
-_NO_GRID = "it moves the cells of a grid, which a controller has not"
+_NO_GRID = (
+    "it moves the cells of a grid, which a controller has not; of an automaton that acts, export the circuit.json that "
+    "stands in its run folder"
+)
 _HARDWARE = ("iverilog", "vvp", "yosys", "berkeley-abc")
 
 FORMATS = {
