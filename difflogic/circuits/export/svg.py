@@ -12,7 +12,9 @@ from xml.etree import ElementTree
 from difflogic.circuits.export.drawing import DrawnGate, Point, Positions, Schematic, Wire, layout, schematic
 from difflogic.circuits.export.proving import Drawn, End, check_drawing
 from difflogic.circuits.export.text import Files, about, template, text_of
+from difflogic.core import wiring
 from difflogic.errors import ExportError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.netlist import Netlist
 
 _COLUMN, _ROW = 120, 40
@@ -107,14 +109,27 @@ def _inputs(drawn: Schematic, placed: Positions) -> list[str]:
         if label.patch is None:
             left += 15
             found.append(f'<rect class="read" x="{left:g}" y="{top + 7:g}" width="12" height="12"/>')
-        for f in () if label.patch is None else range(9):
-            kind = "read" if f == label.patch else "other"
-            place = f'x="{left + 9 * (f % 3):g}" y="{top + 9 * (f // 3):g}"'
-            found.append(f'<rect class="{kind}" {place} width="8" height="8"/>')
+        if isinstance(drawn.netlist, CellNetlist):
+            found += _neighbourhood(drawn.netlist.neighbourhood, label.patch, left, top)
         found.append(
             f'<text class="label end" x="{left - 8:g}" y="{top + 11:g}">{escape(label.name)}</text>'
             f'<text class="note end" x="{left - 8:g}" y="{top + 24:g}">{escape(label.note)}</text></g>'
         )
+    return found
+
+
+def _neighbourhood(name: str, read: int | None, left: float, top: float) -> list[str]:
+    """Its cells, one of them read; hexagons stand on a corner, each row half a cell to the left of the one above."""
+    found = []
+    for f in wiring.NEIGHBOURHOODS[name]:
+        (row, column), kind = divmod(f, 3), "read" if f == read else "other"
+        if name == "hex":
+            x, y = left + 9 * column + 4.5 * (1 - row) + 4, top + 7.8 * row + 5
+            ring = ((0, -4.8), (4.1, -2.4), (4.1, 2.4), (0, 4.8), (-4.1, 2.4), (-4.1, -2.4))
+            found.append(f'<polygon class="{kind}" points="{" ".join(f"{x + u:g},{y + v:g}" for u, v in ring)}"/>')
+        else:
+            place = f'x="{left + 9 * column:g}" y="{top + 9 * row:g}"'
+            found.append(f'<rect class="{kind}" {place} width="8" height="8"/>')
     return found
 
 
@@ -187,6 +202,10 @@ def _box(group: ElementTree.Element) -> Box:
     for rect in group.iter(f"{_SVG}rect"):
         x, y, width, height = (float(rect.get(key, "")) for key in ("x", "y", "width", "height"))
         found.append((x, y, x + width, y + height))
+    for polygon in group.iter(f"{_SVG}polygon"):
+        for point in polygon.get("points", "").split():
+            x, y = map(float, point.split(","))
+            found.append((x, y, x, y))
     lefts, tops, rights, bottoms = zip(*found, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 

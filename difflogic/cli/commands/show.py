@@ -71,7 +71,8 @@ def _facts(entry: Entry, record: dict[str, Any], saved: Checkpoint) -> list[str]
         f"Run:       {entry.path}, {entry.name}, {entry.status}",
         f"Task:      {task.target} from {task.start}, {task.height}x{task.width} grid, {task.steps} steps, {timing}",
         f"Circuit:   {model.gates} gates, {model.channels} channels, {model.kernels} perception kernels, "
-        f"{'periodic' if model.periodic else 'zero'} boundary",
+        f"{'periodic' if model.periodic else 'zero'} boundary"
+        f"{'' if model.neighbourhood == 'moore' else f', neighbourhood {model.neighbourhood}'}",
         f"Training:  epoch {saved.epoch} of {train.epochs}, batch {train.batch}, lr {config.optimizer.lr:g}, "
         f"seed {_span(saved.seeds)}",
         f"Engine:    {entry.engine}: {what}; {engine['why']}",

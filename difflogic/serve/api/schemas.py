@@ -112,7 +112,9 @@ class JobRequest(Strict):
         dict[str, Any],
         Field(description='Fields of the configuration: {"optimizer.lr": 0.05}.', max_length=100),
     ] = {}
-    rule: Annotated[str | None, Field(max_length=200, description="B3/S23, or 128 hexadecimal digits.")] = None
+    rule: Annotated[
+        str | None, Field(max_length=200, description="B3/S23, B2/S34H, B13/S01V, 110, or 128 hexadecimal digits.")
+    ] = None
     recipe: Annotated[
         Recipe | None, Field(description="Fields that make training succeed more often; those in `set` go before it.")
     ] = None

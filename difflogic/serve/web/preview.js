@@ -45,7 +45,7 @@ export function previewPanel(...more) {
             );
         const sentence = target
             ? `Target: ${task.target}, ${target.width} cells wide, ${target.height} high, ${lit(target)} on`
-            : `Target: one generation of ${task.rule.includes("/") ? task.rule : "a rule given as a table"}`;
+            : `Target: one generation of ${task.rule.length < 128 ? task.rule : "a rule given as a table"}`;
         setText(words, sentence);
         canvas.setAttribute("aria-label", sentence);
         const { evaluations, memory, seconds } = found.cost;
