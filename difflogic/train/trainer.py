@@ -282,7 +282,7 @@ class Trainer:
         if session.folder is not None:
             pictures = session.observer.wants_pictures()
             results.write(session.folder, engine, members, first, summary, session.best, pictures)
-            if session.best is not None and (own := self._task(config)) is not None:
+            if pictures and session.best is not None and (own := self._task(config)) is not None:
                 self._draw(session.folder, own, session.best, session.observer)
             status = "complete" if session.complete else "interrupted"
             ended = manifest.end(session.record, status, session.epoch, summary)

@@ -30,16 +30,16 @@ class Maze(Task):
     """The wave that finds the way through a maze."""
 
     version = "1"
-    size: int = setting(7, "Rooms a side; the grid has a wall around and between them", least=2, most=40)
+    size: int = setting(5, "Rooms a side; the grid has a wall around and between them", least=2, most=40)
     open_walls: int = setting(3, "Walls that are taken out beyond those that join all rooms", least=0, most=400)
-    steps_judged: int = setting(24, "CA steps, each of which is judged", least=1, most=400)
+    steps_judged: int = setting(6, "CA steps, each of which is judged", least=1, most=400)
 
     def fields(self) -> Mapping[str, Any]:
         return {
-            "model": circuit(channels=4, neighbourhood="von-neumann"),
-            "train": {"epochs": 600, "batch": 4},
+            "model": circuit(channels=3, neighbourhood="von-neumann"),
+            "train": {"epochs": 1000, "batch": 16},
             "optimizer": {"lr": 0.06},
-            "data": {"samples": 512},
+            "data": {"samples": 256},
         }
 
     def samples(self, rng: np.random.Generator, count: int) -> Dataset:
