@@ -37,8 +37,8 @@ def tiny(neighbourhood: str, periodic: bool = False) -> Config:
     small = ModelConfig(
         channels=2,
         kernels=1,
-        perceive=NetworkConfig((9, 8, 2), ("first_kernel", "unique")),
-        update=NetworkConfig((6, 4, 2), ("unique",) * 2),
+        perceive=NetworkConfig((9, 8, 1), ("first_kernel", "unique")),
+        update=NetworkConfig((4, 2), ("unique",)),
         periodic=periodic,
         wiring_per_kernel=True,
         neighbourhood=neighbourhood,
@@ -57,7 +57,7 @@ def test_the_first_layer_is_wired_within(neighbourhood: str, per_kernel: bool, s
     """And to all of it."""
     known = NEIGHBOURHOODS[neighbourhood]
     width = 3 if scheme == "unique" else 8
-    perceive = NetworkConfig((9, width, 2), (scheme, "unique"))
+    perceive = NetworkConfig((9, width, 1), (scheme, "unique"))
     model = replace(tiny(neighbourhood).model, perceive=perceive, wiring_per_kernel=per_kernel)
     for seed in range(5):
         wires = Circuit.initial(model, seed).perceive_wires[0]
