@@ -150,6 +150,13 @@ class AutomatonConfig(LogicConfig):
     channels: int = field(default=16, metadata=spec("Bits of a cell, shared out among the actions", between(1, 1024)))
     steps: int = field(default=2, metadata=spec("Steps of the automaton for each decision", between(1, 64)))
     kernels: int = field(default=1, metadata=spec("Perception kernels", between(1, 64)))
+    # The discrete agent, which is judged, may still be wrong where the soft one has nothing left to learn from.
+    calm: float = field(
+        default=0.0,
+        metadata=spec(
+            "As of [logic], where the spread of advantages falls the learning rate does; 0: never", UP_TO_ONE
+        ),
+    )
     widths: tuple[int, ...] = field(
         default=(32, 16),
         metadata=spec("Gates of each layer of the update network, but for the last: that has channels"),
