@@ -13,7 +13,7 @@ A test that does not apply to the run's task is absent. The text of a measure is
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,19 @@ from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import RunFolderError, UsageError
 from difflogic.evaluation import samples, trained_circuit
+from difflogic.evaluation.faults import CURVES, points
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
 from difflogic.evaluation.rehearsal import EvaluationContext
-from difflogic.evaluation.suite import TESTS
+from difflogic.evaluation.suite import TESTS, Test
 from difflogic.evaluation.trained_circuit import TrainedCircuit, engine_of
 from difflogic.model.statistics import Layer, census
+from difflogic.runs import plots
 from difflogic.system import files
 from difflogic.system.brief import brief
 
 FORMAT, VERSION = "difflogic-evaluation", 1
-NAME = "evaluation.json"
+NAME, FAULTS = "evaluation.json", "faults.png"
 STARTS, QUICK_STARTS = 64, 8
 
 
@@ -53,6 +55,11 @@ class RunEvaluation:
     def __getitem__(self, key: str) -> Measure:
         """The measure of that key. Raises KeyError where the test does not apply."""
         return {measure.key: measure for measure in self.measures}[key]
+
+    @property
+    def fault_curves(self) -> list[tuple[str, Sequence[float], Sequence[float]]]:
+        """By kind of fault how many there are, or how likely, and the accuracy; empty where none were asked for."""
+        return [(each.key, *points(each)) for each in self.measures if each.key in CURVES]
 
     @property
     def active_gates(self) -> int:
@@ -103,6 +110,8 @@ class RunEvaluation:
             return None
         path = self.trained.folder / NAME
         try:
+            if self.fault_curves:
+                files.write_atomically(path.with_name(FAULTS), plots.accuracy_png(self.fault_curves))
             files.write_atomically(path, self.to_json().encode())
         except OSError as error:
             raise RunFolderError(f"Cannot write {path}: {error.strerror or error}.") from error
@@ -118,8 +127,11 @@ def evaluate(
     tell: Callable[[str], None] = lambda _: None,
     data: Dataset | None = None,
     settings: Mapping[str, Any] | None = None,
+    faults: Iterable[Test] = (),
 ) -> RunEvaluation:
     """Every test that applies to the run in a folder or checkpoint file; `tell` hears of each measure.
+
+    `faults` are further tests, such as `difflogic.evaluation.faults.FaultTests`.
 
     On `engine`, by default as `engine_of` finds. `starts` fresh starts (64, quick 8) come from the run's seed,
     but from a stream of their own. Of a population the best model, or the one counted `member` from 1.
@@ -134,7 +146,7 @@ def evaluate(
     count = starts or (QUICK_STARTS if quick else STARTS)
     context, measures = EvaluationContext(engine, trained, count, quick, data, settings or {}), []
     samples.check(context)
-    for test in TESTS:
+    for test in (*TESTS, *faults):
         measure = test(context)
         if measure is not None:
             measures.append(measure)

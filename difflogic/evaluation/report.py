@@ -35,6 +35,7 @@ def to_html(evaluation: RunEvaluation) -> str:
             if each.film is not None
         ],
         loss=_base64(plots.loss_png(trained.rows, trained.config, "losses")) if trained.rows else "",
+        faults=_base64(plots.accuracy_png(evaluation.fault_curves)) if evaluation.fault_curves else "",
         gates=_base64(plots.gates_png(evaluation.layers, "gates by layer")),
         config=trained.config.to_toml(),
     )

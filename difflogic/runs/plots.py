@@ -236,6 +236,18 @@ def _layer_label(layer: Layer) -> str:
     return f"{layer.name}: {layer.gates} gates{undecided}"
 
 
+def accuracy_png(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]]) -> bytes:
+    """A panel for each curve of a name, where it is taken, and the accuracy there."""
+    figure = _figure(3.8 * len(curves), 2.8, 140)
+    panels = figure.subplots(1, len(curves), squeeze=False)[0]
+    for axes, (name, at, accuracy) in zip(panels, curves, strict=True):
+        axes.plot(at, [100 * each for each in accuracy], marker="o", linewidth=1)
+        axes.set_xlabel(name)
+        axes.set_ylabel("right values, %")
+        axes.grid(True, alpha=0.3)
+    return _png(figure)
+
+
 def curve_png(curve: Sequence[float], steps: Sequence[int], text: str) -> bytes:
     """Wrong values over CA steps, small."""
     figure = _figure(3.8, 1.9, 140)

@@ -140,3 +140,19 @@ def test_a_run_of_another_version(run: Path, said: Said) -> None:
     metadata = checksummed.metadata(data) | {"format": "9", "difflogic": "7.0"}
     file.write_bytes(checksummed.encode(checksummed.decode(data), metadata))
     assert "was written by difflogic 7.0 in format 9" in said("evaluate", run, code=1).err
+
+
+def test_faults(run: Path, said: Said) -> None:
+    """Curves from no fault on, and a picture."""
+    asked = ("--flip", "0.5", "--stuck-cells", "1", "--stuck-gates", "54", "--html", "report.html")
+    said("evaluate", run, "--quick", *asked)
+    measures = {each["key"]: each["values"] for each in json.loads((run / "evaluation.json").read_text())["measures"]}
+    flips, cells, gates = (measures[key] for key in ("flip", "stuck-cells", "stuck-gates"))
+    assert list(flips) == ["0", "0.03125", "0.0625", "0.125", "0.25", "0.5"]
+    assert list(gates) == ["0", "3", "7", "14", "27", "54"]
+    assert flips["0"] == cells["0"] == gates["0"]
+    # Bits that are tossed before the last step, and gates that are all stuck, tell nothing of the board.
+    assert all(0.3 < each["0.5" if each is flips else "54"] < 0.7 for each in (flips, gates))
+    assert measures["single-stuck-gates"] == {}, "nothing is left of this circuit once it is simplified"
+    assert (run / "faults.png").read_bytes().startswith(b"\x89PNG")
+    assert "Under faults" in Path("report.html").read_text()

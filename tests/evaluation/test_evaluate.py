@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from difflogic.engine.api import Engine
 from difflogic.errors import CheckpointError, UsageError
 from difflogic.evaluation import paper, rehearsal, suite
 from difflogic.evaluation.evaluate import RunEvaluation, evaluate
+from difflogic.evaluation.faults import FaultTests, single_stuck_gates
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import PUBLISHED, Published
 from difflogic.evaluation.rehearsal import FIXED_DRAWS, MASK_DRAWS, EvaluationContext
@@ -28,6 +30,7 @@ from difflogic.model.statistics import census
 from difflogic.reference.engine import ReferenceEngine
 from difflogic.train.trainer import Run
 from tests.evaluation.pass_on import keeper, keeper_config, kept
+from tests.reference.test_published_circuit import published
 
 PICTURE = ("11..", ".11.", "..11", "1111")
 STILL = {"target": "picture", "picture": PICTURE, "start": "picture", "start_picture": PICTURE}
@@ -326,3 +329,28 @@ def test_progress_is_told(tmp_path):
     found = evaluate(run, ReferenceEngine(), tell=told.append)
     assert told == [f"{measure.title}: {measure.text}" for measure in found.measures]
     assert all(isinstance(measure, Measure) for measure in found.measures)
+
+
+def test_a_picture_that_stays_has_every_fault_in_it(tmp_path):
+    """Cells that keep their state keep a fault: no fault, no error; all cells stuck, half of them are right."""
+    trained = load(kept(tmp_path / "run", keeper_config(2, STILL)))
+    context = EvaluationContext(ReferenceEngine(), trained, 200, quick=True)
+    cells, gates_, single = [test(context) for test in FaultTests(stuck_cells=1.0, stuck_gates=2)]
+    assert (cells.values["0"], cells.values["1"]) == (1, pytest.approx(0.5, abs=0.05))
+    values = [*cells.values.values()]
+    assert values == sorted(values, reverse=True)
+    assert (gates_.values["0"], list(gates_.values)) == (1, ["0", "1", "2"])
+    assert single.values == {}, "there is no gate in a wire"
+
+
+def test_each_gate_of_the_published_circuit_is_stuck_once(tmp_path):
+    """The last gate makes the board: stuck, it leaves one colour, which is right where the board has it."""
+    config = keeper_config(8, BOARD | {"steps": 12})
+    trained = load(kept(tmp_path / "run", config))
+    trained = dataclasses.replace(trained, model=dataclasses.replace(trained.model, circuit=published()))
+    found = single_stuck_gates(EvaluationContext(ReferenceEngine(), trained, 4, quick=True))
+    board = job.fixed_target(config.task)
+    assert set(found.values) == {f"g{gate}={value}" for gate in range(len(found.values) // 2) for value in (0, 1)}
+    last = [found.values[f"g{len(found.values) // 2 - 1}={value}"] for value in (0, 1)]
+    assert sorted(last) == pytest.approx(sorted((board == value).mean() for value in (0, 1)))
+    assert min(found.values.values()) < 0.7

@@ -43,6 +43,27 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--damage", type=int, metavar="CELLS", help="Of an automaton that acts: zero so many cells as it decides."
 )
+@click.option(
+    "--flip",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="P",
+    help="Accuracy where bits flip, up to probability P.",
+)
+@click.option(
+    "--stuck-cells",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="P",
+    help="And where up to P of the cells are stuck.",
+)
+@click.option(
+    "--stuck-gates",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="And up to N of the gates; then each gate of the simplified circuit alone.",
+)
 @output_option("--html", help="Write a report with curves and films, one file.")
 @force_option
 @json_option
@@ -54,6 +75,9 @@ def command(
     assignments: tuple[str, ...],
     member: int | None,
     quick: bool,
+    flip: float,
+    stuck_cells: float,
+    stuck_gates: int,
     damage: int | None,
     html: Output | None,
     as_json: bool,
@@ -68,6 +92,9 @@ def command(
     evaluation.json. The rollouts are exact on every engine: the hardware GPU that the run was on, else the CPU
     engine, unless another is asked for.
 
+    --flip, --stuck-cells and --stuck-gates measure faults: bits that flip before a step, cells and gates that are
+    stuck at 0 or 1. Their curves are in the run folder's faults.png and in the report.
+
     Of a run of agents, or a controller.json, it plays --starts episodes [100] that were never played before, and shows
     what random and constant agents reach in them. With --damage it plays them again with so many cells of the
     automaton, drawn anew for each decision, set to zero: before one of its steps, and before each of them.
@@ -80,11 +107,13 @@ def command(
         raise UsageError("--damage is for agents: an automaton that grows a picture is always tested damaged too.")
     from difflogic.config import dataset
     from difflogic.evaluation.evaluate import evaluate
+    from difflogic.evaluation.faults import FaultTests
 
     # A full evaluation takes minutes, in which it says what it does.
     tell = (lambda _: None) if as_json else sinks.working
     others, settings = None if data is None else dataset.load(data), _settings(assignments)
-    found = evaluate(run, asked_engine(engine, gpu, require_hardware), starts, quick, member, tell, others, settings)
+    where, faults = asked_engine(engine, gpu, require_hardware), FaultTests(flip, stuck_cells, stuck_gates)
+    found = evaluate(run, where, starts, quick, member, tell, others, settings, faults)
     tell_choice(found.trained.told)
     if as_json:
         click.echo(found.to_json(), nl=False)
