@@ -289,6 +289,12 @@ train_options = together(
     field_options,
     click.option("--devices", metavar="LIST", help="Share a --population out, say gpu:0,gpu:1,cpu, by their speed."),
     click.option("--log-interval", type=int, default=10, show_default=True, help="Epochs between log lines."),
+    click.option(
+        "--track",
+        multiple=True,
+        metavar="WHERE",
+        help="Show the run in tensorboard:DIR, mlflow:URI or wandb:PROJECT as well; may be given several times.",
+    ),
     model_options,
     until_options,
     click.option("--out", "-o", type=PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME]."),

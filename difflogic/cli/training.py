@@ -42,6 +42,7 @@ class Launch:
     as_json: bool
     devices: str | None = None
     """Several, which share a population."""
+    track: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Launch:
@@ -89,6 +90,7 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     from difflogic.devices.choose import keep_last
     from difflogic.runs.folder import default_path
     from difflogic.train.run_request import run_request
+    from difflogic.train.tracking import Several, tracked
 
     if resume is None:
         request.check_attempts()
@@ -104,7 +106,10 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
     out = launch.out or (None if resume else default_path(made.config.name))
     with sinks.choose(launch.as_json, "epoch") as sink:
         reporter = TrainingReporter(sink)
-        trained = run_request(request, made.config, placement, out, resume, launch.log_interval, reporter)
+        with tracked(*launch.track, tell=reporter.noticed) as tracking:
+            observer = Several([reporter, tracking])
+            trained = run_request(request, made.config, placement, out, resume, launch.log_interval, observer)
+            tracking.ended(trained.run.path)
         reporter.ended(trained)
     # For `--policy sticky`: the next run of this shape goes where this one was.
     keep_last(trained.run.config, len(trained.run.members), trained.run.engine)

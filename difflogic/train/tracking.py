@@ -1,0 +1,252 @@
+"""Runs where people look at runs: TensorBoard, MLflow, Weights & Biases.
+
+    with tracked("tensorboard:logs", "mlflow:http://localhost:5000", "wandb:automata") as observer:
+        run = Trainer(config, engine).run(out=folder, observer=observer)
+        observer.ended(run.path)
+
+Each gets the configuration, the losses, the accuracy and the undecided gates of every row, and at the end the summary,
+the film, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small; TensorBoard
+itself, with its server, is only needed to look at them. A tracker that fails is told of once and asked no more: the
+training goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.runs.journal import Row
+from difflogic.train.observer import Beginning, Observer, Standing
+
+FILES = ("config.toml", "circuit.json", "summary.txt", "metrics.csv", "loss.png", "rollout.gif")
+"""Of a run folder, what a tracker keeps, where it is there."""
+UNTRACKED = ("epoch", "skipped")
+"""Fields of a row that are no curves."""
+
+
+class Tracker(ABC):
+    """One of the three."""
+
+    errors: tuple[type[Exception], ...] = (OSError,)
+    """What it raises where it cannot be reached."""
+
+    @abstractmethod
+    def begin(self, name: str, config: Mapping[str, Any]) -> None:
+        """A run begins, or goes on."""
+
+    @abstractmethod
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        """Numbers of an epoch."""
+
+    @abstractmethod
+    def keep(self, file: Path) -> None:
+        """A file of the run folder."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Nothing comes any more."""
+
+
+class TensorBoard(Tracker):
+    """Event files in a folder of the run's name below `folder`."""
+
+    def __init__(self, folder: str) -> None:
+        from tensorboardX import SummaryWriter
+
+        self._make, self._folder = SummaryWriter, Path(folder)
+
+    def begin(self, name: str, config: Mapping[str, Any]) -> None:
+        self._writer = self._make(str(self._folder / name))
+        self._writer.add_text("config", "\n".join(f"    {key} = {value}" for key, value in config.items()))
+
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, epoch)
+
+    def keep(self, file: Path) -> None:
+        if file.suffix in (".png", ".gif"):
+            from PIL import Image, ImageSequence
+
+            with Image.open(file) as picture:
+                frames = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
+            if len(frames) == 1:
+                self._writer.add_image(file.stem, frames[0], dataformats="HWC")
+            else:
+                # A film would need a further package: the first state, and the last beside it.
+                self._writer.add_image(file.stem, np.concatenate([frames[0], frames[-1]], axis=1), dataformats="HWC")
+        elif file.suffix == ".txt":
+            self._writer.add_text(file.stem, file.read_text())
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class MLflow(Tracker):
+    """A run of the experiment `difflogic` in the store at `uri`: a server, or a local folder or database."""
+
+    def __init__(self, uri: str) -> None:
+        # Its client would try for minutes, while training waits. Who has set these knows better.
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
+        from mlflow.exceptions import MlflowException
+        from mlflow.tracking import MlflowClient
+
+        self.errors = (OSError, MlflowException)
+        self._connect, self._run = partial(MlflowClient, uri), ""
+
+    def begin(self, name: str, config: Mapping[str, Any]) -> None:
+        self._client = self._connect()
+        found = self._client.get_experiment_by_name("difflogic")
+        experiment = found.experiment_id if found else self._client.create_experiment("difflogic")
+        self._run = self._client.create_run(experiment, run_name=name).info.run_id
+        for key, value in config.items():
+            self._client.log_param(self._run, key, str(value)[:500])
+
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self._client.log_metric(self._run, name, value, step=epoch)
+
+    def keep(self, file: Path) -> None:
+        self._client.log_artifact(self._run, str(file))
+
+    def close(self) -> None:
+        self._client.set_terminated(self._run)
+
+
+class WandB(Tracker):
+    """A run of a project of Weights & Biases, which `WANDB_MODE=offline` keeps in the folder `wandb`."""
+
+    def __init__(self, project: str) -> None:
+        import wandb
+
+        self.errors = (OSError, wandb.errors.Error)
+        self._wandb, self._project = wandb, project
+
+    def begin(self, name: str, config: Mapping[str, Any]) -> None:
+        self._run = self._wandb.init(project=self._project, name=name, config=dict(config))
+
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        self._run.log(dict(values), step=epoch)
+
+    def keep(self, file: Path) -> None:
+        if file.suffix in (".png", ".gif"):
+            picture = self._wandb.Image if file.suffix == ".png" else self._wandb.Video
+            self._run.log({file.stem: picture(str(file))})
+        artifact = self._wandb.Artifact(f"{self._run.id}-{file.stem}", type="result")
+        artifact.add_file(str(file))
+        self._run.log_artifact(artifact)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+TRACKERS: dict[str, Callable[[str], Tracker]] = {"tensorboard": TensorBoard, "mlflow": MLflow, "wandb": WandB}
+"""By the word before the colon of `--track`; the word is that of the extra, too."""
+
+
+def opened(place: str) -> Tracker:
+    """`tensorboard:DIR`, `mlflow:URI` or `wandb:PROJECT`. Raises UsageError, MissingPackagesError."""
+    kind, _, where = place.partition(":")
+    if kind not in TRACKERS or not where:
+        raise UsageError(f"A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got {place!r}.")
+    try:
+        return TRACKERS[kind](where)
+    except ImportError as error:
+        raise MissingPackagesError.of(f"The tracker {kind}", kind, error.name) from error
+
+
+class Tracking(Observer):
+    """Tells trackers what it hears; of a population how it stands."""
+
+    def __init__(self, trackers: Mapping[str, Tracker], tell: Callable[[str], None]) -> None:
+        self._trackers, self._tell, self._begun = dict(trackers), tell, False
+
+    def began(self, beginning: Beginning) -> None:
+        name = beginning.path.name if beginning.path else beginning.config.name
+        config = {f"{section}.{key}" if isinstance(values, dict) else section: value
+                  for section, values in beginning.config.to_dict().items()
+                  for key, value in (values.items() if isinstance(values, dict) else [("", values)])}  # fmt: skip
+        if self._begun:  # the attempt before
+            self._all(lambda tracker: tracker.close())
+        self._all(lambda tracker: tracker.begin(name, config))
+        self._begun = True
+
+    def logged(self, row: Row, judged: Row | None) -> None:
+        self._log(row.epoch, {key: value for key, value in dataclasses.asdict(row).items() if key not in UNTRACKED})
+
+    def compared(self, standing: Standing) -> None:
+        least, median = standing.soft_losses
+        self._log(standing.epoch, {"soft_loss": least, "median_soft_loss": median, "solved": standing.solved})
+
+    def ended(self, folder: Path | None) -> None:
+        """The run is over, and what it left is in its folder."""
+        for file in [folder / name for name in FILES] if folder is not None else []:
+            if file.is_file():
+                self._all(partial(_keep, file))
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        if self._begun:
+            self._all(lambda tracker: tracker.close())
+
+    def _log(self, epoch: int, values: Mapping[str, float | None]) -> None:
+        finite = {name: float(value) for name, value in values.items() if value is not None and np.isfinite(value)}
+        self._all(lambda tracker: tracker.log(epoch, finite))
+
+    def _all(self, do: Callable[[Tracker], None]) -> None:
+        for place, tracker in [*self._trackers.items()]:
+            try:
+                do(tracker)
+            except tracker.errors as error:
+                del self._trackers[place]
+                self._tell(f"{place} is not tracked any more, the training goes on: {str(error).splitlines()[0]}")
+
+
+def _keep(file: Path, tracker: Tracker) -> None:
+    tracker.keep(file)
+
+
+@contextmanager
+def tracked(*places: str, tell: Callable[[str], None] = warnings.warn) -> Iterator[Tracking]:
+    """An observer for `--track`'s places, closed at the end; `tell` hears of a tracker that fails.
+
+    Raises UsageError, MissingPackagesError.
+    """
+    tracking = Tracking({place: opened(place) for place in places}, tell)
+    try:
+        yield tracking
+    finally:
+        tracking.close()
+
+
+class Several(Observer):
+    """Observers side by side, all of which hear everything."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+        for name in ("began", "advanced", "shown", "judging", "judged", "attempted", "logged", "compared", "placed",
+                     "noticed", "saved", "ending"):  # fmt: skip
+            setattr(self, name, self._to_all(name))
+
+    def wants_states(self) -> bool:
+        return any(each.wants_states() for each in self._observers)
+
+    def wants_pictures(self) -> bool:
+        return any(each.wants_pictures() for each in self._observers)
+
+    def _to_all(self, name: str) -> Callable[..., None]:
+        def tell(*arguments: Any) -> None:
+            for each in self._observers:
+                getattr(each, name)(*arguments)
+
+        return tell

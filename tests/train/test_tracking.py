@@ -1,0 +1,107 @@
+"""What TensorBoard, MLflow and Weights & Biases get of a run, read by themselves; and what happens without them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflogic.devices.open import open_engine
+from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.train import tracking
+from difflogic.train.tracking import Tracker, tracked
+from difflogic.train.trainer import Run, Trainer
+from tests.train.tiny import tiny_config
+
+
+def train(folder: Path, *places: str) -> tuple[Run, list[str]]:
+    """A run of three epochs, and what was told of its trackers."""
+    told: list[str] = []
+    with tracked(*places, tell=told.append) as observer:
+        run = Trainer(tiny_config(epochs=3), open_engine("reference")).run(
+            out=folder, observer=observer, log_interval=1
+        )
+        observer.ended(run.path)
+    return run, told
+
+
+def test_tensorboard(tmp_path: Path) -> None:
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    run, told = train(tmp_path / "run", f"tensorboard:{tmp_path / 'logs'}")
+    found = events.EventAccumulator(str(tmp_path / "logs" / "run")).Reload()
+    losses = [(each.step, each.value) for each in found.Scalars("soft_loss")]
+    assert losses == [(row.epoch, pytest.approx(row.soft_loss)) for row in run.metrics]
+    assert {"loss", "rollout"} <= set(found.Tags()["images"])
+    assert not told
+
+
+def test_mlflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder, which newer versions want to be asked for."""
+    pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    from mlflow.tracking import MlflowClient
+
+    store = (tmp_path / "store").as_uri()
+    run, told = train(tmp_path / "run", f"mlflow:{store}")
+    assert not told
+    client = MlflowClient(store)
+    (found,) = client.search_runs([client.get_experiment_by_name("difflogic").experiment_id])
+    losses = [(each.step, each.value) for each in client.get_metric_history(found.info.run_id, "soft_loss")]
+    assert losses == [(row.epoch, pytest.approx(row.soft_loss)) for row in run.metrics]
+    assert (found.data.params["task.target"], found.info.status) == ("checkerboard", "FINISHED")
+    assert "circuit.json" in {each.path for each in client.list_artifacts(found.info.run_id)}
+
+
+def test_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb")
+    for name, value in (("WANDB_MODE", "offline"), ("WANDB_DIR", str(tmp_path)), ("WANDB_SILENT", "true")):
+        monkeypatch.setenv(name, value)
+    _, told = train(tmp_path / "run", "wandb:automata")
+    assert not told
+    (log,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
+    while b"soft_loss" not in log.read_bytes():  # another process writes it
+        time.sleep(0.1)
+
+
+class Unreachable(Tracker):
+    """A server that is there when a run begins, and not any more after its first row."""
+
+    def __init__(self, where: str) -> None:
+        self.rows: list[int] = []
+
+    def begin(self, name: str, config: Mapping[str, Any]) -> None:
+        assert config["task.target"] == "checkerboard"
+
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        if self.rows:
+            raise ConnectionError("connection refused\nlong")
+        self.rows.append(epoch)
+
+    def keep(self, file: Path) -> None:
+        raise AssertionError("it was asked again")
+
+    def close(self) -> None:
+        raise AssertionError("it was asked again")
+
+
+def test_a_tracker_that_fails_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tracking.TRACKERS, "mlflow", Unreachable)
+    run, told = train(tmp_path / "run", "mlflow:http://localhost:1")
+    assert (len(run.metrics), run.complete) == (3, True)
+    assert told == ["mlflow:http://localhost:1 is not tracked any more, the training goes on: connection refused"]
+
+
+@pytest.mark.parametrize("place", ["tensorboard", "mlflow:", "disk:here"])
+def test_a_place_that_is_none(place: str) -> None:
+    with pytest.raises(UsageError, match=r"^A tracker is tensorboard:DIR, mlflow:URI or wandb:PROJECT, got"):
+        train(Path("nowhere"), place)
+
+
+def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(MissingPackagesError, match="extra `tensorboard`"):
+        train(Path("nowhere"), "tensorboard:logs")
