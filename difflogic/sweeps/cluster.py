@@ -49,7 +49,9 @@ class RayWorkers:
         self._device, self._saved_s, self._open = device, saved_s, set[Any]()
         self._ray = ray = connect(address, "Sweeps on a Ray cluster need")
         offered = ADAPTER if device == "gpu" else "CPU"
-        self._needs = {"num_cpus": 1} | ({"resources": {ADAPTER: 1}} if device == "gpu" else {})
+        needs = {"num_cpus": 1} | ({"resources": {ADAPTER: 1}} if device == "gpu" else {})
+        # Made once: tasks of one function take turns in one warm process, those of many begin many.
+        self._work = ray.remote(max_retries=TRIES, **needs)(work)
         self.size = int(ray.cluster_resources().get(offered, 0))
         if not self.size:
             ray.shutdown()
@@ -67,8 +69,7 @@ class RayWorkers:
     def submit(self, task: Task) -> Future[Outcome]:
         """Train it where there is room, in the order of asking."""
         found: Future[Outcome] = Future()
-        call = self._ray.remote(max_retries=TRIES, **self._needs)(work)
-        ref = call.remote(task, self._device, self._home, self._saved_s)
+        ref = self._work.remote(task, self._device, self._home, self._saved_s)
         self._open.add(ref)
 
         def ended(done: Future[Outcome]) -> None:
