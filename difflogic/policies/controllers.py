@@ -100,6 +100,16 @@ class Pruned:
     after: Score
 
     @property
+    def words(self) -> str:
+        """What pruning came to."""
+        before, after, count = self.before, self.after, len(self.after.returns)
+        return (
+            f"the same on {self.codes} codes that {count} episodes met; elsewhere it may differ. On {count} other "
+            f"episodes: mean return {after.mean:.1f} +- {after.spread:.1f}, before {before.mean:.1f} +- "
+            f"{before.spread:.1f}."
+        )
+
+    @property
     def is_worse(self) -> bool:
         """Whether the mean return fell by more than twice what chance makes of so many episodes."""
         noise = math.hypot(self.before.spread, self.after.spread) / math.sqrt(len(self.after.returns))

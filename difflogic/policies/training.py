@@ -148,6 +148,14 @@ class Member:
         return member
 
 
+def restored(path: Path, number: int | None = None) -> Member:
+    """One agent of a run, on the processor: the first unless one is counted. Raises UsageError, CheckpointError."""
+    saved, index = checkpoint.read(path), (number or 1) - 1
+    if not 0 <= index < len(saved.members):
+        raise UsageError(f"There is no member {number} in {path}: it has 1 to {len(saved.members)}.")
+    return Member.restored(saved.config.with_(seed=saved.seeds[index]), Device("cpu"), saved.members[index])
+
+
 @dataclass(eq=False)
 class PolicyRun:
     """A run of agents that is under way, or has ended."""

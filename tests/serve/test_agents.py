@@ -16,6 +16,8 @@ from difflogic.policies.training import PolicyTrainer
 from difflogic.serve.api import agents
 from difflogic.serve.api.settings import Caps, ServeSettings
 from difflogic.serve.store.jobs import JobSpec, outcome
+from difflogic.serve.worker.devices import FOLLOW_UPS
+from difflogic.serve.worker.supervisor import Supervisor
 from tests.policies.test_training import assert_same_run
 from tests.serve.acting import acting
 from tests.serve.live import Live, serving
@@ -63,8 +65,33 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
     judged = [each["epoch"] for each in client.get(f"/jobs/{job}/gates").json()["history"]]
     assert judged == [512, 1024, 1536, 2048]
     assert len(client.get("/compare", params={"ids": job}).json()["jobs"][job]) == 16
-    names = {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
-    assert names >= {"controller.json", "returns.png", "summary.txt", "hold_1280.html", "hold_1280.svg"}
+    assert files(client, job) >= {"controller.json", "returns.png", "summary.txt", "hold_1280.html", "hold_1280.svg"}
+
+
+def files(client: httpx.Client, job: str) -> set[str]:
+    return {each["name"] for each in client.get(f"/jobs/{job}/files").json()["files"]}
+
+
+def test_what_is_made_of_agents(live: Live, client: httpx.Client) -> None:
+    """Their controller, proved to be the same, in other forms; and other episodes."""
+    config = small().with_(steps=256)
+    job = client.post("/jobs", json={"config": config.to_dict(), "engine": "cpu"}).json()["id"]
+    assert client.post(f"/jobs/{job}/simplify").json()["error"]["code"] == "no_circuit"
+    with Supervisor(live.store.folder, ["cpu", FOLLOW_UPS]):
+        assert ended(live.store, job).status == "done"
+        assert "for automata" in client.post(f"/jobs/{job}/simplify", json={"from_start": True}).text
+        smaller = client.post(f"/jobs/{job}/simplify").json()["id"]
+        found = ended(live.store, smaller)
+        exported = client.post(f"/jobs/{smaller}/export", json={"formats": ["c", "golly"]}).json()["id"]
+        judged = client.post(f"/jobs/{job}/evaluate").json()["id"]
+        left = ended(live.store, exported).result["left_out"]
+        measures = ended(live.store, judged).result["measures"]
+    assert found.result["equal"]
+    assert found.result["gates"]["after"] <= found.result["gates"]["before"]
+    assert files(client, smaller) == {"controller.json", "simplify.json", "cartpole.svg", "cartpole.html"}
+    assert files(client, exported) == {"cartpole.h"}
+    assert list(left) == ["golly"]
+    assert list(measures) == ["seed 23", "random", "always 0"]
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ from difflogic.system.files import quoted
 
 if TYPE_CHECKING:
     from difflogic.model.controller import Controller
-    from difflogic.policies.controllers import Pruned
     from difflogic.policies.evaluate import Score
-    from difflogic.policies.training import Member
     from difflogic.system.files import Output
 
 FAILED, INTERRUPTED = 1, 130
@@ -68,7 +66,7 @@ def simplify(given: Controller, to_task: bool, out: Output | None, as_json: bool
         click.echo(f"{given.environment or 'Controller'}: {_size(given)}")
         click.echo(f"{kind}: {verdict.how}; {_size(whole)}")
         if judged is not None:
-            click.echo(_pruned(judged))
+            click.echo(f"--task: {judged.words}")
         click.echo(_size(made) + (f": {out}" if out else "."))
     if found.stopped:
         return INTERRUPTED
@@ -81,15 +79,6 @@ def _size(controller: Controller) -> str:
     from difflogic.circuits.synthesis.convert import gate_count
 
     return f"{gate_count(controller)} two-input gates, {controller.inputs} thresholds"
-
-
-def _pruned(judged: Pruned) -> str:
-    before, after = judged.before, judged.after
-    return (
-        f"--task: the same on {judged.codes} codes that {EPISODES} episodes met; elsewhere it may differ. On "
-        f"{EPISODES} other episodes: mean return {after.mean:.1f} +- {after.spread:.1f}, before "
-        f"{before.mean:.1f} +- {before.spread:.1f}."
-    )
 
 
 def evaluate(path: Path, episodes: int | None, member: int | None, damage: int | None, as_json: bool) -> int:
@@ -137,11 +126,12 @@ def _scores_of_run(
     """Environment, threshold, and the scores of its agents, or of the one counted `member` from 1."""
     from difflogic.policies import checkpoint, controllers
     from difflogic.policies.automaton import Damage
+    from difflogic.policies.training import restored
 
     saved, scores = checkpoint.read(path), {}
     damages = [] if damage is None else [Damage(damage, every_step) for every_step in (False, True)]
     for number in range(1, len(saved.members) + 1) if member is None else [member]:
-        agent = _restored(path, number)
+        agent = restored(path, number)
         scores[f"seed {agent.seed}"] = agent.evaluate(count, controllers.FRESH)
         for each in damages:
             each.on(agent.agent.actor)
@@ -162,6 +152,7 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
     from difflogic.policies import controllers, film
     from difflogic.policies.automaton import AutomatonActor
     from difflogic.policies.results import CELL, CURVE
+    from difflogic.policies.training import restored
 
     given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
     if given or what == "gates":
@@ -180,25 +171,13 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
         lamps = partial(film.lamps, controller)
         frames = film.episode(controllers.decider(controller), controller.environment, seed, steps, lamps)
     else:
-        agent = _restored(path, member)
+        agent = restored(path, member)
         actor = agent.agent.actor
         below = partial(film.grids, actor) if isinstance(actor, AutomatonActor) else None
         frames = film.episode(agent.agent.decide, agent.config.environment.id, seed, steps, below)
     out.write(film.encoded(frames, out.path.suffix, options["frame_ms"] or FRAME_MS))
     click.echo(f"Written: {out}, {len(frames)} frames")
     return 0
-
-
-def _restored(path: Path, member: int | None) -> Member:
-    """One agent of a run, the first unless one is counted. Raises UsageError, CheckpointError."""
-    from difflogic.devices.device import Device
-    from difflogic.policies import checkpoint
-    from difflogic.policies.training import Member
-
-    saved, index = checkpoint.read(path), (member or 1) - 1
-    if not 0 <= index < len(saved.members):
-        raise UsageError(f"There is no member {member} in {path}: it has 1 to {len(saved.members)}.")
-    return Member.restored(saved.config.with_(seed=saved.seeds[index]), Device("cpu"), saved.members[index])
 
 
 def show(path: Path, as_json: bool) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflogic.config.document import is_policy
 from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.model import controller_json
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import ServeSettings
 from difflogic.serve.api.submission import check_caps, nested
@@ -155,3 +157,15 @@ def check_alike(lender: Mapping[str, Any], config: Mapping[str, Any]) -> None:
                 "other_shape",
                 f"init_from needs agents of the same shape: {name} should be {ours}, that of the job is {theirs}.",
             )
+
+
+def check_controller(run: Path, options: Mapping[str, Any]) -> None:
+    """Raises ApiError where there is no controller to make something of, or what is asked is for automata."""
+    if options.get("from_start"):
+        raise ApiError(422, "invalid_request", "from_start is for automata: a controller has no start.")
+    if not (run / controller_json.NAME).is_file():
+        raise ApiError(
+            409,
+            "no_circuit",
+            "There is no controller: agents of gates that choose between discrete actions leave one at their end.",
+        )

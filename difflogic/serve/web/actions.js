@@ -4,7 +4,7 @@ import { get, patch, post, remove } from "./api.js";
 import { asked, confirmed } from "./dialogs.js";
 import { h } from "./dom.js";
 import { guarded } from "./notices.js";
-import { isOver } from "./progress.js";
+import { isAgents, isOver } from "./progress.js";
 import { shared } from "./share-dialog.js";
 import { tagsOf } from "./tags.js";
 
@@ -44,11 +44,11 @@ export const ACTIONS = [
         name: "harden",
         label: "Harden",
         title: "Train its circuit on, while more and more gates are hard, until none is undecided",
-        when: (job) => training(job) && job.saved_epoch > 0 && isOver(job),
+        when: (job) => training(job) && !isAgents(job) && job.saved_epoch > 0 && isOver(job),
         run: hardened,
     },
-    { name: "edit", label: "Edit a copy", when: training, run: (job) => go(`#/new?from=${job.id}`, job) },
-    { name: "compare", label: "Compare", when: training, run: (job) => go(`#/compare/${job.id}`, job) },
+    { name: "edit", label: "Edit a copy", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/new?from=${job.id}`, job) },
+    { name: "compare", label: "Compare", when: (job) => training(job) && !isAgents(job), run: (job) => go(`#/compare/${job.id}`, job) },
     { name: "rename", label: "Rename", when: () => true, run: renamed },
     { name: "note", label: "Note", when: () => true, run: noted },
     { name: "tag", label: "Tags", together: "Tag", when: () => true, run: tagged },

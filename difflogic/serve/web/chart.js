@@ -66,14 +66,15 @@ export class Chart {
         const seen = this.series.map((each) => thinned(each.points, span.from, span.to, inner.width));
         const top = this.highest(seen);
         const { forward, ticks } = SCALES[this.scale];
+        const base = this.scale === "linear" ? Math.min(0, ...seen.flat().map(([, y]) => y)) : 0;
         const lows = this.series.map(({ low }) => low ?? []);
         const floor = floorOf(
             [...seen, ...lows].flatMap((points) => points.map(([, y]) => y)),
             top,
         );
-        this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value), floor) / forward(top, floor));
+        this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value - base), floor) / forward(top - base, floor));
         this.svg.replaceChildren(
-            ...this.axes(ticks(top, floor), inner),
+            ...this.axes(ticks(top, floor, base), inner),
             s(
                 "svg",
                 {

@@ -5,7 +5,7 @@ import { h, repeat, setText } from "./dom.js";
 import { fileAddress } from "./files-panel.js";
 import { bytes } from "./format.js";
 import { empty, errorPlace, guarded } from "./notices.js";
-import { isOver, statusPill } from "./progress.js";
+import { isAgents, isOver, statusPill } from "./progress.js";
 import { resultOf } from "./result.js";
 
 const EVERY = 1500;
@@ -20,7 +20,7 @@ export function circuitPanel(job, signal) {
         toTask = h("input", { type: "checkbox" }),
         thorough = h("input", { type: "checkbox" });
     const simplify = button("Simplify", "simplify", () => ({ from_start: fromStart.checked, task: toTask.checked }));
-    const isFixed = job.config && !VARIED.includes(job.config.task.start);
+    const isFixed = job.config?.task && !VARIED.includes(job.config.task.start);
     const exporting = button("Export", "export", () => ({ formats: chosen() }));
     const evaluate = button("Evaluate", "evaluate", () => ({ quick: !thorough.checked }));
     const list = h("ul", { class: "follow-ups", "aria-label": "Follow-up jobs" });
@@ -40,7 +40,7 @@ export function circuitPanel(job, signal) {
             ),
         h("details", {}, h("summary", {}, "Export the circuit"), formats, exporting),
     );
-    const wait = empty("No circuit yet", "It can be simplified, drawn and exported from the first checkpoint on.");
+    const wait = empty("No circuit yet", isAgents(job) ? "It can be simplified, drawn and exported when the agents have learned." : "It can be simplified, drawn and exported from the first checkpoint on.");
     const element = h(
         "section",
         { class: "card", "aria-labelledby": "circuit-title" },
@@ -162,7 +162,9 @@ export function circuitPanel(job, signal) {
                 { class: "scroll", tabindex: "0", role: "group", "aria-label": "The circuit, drawn" },
                 h("img", {
                     src: source,
-                    alt: `The circuit of every cell of ${job.name}, its gates from the neighbourhood on the left to the new state on the right`,
+                    alt: isAgents(job)
+                        ? `The controller of ${job.name}, its gates from the thresholds on the left to the action on the right`
+                        : `The circuit of every cell of ${job.name}, its gates from the neighbourhood on the left to the new state on the right`,
                 }),
             ),
             h("figcaption", {}, h("a", { href: source, target: "_blank", rel: "noopener" }, "Open the drawing alone")),
@@ -174,7 +176,7 @@ export function circuitPanel(job, signal) {
     return {
         element,
         update(now) {
-            const ready = now.kind === "train" ? now.saved_epoch > 0 : now.status === "done";
+            const ready = now.kind === "train" && !isAgents(now) ? now.saved_epoch > 0 : now.status === "done";
             wait.hidden = ready || shown.size > 0;
             offer.hidden = !ready;
         },

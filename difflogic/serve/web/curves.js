@@ -160,7 +160,7 @@ export function seriesOfOne(rows) {
 }
 
 // The lowest or highest of several members at each epoch.
-function envelope(members, list, choose) {
+export function envelope(members, list, choose) {
     const found = new Map();
     for (const member of members)
         for (const [x, y] of member[list]) found.set(x, found.has(x) ? choose(found.get(x), y) : y);

@@ -4,6 +4,7 @@ import { address, get } from "./api.js";
 import { h } from "./dom.js";
 import { bytes } from "./format.js";
 import { empty, errorPlace } from "./notices.js";
+import { isAgents } from "./progress.js";
 
 const SHOWN = /\.(svg|png|gif|apng)$/;
 
@@ -36,7 +37,7 @@ export function filesPanel(job) {
             list.replaceChildren(...files.map(row));
             if (!files.length)
                 list.replaceChildren(h("li", {}, empty("No files yet", "They appear with the first checkpoint.")));
-            if (job.kind !== "train")
+            if (job.kind !== "train" || isAgents(job))
                 pictures.replaceChildren(
                     ...files
                         .filter(({ name }) => SHOWN.test(name))

@@ -17,7 +17,7 @@ export function loss(value) {
     return Math.abs(value) < 1e-3 && value !== 0 ? value.toExponential(1) : short.format(value);
 }
 
-export const rate = (value) => (known(value) && value > 0 ? `${short.format(value)} epochs/s` : NONE);
+export const rate = (value, unit = "epochs") => (known(value) && value > 0 ? `${short.format(value)} ${unit}/s` : NONE);
 
 export const bytes = (value) => (known(value) ? scaled(value, ["B", "KB", "MB", "GB", "TB"]) : NONE);
 

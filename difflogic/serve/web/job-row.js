@@ -5,7 +5,7 @@ import { h, setText } from "./dom.js";
 import { loss } from "./format.js";
 import { errorPlace } from "./notices.js";
 import { thumbnail } from "./pixels.js";
-import { facts, ownerOf, progressBar, remark, statusPill } from "./progress.js";
+import { facts, isAgents, ownerOf, progressBar, remark, statusPill } from "./progress.js";
 import { tagList } from "./tags.js";
 
 const QUICK = ["pause", "resume", "retry", "cancel"];
@@ -43,7 +43,7 @@ export function jobRow(job, chosen, on, changed) {
         setText(about, facts(now));
         reason.hidden = !remark(now);
         setText(reason, remark(now));
-        numbers.hidden = now.kind !== "train" || now.soft_loss === null;
+        numbers.hidden = now.kind !== "train" || (now.soft_loss ?? now.score) === null;
         setText(numbers, numbersOf(now));
         note.hidden = !now.note;
         setText(note, now.note);
@@ -54,6 +54,7 @@ export function jobRow(job, chosen, on, changed) {
 }
 
 function numbersOf(job) {
+    if (isAgents(job)) return `mean return ${loss(job.score)}${job.solved ? " · solved" : ""}`;
     const hard = job.solved ? "solved" : `hard ${loss(job.hard_loss)}`;
     return `soft ${loss(job.soft_loss)} · ${hard}`;
 }

@@ -1,11 +1,13 @@
 // One job: how it stands, the automaton as it learns, its curves, gates, circuit, log and files.
 
 import { get } from "./api.js";
+import { agentView } from "./agent-view.js";
 import { automatonPanel } from "./automaton-panel.js";
 import { circuitPanel } from "./circuit-panel.js";
 import { configPanel } from "./config-panel.js";
 import { curves, Rows, seriesOfOne } from "./curves.js";
-import { calmly, h, setText } from "./dom.js";
+import { checkpoints } from "./checkpoints.js";
+import { h, setText } from "./dom.js";
 import { filesPanel } from "./files-panel.js";
 import { figures } from "./figures.js";
 import { followUpView } from "./follow-up-view.js";
@@ -14,11 +16,9 @@ import { gatesPanel } from "./gates.js";
 import { jobHead } from "./job-head.js";
 import { logPanel } from "./log-panel.js";
 import { announce, errorPlace, patiently } from "./notices.js";
-import { standing } from "./progress.js";
+import { isAgents, standing } from "./progress.js";
 import { resultOf } from "./result.js";
 import { rowsTable } from "./rows-table.js";
-
-const EVERY = 3000;
 
 // `shared`: by a link, to be read.
 export async function jobView(root, signal, id, _query, _rest, shared = false) {
@@ -30,7 +30,7 @@ export async function jobView(root, signal, id, _query, _rest, shared = false) {
         root.replaceChildren();
         document.title = `${job.name} · difflogic`;
         announce(`${job.name}: ${standing(job)}`);
-        (job.kind === "train" ? trainingView : followUpView)(root, signal, job, shared);
+        (job.kind !== "train" ? followUpView : isAgents(job) ? agentView : trainingView)(root, signal, job, shared);
     } catch (error) {
         if (!signal.aborted)
             root.replaceChildren(
@@ -102,37 +102,4 @@ function trainingView(root, signal, job, shared) {
     };
     const parts = [attempts, top, numbers, circuit, log, census].filter(Boolean);
     const changed = follow(signal, job, place, parts, { rows: grown, frame: automaton.show }, shared);
-}
-
-// Gates and files, asked for when there is a new checkpoint, of which a small job has several a second.
-function checkpoints(job, gates, files, place, signal) {
-    let seen = null,
-        saved = 0;
-    const look = calmly(
-        () => {
-            files.load();
-            if (saved > 0) load();
-        },
-        EVERY,
-        signal,
-    );
-    async function load() {
-        const asked = seen;
-        try {
-            const found = await get(`/jobs/${job.id}/gates`);
-            if (asked === seen) gates.show(found); // else it is asked for again, and this may be another attempt's
-        } catch (error) {
-            place.show(error);
-        }
-    }
-    return {
-        update(now) {
-            const state = `${now.attempt} ${now.saved_epoch} ${now.status}`;
-            if (state === seen) return;
-            seen = state;
-            saved = now.saved_epoch;
-            look();
-        },
-        refresh: look,
-    };
 }

@@ -63,11 +63,13 @@ export function paintRgb(canvas, height, width, at) {
     canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-// A small picture of what a job is to learn; a rule is written as its name, a follow-up as its kind.
+// A small picture of what a job is to learn; a rule or environment is written as its name, a follow-up as its
+// kind.
 export function thumbnail({ config, kind }) {
-    const target = config ? targetOf(config.task) : null;
+    const target = config?.task ? targetOf(config.task) : null;
     if (!target) {
-        const word = config ? config.task.rule.slice(0, 8).replace("/", "\n") : kind;
+        const rule = config?.task?.rule.replace("/", "\n") ?? config?.environment.id.split("-v")[0];
+        const word = rule?.slice(0, 8) ?? kind;
         return h("span", { class: "thumbnail word", "aria-hidden": "true" }, word);
     }
     const canvas = h("canvas", { class: "thumbnail", "aria-hidden": "true" });

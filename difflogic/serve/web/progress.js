@@ -16,12 +16,18 @@ export const STATUSES = {
 const WANTED = { cancel: "Cancelling", pause: "Pausing", requeue: "Moving" };
 const PHASES = { starting: "Starting", compiling: "Compiling", saving: "Saving" };
 
+export const isAgents = (job) => job.config?.kind === "policy";
+
+// What a training counts.
+const unitOf = (job) => (isAgents(job) ? "steps" : "epochs");
+
 export const isOver = (job) => ["done", "failed", "cancelled"].includes(job.status);
 
 // What a training that is done came to, by the circuit that it keeps: "solved", "unsolved", or null where that is no
 // question.
 export function outcome(job) {
-    if (job.kind !== "train" || job.status !== "done" || job.hard_loss === null) return null;
+    if (job.kind !== "train" || job.status !== "done") return null;
+    if (isAgents(job) ? job.score === null || !("threshold" in job.config.evaluation) : job.hard_loss === null) return null;
     return job.solved ? "solved" : "unsolved";
 }
 
@@ -51,7 +57,7 @@ export function progressBar(job) {
         element.hidden = now.kind !== "train";
         bar.max = Math.max(1, now.epochs);
         bar.value = now.epoch;
-        bar.setAttribute("aria-label", `Epochs of ${now.name}`);
+        bar.setAttribute("aria-label", `Progress of ${now.name}`);
         bar.dataset.status = outcome(now) ?? now.status;
         setText(words, progressWords(now));
     };
@@ -82,9 +88,9 @@ function used(job) {
 }
 
 function progressWords(job) {
-    const parts = [...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} epochs`];
+    const parts = [...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} ${unitOf(job)}`];
     if (job.status === "running" && job.epochs_per_s > 0) {
-        parts.push(rate(job.epochs_per_s), `${duration((job.epochs - job.epoch) / job.epochs_per_s)} left`);
+        parts.push(rate(job.epochs_per_s, unitOf(job)), `${duration((job.epochs - job.epoch) / job.epochs_per_s)} left`);
     }
     return [...parts, ...bestSoFar(job), ...used(job)].join(" · ");
 }
@@ -92,14 +98,16 @@ function progressWords(job) {
 // One sentence without its full stop, for screen readers and titles.
 export function standing(job) {
     if (job.kind !== "train") return statusWord(job);
-    const parts = [statusWord(job), ...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} epochs`];
+    const parts = [statusWord(job), ...attempt(job), `${count(job.epoch)} of ${count(job.epochs)} ${unitOf(job)}`];
+    if (job.score !== null && !outcome(job)) parts.push(`mean return ${loss(job.score)}`);
     if (job.hard_loss !== null && !outcome(job)) parts.push(job.solved ? "solved" : `hard loss ${loss(job.hard_loss)}`);
     if (outcome(job) === "unsolved") parts.push(shortfall(job));
     return parts.join(", ");
 }
 
-// What the best circuit of a training that ended without a solution lacks.
+// What the best circuit or agent of a training that ended without a solution lacks.
 function shortfall(job) {
+    if (isAgents(job)) return `mean return ${loss(job.score)}, below ${loss(job.config.evaluation.threshold)}`;
     if (!job.hard_loss) return "best right on its probes, not on fresh starts";
     return `best ${count(job.hard_loss)} wrong${job.compared ? ` of ${count(job.compared)}` : ""}`;
 }
@@ -116,7 +124,7 @@ export const ownerOf = ({ owner }) =>
     owner !== session().owner && h("span", { class: "owner" }, h("span", { class: "unseen" }, "Owner: "), owner);
 
 export function facts(job) {
-    const kinds = { train: "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
+    const kinds = { train: isAgents(job) ? "Training of agents" : "Training", simplify: "Simplification", export: "Export", evaluate: "Evaluation" };
     const parts = [kinds[job.kind], job.device ? `on ${job.device}` : `for ${job.engine}`];
     if (job.population > 1) parts.push(`${job.population} models`);
     if (job.priority) parts.push(`priority ${job.priority > 0 ? "+" : "−"}${Math.abs(job.priority)}`);

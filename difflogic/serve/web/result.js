@@ -5,11 +5,11 @@ import { h } from "./dom.js";
 import { count } from "./format.js";
 
 export function resultOf({ result }) {
-    const { attempts, gates, equal, from_start: reached, measures, left_out: left } = result ?? {};
+    const { attempts, gates, equal, from_start: reached, measures, left_out: left, note } = result ?? {};
     if (gates) {
         const proved = (reached?.equal ?? true) && equal ? "proved equal" : "not proved equal";
         const since = reached ? " from its own start on" : "";
-        return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`);
+        return h("p", {}, `${count(gates.before)} gates became ${count(gates.after)}, ${proved}${since}.`, note ? ` Now ${note}` : "");
     }
     if (attempts) return h("ul", {}, attempts.map((each) => h("li", {}, attemptWords(each))));
     if (measures)

@@ -13,7 +13,7 @@ export const SCALES = {
             return ticks;
         },
     },
-    linear: { forward: (value) => value, ticks: (most) => round(0, most, 5) },
+    linear: { forward: (value) => value, ticks: (most, _floor, base = 0) => round(base, most, 5) },
 };
 
 // The power of ten below all of these values that are not 0.

@@ -6,6 +6,8 @@ The files go to the job's own folder `files/`, and a few numbers into its `resul
                                           circuit.json, circuit.svg, simplify.json  {"gates": {}, "equal": true, ...}
     export    options {"formats": [...]}  what each format is made of               {"formats": {}, "left_out": {}}
     evaluate  options {"quick": false}    evaluation.json, report.html              {"measures": {}}
+
+Of agents the circuit is a controller: see `agent_follow_ups`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from difflogic.errors import CheckpointError, CircuitError, StoreError, UsageError
-from difflogic.runs import checkpoint
+from difflogic.model import controller_json
+from difflogic.runs import checkpoint, manifest
 from difflogic.serve.store.files import JobFolder
 from difflogic.serve.store.jobs import JobRecord
 from difflogic.serve.store.store import Store
@@ -44,9 +47,9 @@ def follow(store: Store, job: JobRecord) -> Result:
 def _circuit_of(source: JobFolder) -> Path:
     """Where the circuit of a job is: its simplified circuit, or its run folder."""
     # A follow-up of a simplification takes what that one made; of a training, the run.
-    simplified = source.files / CIRCUIT
-    if simplified.exists():
-        return simplified
+    for simplified in (source.files / CIRCUIT, source.files / controller_json.NAME):
+        if simplified.exists():
+            return simplified
     if not any((source.run / name).exists() for name in (checkpoint.NAME, checkpoint.PREVIOUS)):
         raise CheckpointError("The job that this one follows has no circuit yet: let it train first.")
     return source.run
@@ -60,6 +63,10 @@ def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
     from difflogic.model import netlist_json
 
     to_start, to_task = bool(job.options.get("from_start")), bool(job.options.get("task"))
+    if (controller := source.controller(given)) is not None:
+        from difflogic.serve.worker import agent_follow_ups
+
+        return _written(out, agent_follow_ups.simplify(job.name, controller, to_task))
     circuit = source.load(given)
     found = run_pipeline(circuit.netlist, to_start, circuit.task if to_task else None)
     report = found.report(circuit.kind, circuit.paper_gates)
@@ -80,7 +87,7 @@ def _export(job: JobRecord, given: Path, out: Path) -> Result:
     unknown = sorted(set(wanted) - formats.FORMATS.keys())
     if unknown:
         raise UsageError(f"{unknown[0]!r} is no format: expected {', '.join(formats.FORMATS)}.")
-    netlist = source.load(given).netlist
+    netlist = source.controller(given) or source.load(given).netlist
     made: dict[str, list[str]] = {}
     left_out: dict[str, str] = {}
     for form in wanted:
@@ -101,6 +108,10 @@ def _export(job: JobRecord, given: Path, out: Path) -> Result:
 
 
 def _evaluate(job: JobRecord, given: Path, out: Path) -> Result:
+    if manifest.is_policy(manifest.read(given)):
+        from difflogic.serve.worker import agent_follow_ups
+
+        return _written(out, agent_follow_ups.evaluate(given, bool(job.options.get("quick"))))
     from difflogic.devices.open import place
     from difflogic.evaluation.evaluate import NAME, evaluate
     from difflogic.evaluation.report import to_html
@@ -113,6 +124,14 @@ def _evaluate(job: JobRecord, given: Path, out: Path) -> Result:
     _write(out / NAME, found.to_json())
     _write(out / "report.html", to_html(found))
     return {"measures": {measure.key: measure.text for measure in found.measures}}
+
+
+def _written(out: Path, made: tuple[dict[str, str], Result]) -> Result:
+    """Write the files of a follow-up of agents; its result."""
+    contents, result = made
+    for name, content in contents.items():
+        _write(out / name, content)
+    return result
 
 
 def _write(path: Path, content: str | bytes) -> None:

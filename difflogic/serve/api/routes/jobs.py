@@ -17,7 +17,13 @@ from difflogic.config.policy import PolicyConfig
 from difflogic.config.schema import Config
 from difflogic.errors import UsageError
 from difflogic.serve.api import bodies
-from difflogic.serve.api.agents import AgentSubmission, asks_for_agents, check_alike, check_environment
+from difflogic.serve.api.agents import (
+    AgentSubmission,
+    asks_for_agents,
+    check_alike,
+    check_controller,
+    check_environment,
+)
 from difflogic.serve.api.auth import Caller
 from difflogic.serve.api.context import (
     ALWAYS,
@@ -325,5 +331,7 @@ def _check_shape(lender: dict[str, Any], config: dict[str, Any]) -> None:
 
 
 def _follow(context: Context, caller: Caller, source: JobRecord, kind: Kind, options: dict[str, Any]) -> Response:
+    if is_policy(source.config) and kind != "evaluate":
+        check_controller(context.store.job_folder(source).run, options)
     spec = JobSpec(kind, source.name, source=source.id, options=options, priority=source.priority, tags=source.tags)
     return _made(context, *_submit(context, caller, spec))
