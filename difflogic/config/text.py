@@ -9,20 +9,22 @@ from typing import Any
 
 import tomli_w
 
+from difflogic.config.document import Document
 from difflogic.config.fields import Section, Table, plain
-from difflogic.config.old_form import FORMAT
-from difflogic.config.schema import Config
 
 WIDTH = 100
 
 
-def commented(config: Config, opening: str, task: Section | None = None) -> str:
-    """TOML that `Config.from_toml` reads back as `config`; `opening` is its first comment.
+def commented(config: Document, opening: str, task: Section | None = None) -> str:
+    """TOML that `from_toml` reads back as `config`; `opening` is its first comment.
 
     `task`: the task in Python whose settings `config` has, and which explains them.
     """
     about = "The form of this file, by which later versions know how to read it."
-    return "\n".join([*_comment(opening), "", *_comment(about), f"format = {FORMAT}", *_table(config, "", task)]) + "\n"
+    known = {each.name for each in dataclasses.fields(config)}
+    form = {name: value for name, value in config.to_dict().items() if name not in known}
+    lines = [*_comment(opening), "", *_comment(about), tomli_w.dumps(form).rstrip("\n"), *_table(config, "", task)]
+    return "\n".join(lines) + "\n"
 
 
 def _table(section: Section, path: str, task: Section | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from difflogic.cli.main import group, main
+from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.model import controller_json
 from difflogic.policies import checkpoint, controllers
 from tests.policies import worlds
@@ -42,6 +43,18 @@ def trained(tmp_path_factory) -> Path:
     assert events == ["begin", *4 * ["evaluation"], "end"]
     assert lines[-1]["solved"] == 2
     return path
+
+
+def test_presets_are_shown_and_written(tmp_path, capsys):
+    shown = json.loads(run("presets", "cartpole", "--json"))
+    assert (shown["environment"], shown["gates"], shown["solved_from"]) == ("CartPole-v1", 64, 475)
+    assert PolicyConfig.from_dict(shown["config"]) == PRESETS["cartpole"]
+    file = tmp_path / "mine.toml"
+    assert f"train-policy --config {file}" in run("init", "cartpole", "-o", file, "--set", "ppo.n_steps=64")
+    assert PolicyConfig.load(file) == PRESETS["cartpole"].with_(ppo={"n_steps": 64})
+    assert refusal(capsys, "init", "cartpole", "--target", "cat.png") == (
+        2, "Error: --target is for automata, and cartpole trains agents: drop it; --set changes fields.\n"
+    )  # fmt: skip
 
 
 def test_it_is_listed_and_shown(trained):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from difflogic.cli.options import force_option, forced, output_option, set_option, target_options
-from difflogic.cli.request import changes, train_request
+from difflogic.cli.request import agents, changes, train_request
 from difflogic.system.files import Output
+
+if TYPE_CHECKING:
+    from difflogic.config.document import Document
 
 
 @click.command("init")
@@ -19,7 +22,7 @@ from difflogic.system.files import Output
 @set_option
 @target_options
 def command(name: str, out: Output | None, **options: Any) -> None:
-    """Write a preset's configuration as a TOML file in which every field is explained, to change and train.
+    """Write a preset's configuration, of automata or agents, as a TOML file in which every field is explained.
 
     Example: difflogic init lizard -o mine.toml
     """
@@ -27,15 +30,19 @@ def command(name: str, out: Output | None, **options: Any) -> None:
     from difflogic.config.customise import configure
     from difflogic.config.text import commented
 
-    # The same way as for training: what the file says is what `train` would do with the same options.
-    made = configure(train_request(options, preset=name))
+    # The same way as for training: what the file says is what training would do with the same options.
+    found, sentence, task = agents(options, name), "", None
+    config: Document | None = found
+    if config is None:
+        made = configure(train_request(options, preset=name))
+        config, sentence = made.config, changes(made)
+        if made.config.plugin.name:
+            # The hash stays out of it: samples are drawn by the settings, whatever these are changed to.
+            config, task = made.config.with_(data={"sha256": ""}), registered.task_of(made.config.plugin).task
     out = out or Output(Path(f"{name.rpartition(':')[2]}.toml"), forced())
-    config, task = made.config, None
-    if config.plugin.name:
-        # The hash stays out of it: samples are drawn by the settings, whatever these are changed to.
-        config, task = config.with_(data={"sha256": ""}), registered.task_of(config.plugin).task
-    opening = f"The preset {name} of difflogic, to be changed at will. Train it with: difflogic train --config {out}"
+    train = f"difflogic {'train' if found is None else 'train-policy'} --config {out}"
+    opening = f"The preset {name} of difflogic, to be changed at will. Train it with: {train}"
     out.write(commented(config, opening, task).encode())
-    if sentence := changes(made):
+    if sentence:
         click.echo(sentence)
-    click.echo(f"Wrote {out}: train it with difflogic train --config {out}")
+    click.echo(f"Wrote {out}: train it with {train}")

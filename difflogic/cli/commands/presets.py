@@ -14,12 +14,15 @@ from difflogic.errors import DifflogicError
 if TYPE_CHECKING:
     from difflogic.config.schema import Config
 
+if TYPE_CHECKING:
+    from difflogic.config.document import Document
+
 
 @click.command("presets")
 @click.argument("name", required=False)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
-    """List the presets with their sizes and cost, or show one in full; tasks in Python stand below, as PACKAGE:NAME.
+    """List the presets with their sizes and cost, or show one in full; tasks in Python and agents stand below.
 
     Evaluations are gate evaluations of one train step, forward: gates, times cells, CA steps and samples. Cost is
     that of all epochs, in times that of the checkerboard. Of one preset the recipes are told too, which `difflogic
@@ -27,21 +30,51 @@ def command(name: str | None, as_json: bool) -> None:
 
     Example: difflogic presets lizard
     """
-    from difflogic.config import presets
+    from difflogic.config import policy, presets
 
     # What is printed of a preset is computed from its configuration, so that the table is never out of date.
-    if name is not None:
+    if name in policy.PRESETS:
+        config: Document = policy.PRESETS[name]
+        click.echo(json.dumps(_agents(name) | {"config": config.to_dict()}) if as_json else _shown_agents(name))
+    elif name is not None:
         config = presets.get(name)
         about = _about(name)
         row = _row(name, about, config)
         click.echo(json.dumps(row | {"config": config.to_dict()}) if as_json else _shown(row, config))
-        return
-    rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
-    rows += _of_tasks()
-    if as_json:
-        click.echo("\n".join(map(json.dumps, rows)))
     else:
-        table.show(HEADERS, [_cells(row) for row in rows])
+        rows = [_row(each, preset.about, preset.make()) for each, preset in presets.PRESETS.items()]
+        _list(rows + _of_tasks(), as_json)
+
+
+def _list(rows: list[dict[str, Any]], as_json: bool) -> None:
+    from difflogic.config import policy
+
+    agents = [_agents(each) for each in policy.PRESETS]
+    if as_json:
+        click.echo("\n".join(map(json.dumps, rows + agents)))
+        return
+    table.show(HEADERS, [_cells(row) for row in rows])
+    click.echo()
+    table.show(OF_AGENTS, [[str(value) for value in each.values()] for each in agents])
+
+
+OF_AGENTS = ("preset", "environment", "algorithm", "steps", "gates", "solved_from")
+
+
+def _agents(name: str) -> dict[str, Any]:
+    """A preset of agents, by OF_AGENTS."""
+    from difflogic.config.policy import PRESETS
+
+    config = PRESETS[name]
+    values = (name, config.environment.id, config.algorithm, config.steps, sum(config.gates.widths))
+    return dict(zip(OF_AGENTS, (*values, config.evaluation.threshold), strict=True))
+
+
+def _shown_agents(name: str) -> str:
+    from difflogic.config.policy import PRESETS
+
+    lines = [f"{header:<14}  {text}" for header, text in _agents(name).items()]
+    return "\n".join([*lines, "", PRESETS[name].to_toml().rstrip()])
 
 
 SIZES = ("channels", "kernels", "gates", "steps", "batch", "epochs")
