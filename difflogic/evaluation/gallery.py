@@ -46,6 +46,8 @@ class Exhibit:
     told: str
     """Which circuit of the run it is, in one sentence."""
     files: Files
+    cover: str = "film.gif"
+    """What the gallery shows of it."""
 
 
 def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
@@ -85,7 +87,7 @@ def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
         steps=found.steps,
         files=set(files),
         measures=_measures(trained),
-        downloads=[(path.partition("/")[2], path, _size(content)) for path, content in sorted(downloads.items())],
+        downloads=listed(downloads),
         left_out=left_out,
         config=trained.config.to_toml(),
     )
@@ -150,6 +152,11 @@ def _measures(trained: TrainedCircuit) -> list[dict[str, str]]:
         return [{key: each[key] for key in ("title", "text", "paper")} for each in kept["measures"]]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RunFolderError(f"{path} is no evaluation: remove it, or ask `difflogic evaluate` again.") from error
+
+
+def listed(downloads: Files) -> list[tuple[str, str, str]]:
+    """Each file's name, its path, and its size in words."""
+    return [(path.partition("/")[2], path, _size(content)) for path, content in sorted(downloads.items())]
 
 
 def _size(content: str | bytes) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.environments import from_action, library, spaces
 from difflogic.policies.evaluate import Decide
 from difflogic.runs import film, plots
+
+if TYPE_CHECKING:
+    from difflogic.policies.training import Member
 
 Pixels = npt.NDArray[np.uint8]
 Below = Callable[[npt.NDArray[Any], int], Pixels]
@@ -73,6 +77,14 @@ def grids(actor: AutomatonActor, observations: npt.NDArray[Any], width: int) -> 
     for step, left in enumerate(np.linspace(SPACE, width - SPACE - scale * side, steps).astype(int)):
         canvas[:, SPACE:-SPACE, left : left + scale * side] = pictures[step]
     return canvas
+
+
+def of_agent(member: Member, steps: int, controller: Controller | None) -> Pixels:
+    """An episode of its own seed, with the grids of an automaton, or the lamps of a controller, below it."""
+    agent, below = member.agent, None if controller is None else partial(lamps, controller)
+    if isinstance(agent.actor, AutomatonActor):
+        below = partial(grids, agent.actor)
+    return episode(agent.decide, member.config.environment.id, member.seed, steps, below)
 
 
 def lamps(controller: Controller, observations: npt.NDArray[Any], width: int) -> Pixels:

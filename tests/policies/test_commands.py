@@ -13,6 +13,7 @@ from difflogic.cli.main import group, main
 from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.model import controller_json
 from difflogic.policies import checkpoint, controllers
+from tests.cli.test_gallery import LINK
 from tests.policies import worlds
 from tests.policies.agents import config
 
@@ -65,6 +66,20 @@ def test_it_is_listed_and_shown(trained):
     assert "test/Signs-v0, 4 copies" in text
     assert "controller.json" in text
     assert json.loads(run("show", trained, "--json"))["score"] == entry["score"]
+
+
+def test_it_stands_in_the_gallery(trained, tmp_path):
+    """Its world draws nothing, so that the curve stands for it."""
+    assert "signs: " in run("gallery", trained, "--out", tmp_path / "pages")
+    index, page = ((tmp_path / "pages" / file).read_text() for file in ("index.html", "signs/index.html"))
+    assert 'src="signs/returns.png"' in index
+    linked = {link for link in LINK.findall(page) if not link.startswith(("data:", ".."))}
+    there = {path.relative_to(tmp_path / "pages/signs").as_posix() for path in (tmp_path / "pages/signs").rglob("*.*")}
+    assert linked == there - {"index.html"}
+    assert {"live.html", "circuit.svg", "files/signs.v"} <= there
+    assert "Proved equal: " in page
+    assert "film: test/Signs-v0 draws no pictures of itself" in page
+    assert "seed 9" in page, "every agent's score"
 
 
 def test_its_controller_is_the_agent(trained):

@@ -23,12 +23,14 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
 
     RUN is a run folder, or a folder that holds some. For each: the automaton alive, from the start that it was trained
     on; its film, losses, gates and circuit; what `difflogic evaluate` found, where it was asked; and the circuit,
-    simplified and proved to be the same, in every format that can hold it. A run that cannot be shown is named and
-    left out, and the exit code is then 1.
+    simplified and proved to be the same, in every format that can hold it. Of agents: an episode of the best one, the
+    returns, and its controller. A run that cannot be shown is named and left out, and the exit code is then 1.
 
     Example: difflogic gallery runs/NAME --out gallery
     """
+    from difflogic.cli.commands.policy_runs import is_policy
     from difflogic.evaluation import gallery
+    from difflogic.policies import exhibit
 
     # Before the work, which takes minutes.
     gallery.check_out(out, forced())
@@ -36,7 +38,7 @@ def command(runs: tuple[Path, ...], out: Path) -> int:
     shown, failed = [], False
     for run, name in gallery.names_of(found):
         try:
-            made = gallery.exhibit(run, name, passes.tell)
+            made = (exhibit if is_policy(run) else gallery).exhibit(run, name, passes.tell)
         # One run of many that cannot be shown does not spoil the others; the exit code still says so.
         except DifflogicError as error:
             click.echo(f"{run}: left out. {error}", err=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from difflogic.circuits.export import formats
@@ -15,7 +14,6 @@ from difflogic.errors import CircuitError, ConfigError, MissingPackagesError, Us
 from difflogic.model.statistics import active_gates, census
 from difflogic.policies import controllers, film
 from difflogic.policies.actors import LogicActor
-from difflogic.policies.automaton import AutomatonActor
 from difflogic.policies.environments import Environments
 from difflogic.policies.rows import PolicyRow
 from difflogic.policies.training import PolicyObserver, PolicyRun, PolicyTrainer
@@ -76,18 +74,14 @@ def _standing(run: PolicyRun) -> dict[str, Any]:
 
 def _pictures(run: PolicyRun, name: str) -> Iterator[tuple[str, str | bytes]]:
     """The best agent as a film of an episode; of a controller also its page, and its circuit, drawn."""
-    agent, identifier, spaces = run.best.agent, run.config.environment.id, run.best.environments.spaces
-    actor, below = agent.actor, None
+    actor, spaces, controller = run.best.agent.actor, run.best.environments.spaces, None
     if isinstance(actor, LogicActor) and not spaces.continuous:
-        controller = controllers.of_actor(actor, identifier, spaces)
-        below = partial(film.lamps, controller)
+        controller = controllers.of_actor(actor, run.config.environment.id, spaces)
         for form in ("html", "svg"):
             with suppress(CircuitError):  # too large to be drawn
                 yield from formats.export(controller, name, form).items()
-    if isinstance(actor, AutomatonActor):
-        below = partial(film.grids, actor)
     try:
-        frames = film.episode(agent.decide, identifier, run.best.seed, FILM_STEPS, below)
+        frames = film.of_agent(run.best, FILM_STEPS, controller)
     # An agent is no worse for an environment that draws nothing, or one whose painter is not installed.
     except (UsageError, MissingPackagesError) as error:
         say(str(error))

@@ -1,0 +1,133 @@
+"""A run of agents in a gallery: an episode of the best one, returns, gates, controller, and every export that fits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from difflogic.circuits.export import formats
+from difflogic.circuits.export.text import Files
+from difflogic.circuits.synthesis import controller as synthesis
+from difflogic.circuits.synthesis.controller import SmallerController
+from difflogic.circuits.synthesis.convert import gate_count
+from difflogic.circuits.synthesis.simplify import OnPass, silent
+from difflogic.errors import CircuitError, MissingPackagesError, RunFolderError, UsageError
+from difflogic.evaluation.gallery import ON_THE_PAGE, Exhibit, listed
+from difflogic.evaluation.report import page
+from difflogic.model import controller_json
+from difflogic.model.controller import Controller
+from difflogic.model.statistics import census
+from difflogic.policies import controllers, film
+from difflogic.policies.actors import LogicActor
+from difflogic.policies.results import CURVE, EVALUATION, SUMMARY
+from difflogic.policies.training import Member, restored
+from difflogic.runs import plots
+from difflogic.runs.journal import CSV
+
+STEPS, FRAME_MS = 500, 40
+
+
+def exhibit(run: Path, name: str, on_pass: OnPass = silent) -> Exhibit:
+    """Of a run of agents that has ended, its best one; see `evaluation.gallery.exhibit`.
+
+    Raises CheckpointError, RunFolderError where the run has not ended.
+    """
+    judged = _judged(run)
+    best = next(each for each in judged["members"] if each["seed"] == judged["best"])
+    member = restored(run, judged["members"].index(best) + 1)
+    config, actor = member.config, member.agent.actor
+    files: Files = {CURVE: (run / CURVE).read_bytes()}
+    given, found = None, None
+    if isinstance(actor, LogicActor):
+        files["gates.png"] = plots.gates_png(census(actor.circuit), "gates by layer")
+        if not member.environments.spaces.continuous:
+            given = controllers.of_actor(actor, config.environment.id, member.environments.spaces)
+            found = synthesis.simplified(given, on_pass)
+    downloads, left_out = _downloads(run, name, found, files)
+    cover = CURVE
+    try:
+        files["film.gif"] = film.encoded(film.of_agent(member, STEPS, given), ".gif", FRAME_MS)
+        cover = "film.gif"
+    except (UsageError, MissingPackagesError) as error:  # it draws nothing, or its painter is not installed
+        left_out.append(f"film: {error}")
+    verdict = (run / SUMMARY).read_text(encoding="utf-8").partition("\n")[0].partition(": ")[2]
+    files["index.html"] = page(
+        "agent.html",
+        title=config.name,
+        verdict=verdict,
+        facts=_facts(member),
+        scores=_scores(judged),
+        counts=_counts(given, found),
+        proof=""
+        if found is None
+        else f"{'Proved equal' if found.verdict.equal else 'NOT proved equal'}: {found.verdict.how}.",
+        files=set(files),
+        downloads=listed(downloads),
+        left_out=left_out,
+        config=config.to_toml(),
+    )
+    member.environments.close()
+    counts = "no controller" if found is None else f"{gate_count(found.controller)} gates, {config.environment.id}"
+    told = f"The agent of seed {judged['best']}, the best of {len(judged['members'])}."
+    return Exhibit(name, config.name, verdict, counts, told, files | downloads, cover)
+
+
+def _judged(run: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((run / EVALUATION).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunFolderError(f"The agents in {run} have not learned to the end: go on with --resume.") from error
+    return found
+
+
+def _downloads(run: Path, name: str, found: SmallerController | None, files: Files) -> tuple[Files, list[str]]:
+    """The run's own files and every export; those that the page itself shows go to `files`."""
+    downloads: Files = {f"files/{each}": (run / each).read_bytes() for each in ("config.toml", CSV)}
+    if found is None:
+        return downloads, ["a controller: only gates that choose between discrete actions end as one."]
+    downloads[f"files/{controller_json.NAME}"] = (run / controller_json.NAME).read_bytes()
+    left_out = []
+    for form in formats.FORMATS:
+        try:
+            made = formats.export(found.controller, name, form)
+        except CircuitError as error:
+            left_out.append(f"{form}: {error}")
+            continue
+        shown = ON_THE_PAGE.get(form)
+        for file, content in made.items():
+            if shown is None:
+                downloads[f"files/{file}"] = content
+            else:
+                files[shown] = content
+    return downloads, left_out
+
+
+def _facts(member: Member) -> str:
+    config, spaces = member.config, member.environments.spaces
+    layers = ", ".join(map(str, (config.mlp if config.policy == "mlp" else config.gates).widths))
+    made_of = f"{config.gates.bits} thresholds of each number, layers of {layers} gates"
+    if config.policy == "mlp":
+        made_of = f"dense layers of {layers}"
+    actions = "dimensions of a continuous action" if spaces.continuous else "actions"
+    return (
+        f"{config.environment.id}: {spaces.observations} numbers are seen, {spaces.actions} {actions}; {made_of}; "
+        f"{config.algorithm} for {config.steps} steps, seed {config.seed}."
+    )
+
+
+def _scores(judged: dict[str, Any]) -> list[tuple[str, str]]:
+    """Mean returns on fresh episodes, of every agent and of those without a mind."""
+    agents = [(f"seed {each['seed']}", f"{each['mean']:.1f} ± {each['spread']:.1f}") for each in judged["members"]]
+    return agents + [(name, f"{value:.1f}") for name, value in judged["baselines"].items()]
+
+
+def _counts(given: Controller | None, found: SmallerController | None) -> list[tuple[str, int]]:
+    if given is None or found is None:
+        return []
+    return [
+        ("gates of two inputs, as trained, the decision included", gate_count(given)),
+        ("gates of two inputs, simplified", gate_count(found.controller)),
+        ("thresholds, as trained", given.inputs),
+        ("thresholds, simplified", found.controller.inputs),
+    ]
