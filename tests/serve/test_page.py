@@ -32,7 +32,6 @@ from tests.export_cases import needs
 from tests.serve.chromium import Browser, Page, chromium
 from tests.serve.live import ANN, BEN, Live, serving
 from tests.serve.service import ended, reached, short_config, spec_of
-from tests.serve.test_agents import small
 from tests.serve.test_restarts import flat
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -104,20 +103,6 @@ def trained(live: Live) -> str:
     job = submitted(live)
     assert ended(live.store, job).status == "done"
     return job
-
-
-def test_agents_are_shown_to_their_end(opened, live):
-    job, _ = live.store.submit("ann", spec_of(small()))
-    page = opened(f"#/jobs/{job.id}")
-    assert ended(live.store, job.id).status == "done"
-    page.see("Solved", ".job-head .pill")
-    page.see("2,048 of 2,048 steps", ".progress")
-    page.see("solved from", ".legend")
-    page.see("controller.json", ".files")
-    page.see("gates at epoch 2,048", "main")
-    assert barriers(page) == []
-    page.goto(f"{live.address}/#/")
-    page.see("mean return", f"[data-id={job.id}] .losses")
 
 
 def test_signing_in_and_out(browser, live):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OF_AUTOMATA = (
     "rule", "recipe", "start", "size", "colors", "threshold", "padding", "restarts", "until_solved", "within",
+    "init_from",
 )  # fmt: skip
 """Fields of a request that mean nothing to agents."""
 MOST_ITERATION_S = 60.0
