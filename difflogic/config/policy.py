@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -303,6 +304,27 @@ class PolicyConfig(Document):
             fields["sac"] = sac | {"ent_coef": str(sac["ent_coef"])}
         config: PolicyConfig = build(cls, fields)
         return config
+
+
+_SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
+"""What two agents must have in common, of which one begins with what the other learned..."""
+_SIZES = ("id", "bits", "widths", "side", "channels", "steps", "kernels")
+"""...and of those that are tables these fields."""
+
+
+def unlike(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:
+    """How an agent differs in shape from one that it is to begin with, as the end of a sentence; None: it does not.
+
+    Configurations as plain data, of which the other may be none of agents.
+    """
+    for name in _SHAPE:
+        own, other = (
+            {size: found[size] for size in _SIZES if size in found} if isinstance(found, dict) else found
+            for found in (each.get(name) for each in (ours, theirs))
+        )
+        if own != other:
+            return f"{name} should be {own}, that of the other is {other}"
+    return None
 
 
 def of_environment(identifier: str, threshold: float, n_envs: int = 8, **fields: Any) -> PolicyConfig:

@@ -102,6 +102,9 @@ class Actor(Protocol):
     def updated(self) -> None:
         """Hear that the parameters have changed."""
 
+    def adopted(self) -> None:
+        """Hear that the parameters are another agent's, with which a training begins."""
+
     def parameters(self) -> list[Tensor]:
         """What is learned."""
 
@@ -177,6 +180,9 @@ class LogicActor:
         mean, now = self._mean.logits, self.layer.logits
         mean.assign(mean.stop_gradient() * kept + now.stop_gradient() * (1 - kept))
 
+    def adopted(self) -> None:
+        self._updates.assign(0 * self._updates.numpy())
+
     def features(self, observations: Floats) -> Floats:
         return self.thermometer.code(observations).T.astype(np.float32)
 
@@ -223,6 +229,9 @@ class DenseActor:
         pass
 
     def updated(self) -> None:
+        pass
+
+    def adopted(self) -> None:
         pass
 
     def parameters(self) -> list[Tensor]:

@@ -12,6 +12,11 @@ from difflogic.policies.sac import SAC
 Agent = PPO | SAC
 
 
-def make_agent(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> Agent:
-    """Raises ConfigError where it does not fit the spaces, LimitError, DeviceError."""
-    return (SAC if config.algorithm == "sac" else PPO)(config, spaces, seen, device)
+def make_agent(
+    config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+) -> Agent:
+    """`wiring`: the seed of its wires, where that is another's.
+
+    Raises ConfigError where it does not fit the spaces, LimitError, DeviceError.
+    """
+    return (SAC if config.algorithm == "sac" else PPO)(config, spaces, seen, device, wiring)

@@ -1,8 +1,9 @@
 """Checkpoints of agents: everything that training needs to go on bit for bit, in one safetensors file with checksums.
 
-Arrays of each member, behind `0.`, `1.` and so on: `seen.mean`, `seen.spread`; `agent.*`, what learning changes;
-`environments.*`, where its copies are; `recent` float64 `[n, 2]`, returns and lengths of the last episodes. Beside
-them `counters` int64, `elapsed_s` float64. Metadata: `format`, `difflogic`, `config` (TOML), and the checksums.
+Arrays of each member, behind `0.`, `1.` and so on: `seen.mean`, `seen.spread`; `wiring` int64, the seed of its wires;
+`agent.*`, what learning changes; `environments.*`, where its copies are; `recent` float64 `[n, 2]`, returns and lengths
+of the last episodes. Beside them `counters` int64, `elapsed_s` float64. Metadata: `format`, `difflogic`, `config`
+(TOML), and the checksums.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from difflogic.config.policy import FORMAT, PolicyConfig
-from difflogic.errors import CheckpointError, UsageError
+from difflogic.config.policy import FORMAT, PolicyConfig, unlike
+from difflogic.errors import CheckpointError, ConfigError, UsageError
+from difflogic.policies import results
 from difflogic.policies.environments import Arrays, part_of
 from difflogic.runs import checkpoint as files
 from difflogic.runs import checksummed
@@ -64,6 +66,19 @@ def read(path: Path) -> PolicyCheckpoint:
         raise CheckpointError(f"The checkpoint {file} is corrupt: {error}. {_advice(file)}") from error
     except (KeyError, ValueError, UsageError) as error:
         raise CheckpointError(f"The checkpoint {file} holds no agent that can be used: {error}") from error
+
+
+def lent(path: Path, config: PolicyConfig) -> Arrays:
+    """The state of the best agent of a run, for one of this configuration to begin with.
+
+    Raises CheckpointError, ConfigError where the two have other shapes.
+    """
+    saved = read(path)
+    if (words := unlike(config.to_dict(), saved.config.to_dict())) is not None:
+        raise ConfigError(f"--init-from needs a run of agents of the same shape: {words}.")
+    seed = results.best_seed(path) if path.is_dir() else None
+    index = saved.seeds.index(seed) if seed in saved.seeds else 0
+    return {"wiring": np.array(saved.seeds[index], dtype=np.int64), **saved.members[index]}
 
 
 def _advice(file: Path) -> str:

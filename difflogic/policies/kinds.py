@@ -35,6 +35,11 @@ def require_continuous(config: PolicyConfig, spaces: Spaces) -> None:
         )
 
 
-def make_actor(config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> Actor:
-    """The actor that a configuration asks for. Raises ConfigError."""
-    return KINDS[config.policy](config, spaces, seen, device)
+def make_actor(
+    config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+) -> Actor:
+    """The actor that a configuration asks for; `wiring`: the seed of its wires, where that is another's.
+
+    Raises ConfigError.
+    """
+    return KINDS[config.policy](config if wiring is None else config.with_(seed=wiring), spaces, seen, device)

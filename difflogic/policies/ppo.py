@@ -27,10 +27,12 @@ Stepped = Callable[[Environments, Flags], None]
 class PPO:
     """An actor and a critic, and how they learn."""
 
-    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
+    def __init__(
+        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+    ) -> None:
         """Raises ConfigError where the actor's layers do not fit the actions, DeviceError."""
         self.config, self.seen, self.device = config, seen, device
-        self.actor = make_actor(config, spaces, seen, device)
+        self.actor = make_actor(config, spaces, seen, device, wiring)
         self.distribution = distribution(spaces, device)
         self.critic = nn.MLP(seen.mean.size, [*config.critic.widths, 1], seed=config.seed + 1, device=device)
         ppo = config.ppo
@@ -171,6 +173,13 @@ class PPO:
     def state(self) -> Arrays:
         """What `restore` takes, float32."""
         return {name: each.numpy() for name, each in self._tensors().items()}
+
+    def adopt(self, state: Arrays) -> None:
+        """Begin with the networks of an agent of this shape; what learning remembers of its past is left behind."""
+        for name, each in self._tensors().items():
+            if not name.startswith(("optimizer.", "largest.")):
+                each.assign(state[name])
+        self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
         """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""

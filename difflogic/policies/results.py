@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,14 @@ def finish(run: PolicyRun, observer: PolicyObserver) -> None:
     identifier, spaces = run.config.environment.id, best.environments.spaces
     told, count = (lambda *_: observer.played()), min(evaluation.final_episodes, 100)
     run.baselines = baselines(identifier, spaces, count, best.seed + FINAL, told)
+
+
+def best_seed(run: Path) -> int | None:
+    """The seed of the best agent of a run that has ended; None where it does not say."""
+    try:
+        return int(json.loads((run / EVALUATION).read_text(encoding="utf-8"))["best"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def write(run: PolicyRun, folder: RunFolder) -> None:

@@ -47,12 +47,14 @@ class QNetwork:
 class SAC:
     """An actor, two critics with targets, a temperature and a replay buffer, and how they learn."""
 
-    def __init__(self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device) -> None:
+    def __init__(
+        self, config: PolicyConfig, spaces: Spaces, seen: Sightings, device: Device, wiring: int | None = None
+    ) -> None:
         """Raises ConfigError where actions are discrete, LimitError for a buffer that does not fit, DeviceError."""
         require_continuous(config, spaces)
         self.config, self.seen, self.device, self.spaces = config, seen, device, spaces
         sac, seed, widths = config.sac, config.seed, config.critic.widths
-        self.actor = make_actor(config, spaces, seen, device)
+        self.actor = make_actor(config, spaces, seen, device, wiring)
         # How far actions scatter matters only while learning: a dense network says it for an actor of gates too.
         self._spread = nn.MLP(spaces.observations, [*widths, spaces.actions], "relu", seed=seed + 10, device=device)
         pairs = [
@@ -205,6 +207,13 @@ class SAC:
         tensors = {name: each.numpy() for name, each in self._tensors().items()}
         buffer = {f"buffer.{name}": array for name, array in self._buffer.state().items()}
         return tensors | buffer | {"counters": np.array([self._steps, self._updates], dtype=np.int64)}
+
+    def adopt(self, state: Arrays) -> None:
+        """Begin with the networks of an agent of this shape; what learning remembers of its past is left behind."""
+        for name, each in self._tensors().items():
+            if not name.startswith("optimizer."):
+                each.assign(state[name])
+        self.actor.adopted()
 
     def restore(self, state: Arrays) -> None:
         """Go on where `state` was taken. Raises KeyError, and ShapeError where it is of another agent."""

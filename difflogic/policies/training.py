@@ -68,7 +68,10 @@ class PolicyObserver:
 class Member:
     """One agent with its environment, and what came of it so far."""
 
-    def __init__(self, config: PolicyConfig, device: Device, seen: Sightings | None = None) -> None:
+    def __init__(
+        self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None
+    ) -> None:
+        """`wiring`: the seed of its wires, where it has those of another agent."""
         self.config = config
         self.environments = Environments(config.environment.id, config.environment.n_envs, config.seed)
         shown = self.environments.spaces.observations
@@ -77,7 +80,9 @@ class Member:
                 f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.environment.id} "
                 f"shows {shown}: install the one that it was trained in, or start a new run."
             )
-        self.agent = make_agent(config, self.environments.spaces, seen or Sightings.of(config), device)
+        self._wiring = config.seed if wiring is None else wiring
+        given = seen or Sightings.of(config)
+        self.agent = make_agent(config, self.environments.spaces, given, device, self._wiring)
         self.rows: list[PolicyRow] = []
         self.score: Score | None = None
         """Of the last evaluation."""
@@ -129,6 +134,7 @@ class Member:
         return {
             "seen.mean": seen.mean,
             "seen.spread": seen.spread,
+            "wiring": np.array(self._wiring, dtype=np.int64),
             "recent": np.array(self._recent, dtype=np.float64).reshape(-1, 2),
             "episodes": np.array(self.episodes, dtype=np.int64),
             **{f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()},
@@ -138,7 +144,7 @@ class Member:
     def restored(cls, config: PolicyConfig, device: Device, state: Arrays) -> Member:
         """The member whose state this is. Raises CheckpointError."""
         try:
-            member = cls(config, device, Sightings(state["seen.mean"], state["seen.spread"]))
+            member = cls(config, device, _sightings(state), _wiring(state))
             member.agent.restore(part_of(state, "agent."))
             member.environments.restore(part_of(state, "environments."))
             member.episodes = int(state["episodes"])
@@ -146,6 +152,26 @@ class Member:
         except (KeyError, ValueError, UsageError) as error:
             raise CheckpointError(f"The checkpoint holds no agent of its configuration: {error}") from error
         return member
+
+    @classmethod
+    def begun(cls, config: PolicyConfig, device: Device, lender: Arrays) -> Member:
+        """One that has not learned yet, but begins with what another one of its shape has learned, by its state.
+
+        What the lender saw before its own training decides on thresholds and scales: they go with its parameters.
+        """
+        wiring = _wiring(lender)
+        member = cls(config, device, _sightings(lender), wiring)
+        member.agent.adopt(part_of(lender, "agent."))
+        return member
+
+
+def _sightings(state: Arrays) -> Sightings:
+    return Sightings(state["seen.mean"], state["seen.spread"])
+
+
+def _wiring(state: Arrays) -> int | None:
+    """None of older checkpoints: their wires are of their own seed."""
+    return int(state["wiring"]) if "wiring" in state else None
 
 
 def restored(path: Path, number: int | None = None) -> Member:
@@ -211,19 +237,25 @@ class PolicyTrainer:
         stop_when_solved: int = 0,
         observer: PolicyObserver | None = None,
         stop: Stop | None = None,
+        init_from: Path | None = None,
     ) -> PolicyRun:
         """Train from the beginning, in a new run folder, or in memory without one.
 
         `population`: agents of the configuration's seed and those after it, each as it would be alone.
-        `stop_when_solved`: end at the first evaluation in which so many reach the threshold. Raises ConfigError,
-        FaultyEnvironmentError, RunFolderError, DeviceError.
+        `stop_when_solved`: end at the first evaluation in which so many reach the threshold. `init_from`: the run whose
+        best agent's parameters all begin with. Raises CheckpointError, ConfigError, FaultyEnvironmentError,
+        RunFolderError, DeviceError.
         """
         if not 1 <= population <= MOST_MEMBERS or self.config.seed + population > 1 << 32:
             raise ConfigError(f"A population has 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
         check_stop(self.config, stop_when_solved, population)
         if out is not None:
             folders.check_new(out)
-        members = [Member(self.config.with_(seed=self.config.seed + k), self.device) for k in range(population)]
+        configs = [self.config.with_(seed=self.config.seed + k) for k in range(population)]
+        lender = None if init_from is None else checkpoint.lent(init_from, self.config)
+        members = [
+            Member(each, self.device) if lender is None else Member.begun(each, self.device, lender) for each in configs
+        ]
         run = PolicyRun(self.config, self.device, members, out)
         with ExitStack() as stack:
             folder = None

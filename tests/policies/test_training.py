@@ -139,6 +139,27 @@ def test_what_breaks_in_the_middle_leaves_the_last_checkpoint(tmp_path):
     assert_same_run(tmp_path / "whole", tmp_path / "broken")
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+def test_an_agent_begins_with_what_another_one_learned(tmp_path, policy):
+    """Wires and thresholds too, which are of other seeds; and a run that goes on still has them."""
+    lender = PolicyTrainer(config(policy=policy, seed=8, steps=512), CPU).run(tmp_path / "lender", population=2)
+    settings = config(policy=policy, seed=31, steps=640)
+    none = StopAfter(0)
+    none.stop.ask("at once")
+    begun = PolicyTrainer(settings, CPU).run(
+        tmp_path / "run", 2, observer=none, stop=none.stop, init_from=tmp_path / "lender"
+    )
+    seen = np.linspace(-1, 1, 50, dtype=np.float32)[:, None]
+    for member in begun.members:
+        np.testing.assert_array_equal(member.agent.decide(seen), lender.best.agent.decide(seen))
+    PolicyTrainer(settings, CPU).resume(tmp_path / "run")
+    PolicyTrainer(settings, CPU).run(tmp_path / "whole", 2, init_from=tmp_path / "lender")
+    assert_same_run(tmp_path / "whole", tmp_path / "run")
+    other = settings.with_(logic={"widths": [8]}, mlp={"widths": [8]})
+    with pytest.raises(ConfigError, match=r"same shape: logic should be \{'bits': 5, 'widths': \[8\]\}"):
+        PolicyTrainer(other, CPU).run(init_from=tmp_path / "lender")
+
+
 def test_only_its_own_run_is_gone_on_with(tmp_path):
     settings = config(steps=256)
     PolicyTrainer(settings, CPU).run(tmp_path / "run")

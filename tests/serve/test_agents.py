@@ -148,7 +148,10 @@ def test_what_makes_no_sense_of_agents_is_refused(live: Live, client: httpx.Clie
     job = client.post("/jobs", json={"preset": "cartpole", "engine": "gpu:9"}).json()["id"]
     saved(live, job, 256)
     assert "none is settled" in client.post(f"/jobs/{job}/harden").json()["error"]["message"]
-    answer = client.post("/jobs", json={"preset": "cartpole", "init_from": job})
-    assert "init_from is for automata" in answer.json()["error"]["message"]
-    answer = client.post("/jobs", json={"preset": "lizard", "init_from": job})
-    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
+    for preset, words in (
+        ("acrobot", "environment should be {'id': 'Acrobot-v1'}"),
+        ("lizard", "environment should be"),
+    ):
+        answer = client.post("/jobs", json={"preset": preset, "init_from": job})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (409, "other_shape")
+        assert words in answer.json()["error"]["message"]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--within", type=shared.within, metavar="LIMIT", help="Where that ends, solved or not: 60s, 5m or 2h.")
 @click.option("--out", "-o", type=shared.PATH, metavar="DIR", help="A new run folder [runs/NAME-DATE-TIME].")
 @click.option("--resume", type=shared.PATH, metavar="DIR", help="Continue the run in this folder, bit for bit.")
+@click.option("--init-from", type=shared.PATH, metavar="RUN", help="Begin with the best agent of another run.")
 @shared.json_option
 def command(environment: str | None, resume: Path | None, out: Path | None, as_json: bool, **options: Any) -> int:
     """Train an agent on ENVIRONMENT: a preset or a registered name.
@@ -80,7 +81,11 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
             run = trainer.resume(resume, stop_when_solved, reporter)
         else:
             run = trainer.run(
-                out or default_path(config.name), 1 if population is None else population, stop_when_solved, reporter
+                out or default_path(config.name),
+                1 if population is None else population,
+                stop_when_solved,
+                reporter,
+                init_from=options["init_from"],
             )
     return SIGNAL_BASE + run.interrupted if isinstance(run.interrupted, int) else 0
 
@@ -91,7 +96,7 @@ def _check_until(options: dict[str, Any], resume: Path | None) -> None:
         if options["within"] is not None:
             raise UsageError("--within limits --until-solved: give both, or --steps.")
         return
-    others = [name for name in ("population", "stop_when_solved") if options[name] is not None]
+    others = [name for name in ("population", "stop_when_solved", "init_from") if options[name] is not None]
     if others or resume is not None:
         drop = "--resume" if resume is not None else f"--{others[0].replace('_', '-')}"
         raise UsageError(f"--until-solved trains one seed after the other, each to its first solution: drop {drop}.")
@@ -137,7 +142,7 @@ def _resumed(environment: str | None, resume: Path, options: dict[str, Any]) -> 
     """That of the run that goes on; only its steps may change. Raises UsageError, CheckpointError."""
     from difflogic.policies import checkpoint
 
-    names = ("config_file", "assignments", "algorithm", "policy", "seed", "population")
+    names = ("config_file", "assignments", "algorithm", "policy", "seed", "population", "init_from")
     given = ["ENVIRONMENT"] * (environment is not None) + [f"--{name}" for name in names if options[name]]
     if given:
         raise UsageError(f"--resume continues a run as it was configured: drop {', '.join(given)}.")

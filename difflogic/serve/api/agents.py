@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflogic.config.document import is_policy
-from difflogic.config.policy import PRESETS, PolicyConfig
+from difflogic.config.policy import PRESETS, PolicyConfig, unlike
 from difflogic.devices.cost import Cost
 from difflogic.errors import MissingPackagesError, UsageError
 from difflogic.model import controller_json
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 OF_AUTOMATA = (
     "rule", "recipe", "start", "size", "colors", "threshold", "padding", "restarts", "until_solved", "within",
-    "init_from",
 )  # fmt: skip
 """Fields of a request that mean nothing to agents."""
 MOST_ITERATION_S = 60.0
@@ -139,25 +138,10 @@ def _spaces(identifier: str) -> Spaces:
     return spaces(environment, identifier)
 
 
-SHAPE = ("environment", "policy", "algorithm", "logic", "automaton", "mlp", "critic")
-"""What two agents must have in common, of which one begins with what the other learned..."""
-SIZES = ("id", "bits", "widths", "side", "channels", "steps", "kernels")
-"""...and of those that are tables these fields."""
-
-
 def check_alike(lender: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """Raises ApiError where what one agent learned is nothing for another."""
-    for name in SHAPE:
-        ours, theirs = (
-            {size: found[size] for size in SIZES if size in found} if isinstance(found, dict) else found
-            for found in (each.get(name) for each in (config, lender))
-        )
-        if ours != theirs:
-            raise ApiError(
-                409,
-                "other_shape",
-                f"init_from needs agents of the same shape: {name} should be {ours}, that of the job is {theirs}.",
-            )
+    if (words := unlike(config, lender)) is not None:
+        raise ApiError(409, "other_shape", f"init_from needs agents of the same shape: {words}.")
 
 
 def check_controller(run: Path, options: Mapping[str, Any]) -> None:

@@ -51,7 +51,9 @@ def _train(store: Store, job: JobRecord, trainer: PolicyTrainer, observer: Agent
         run = trainer.resume(folder.run, job.stop_when_solved, observer, observer.stop)
     else:
         clear_unsaved(folder.run)
-        run = trainer.run(folder.run, job.population, job.stop_when_solved, observer, observer.stop)
+        # The source is read at the beginning only: it may be deleted while this job trains.
+        lender = None if job.source is None else store.job_folder(store.job(job.source, job.owner)).run
+        run = trainer.run(folder.run, job.population, job.stop_when_solved, observer, observer.stop, lender)
     steps = run.iteration * run.best.agent.iteration_steps
     if not run.complete:
         return TrainingOutcome(True, {"epoch": steps, "saved_epoch": steps})
