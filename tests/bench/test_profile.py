@@ -72,7 +72,7 @@ def test_what_is_between_kernels_is_accounted_for(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_kernel_of_training_has_a_phase() -> None:
-    judging, functions = {"pack", "hard_damage", "hard_forward", "hard_loss"}, {"d_start"}
+    judging, functions = {"pack", "hard_damage", "hard_faults", "hard_forward", "hard_loss"}, {"d_start"}
     assert set(KERNELS_ON_GPU) - set(PHASES) == judging | functions
 
 

@@ -25,7 +25,9 @@ READ_OR_FOLDERS = {
     "train config_file",
     "train init_from", "train out", "train resume", "train rule_table", "train starts", "train target",
     "train-checkerboard init_from", "train-checkerboard out", "train-checkerboard resume", "train-checkerboard starts",
-    "train-policy config_file", "train-policy out", "train-policy resume", "tune config_file",
+    "train-policy config_file", "train-policy init_from", "train-policy out", "train-policy resume", "tune config_file",
+    "evaluate data", "init data", "init from_film", "submit data", "submit from_film", "train data", "train from_film",
+    "sweep config_file", "sweep out", "sweep resume",
 }  # fmt: skip
 """Parameters that name a file to read, or a folder: those that are written have rules and tests of their own."""
 

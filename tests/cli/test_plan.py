@@ -96,7 +96,7 @@ def test_text(said: Said) -> None:
     ("arguments", "text"),
     [
         (["--size", "big"], "Invalid value for '--size': 'big' is not WIDTHxHEIGHT, say 64x64."),
-        (["--size", "9x2"], "height must be a whole number between 3 and 65536, got 2."),
+        (["--size", "9x2"], "height must be a whole number between 3 and 65536, or 1 on a line, got 2."),
         (["lizard", "--size", "9x9"], "target picture has 20x20 cells: the grid must be at least as large, got 9x9."),
         (["lizard", "--small"], "give a PRESET, --config FILE or --small, not several."),
         (["lizart"], "There is no preset 'lizart' (did you mean lizard?)"),
