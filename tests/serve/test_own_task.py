@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from difflogic.cli.commands.serve_options import tasks
@@ -12,6 +13,7 @@ from difflogic.config import presets, registered
 from difflogic.config.schema import Config
 from difflogic.devices.open import open_engine
 from difflogic.errors import ConfigError
+from difflogic.runs.plots import picture_png
 from difflogic.serve.api.routes import about
 from difflogic.serve.api.schemas import JobRequest
 from difflogic.serve.api.settings import ServeSettings
@@ -28,16 +30,19 @@ def plain(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path / "site", "my-package", {"plain_fill": PLAIN}, fill="plain_fill:Fill")
 
 
-def submitted(settings: ServeSettings, **request: Any) -> Submission:
-    return Submission(JobRequest(**request), {}, settings)
+def submitted(settings: ServeSettings, uploads: dict[str, Path] | None = None, **request: Any) -> Submission:
+    return Submission(JobRequest(**request), uploads or {}, settings)
 
 
-def test_what_is_not_allowed_is_refused_and_never_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_allowed_is_refused_and_never_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     config = presets.get(NAME).to_dict()
     monkeypatch.setattr(registered, "find", None)
+    (tmp_path / "target.png").write_bytes(picture_png(np.zeros((8, 8, 3), dtype=np.uint8)))
+    picture: dict[str, Any] = {"uploads": {"target": tmp_path / "target.png"}}
     for request in ({"preset": NAME}, {"config": config}, {"preset": "My.Package:fill"}):
-        with pytest.raises(ApiError, match="a task in Python, of which this server trains none"):
-            submitted(ServeSettings(), **request)
+        for files in (picture, {}):
+            with pytest.raises(ApiError, match="a task in Python, of which this server trains none"):
+                submitted(ServeSettings(), **files, **request)
     with pytest.raises(ApiError, match="leave out plugin"):
         submitted(ServeSettings(tasks=frozenset({NAME})), config=config, set={"plugin.name": "other:task"})
 

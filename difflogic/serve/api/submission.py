@@ -32,13 +32,13 @@ class Submission:
     def __init__(self, request: JobRequest, uploads: Mapping[str, Path], settings: ServeSettings) -> None:
         """Raises ApiError, with one sentence, where the request cannot be met."""
         self.request, caps = request, settings.caps
+        # Before anything of a task is loaded, which a file that comes with it already asks for.
+        check_task(request.preset, settings)
         try:
             for name, path in uploads.items():
                 if name != "rule_table":
                     pictures.make_plain(path, caps.pixels)
             self.asked = train_request(request, uploads)
-            # Before anything of a task is loaded.
-            check_task(self.asked.preset, settings)
             check_task(None if self.asked.config is None else self.asked.config.plugin.name, settings)
             self.config, self.base, _ = configure(self.asked)
             kept_starts.refuse(self.config)
