@@ -12,6 +12,10 @@ STEP = 10**5
 """What a step of an environment takes, in gate evaluations."""
 PASSES = 3
 """A sample that is learned from, forward and back, in forward passes."""
+EPISODE = 500
+"""Steps of an episode, as those of gymnasium's classic environments end after 200 to 1000."""
+ENVIRONMENT = 1 << 14
+"""Bytes of a copy of an environment and of the actions since it began."""
 COPIES = 6
 """Numbers that are kept for each parameter: itself, its gradient, two moments, a mean or target, and one in passing."""
 
@@ -19,23 +23,43 @@ COPIES = 6
 def cost_of(config: PolicyConfig, spaces: Spaces, population: int) -> Cost:
     """See `devices.cost`; nothing is made for it, however large the job."""
     sac, ppo, copies = config.sac, config.ppo, config.environment.n_envs
-    is_sac = config.algorithm == "sac"
-    actor, critic = _actor(config, spaces), _dense(spaces.observations, config.critic.widths)
-    networks = actor + (5 if is_sac else 1) * critic
-    # Samples that are learned from, for each step of a copy.
-    learned = sac.batch_size * sac.gradient_steps / (sac.train_freq * copies) if is_sac else ppo.n_epochs
-    evaluations = config.steps * population * (STEP + round((1 + PASSES * learned) * networks))
+    is_sac, judged = config.algorithm == "sac", config.evaluation
+    actor, networks = _actor(config, spaces), _networks(config, spaces)
+    times = -(-config.steps // max(judged.interval, _size(config)))
+    played = (times * judged.episodes + judged.final_episodes) * EPISODE * (STEP + actor)
+    evaluations = population * (config.steps * _step(config, spaces) + played + config.gates.random_steps * STEP)
     row = 2 * spaces.observations + spaces.actions + 6
     kept = sac.buffer_size * row if is_sac else ppo.n_steps * copies * row
     # The values of a sample, and what goes back through them; a gate computes sixteen numbers and keeps one.
     batch = (sac if is_sac else ppo).batch_size * (actor // 4 + 8 * sum(config.critic.widths))
-    return Cost(evaluations, FLOAT * population * (COPIES * networks + kept + batch))
+    return Cost(evaluations, population * (FLOAT * (COPIES * networks + kept + batch) + copies * ENVIRONMENT))
 
 
-def iteration_s(config: PolicyConfig, cost: Cost) -> float:
-    """Seconds of an iteration: in it nothing is saved, and nobody is heard."""
-    size = ITERATION if config.algorithm == "sac" else config.ppo.n_steps * config.environment.n_envs
-    return cost.evaluations / EVALUATIONS_PER_S * size / config.steps
+def iteration_s(config: PolicyConfig, spaces: Spaces, population: int) -> float:
+    """Seconds of an iteration, or of the random steps before the first: in them nothing is saved, and nobody heard."""
+    longest = max(_size(config) * _step(config, spaces), config.gates.random_steps * STEP)
+    return population * longest / EVALUATIONS_PER_S
+
+
+def _size(config: PolicyConfig) -> int:
+    """Steps of an iteration."""
+    return ITERATION if config.algorithm == "sac" else config.ppo.n_steps * config.environment.n_envs
+
+
+def _networks(config: PolicyConfig, spaces: Spaces) -> int:
+    """Numbers that all networks of an agent learn."""
+    critics = 5 if config.algorithm == "sac" else 1
+    return _actor(config, spaces) + critics * _dense(spaces.observations, config.critic.widths)
+
+
+def _step(config: PolicyConfig, spaces: Spaces) -> int:
+    """Gate evaluations of a step of a copy, with what is learned from it."""
+    sac = config.sac
+    # Samples that are learned from, for each step of a copy.
+    learned: float = config.ppo.n_epochs
+    if config.algorithm == "sac":
+        learned = sac.batch_size * sac.gradient_steps / (sac.train_freq * config.environment.n_envs)
+    return STEP + round((1 + PASSES * learned) * _networks(config, spaces))
 
 
 def _actor(config: PolicyConfig, spaces: Spaces) -> int:

@@ -117,6 +117,9 @@ def saved(live: Live, job: str, epoch: int) -> None:
         ({"set": {"logic.widths": [2**20] * 2}}, "too_much_memory", "this server allows 200 MB"),
         ({"set": {"steps": 10**9}}, "too_much_time", "this server allows 1"),
         ({"set": {"ppo.n_steps": 10**5, "ppo.n_epochs": 50}}, "too_much_time", "in which nothing is saved"),
+        ({"set": {"logic.random_steps": 10**6}}, "too_much_time", "in which nothing is saved"),
+        ({"set": {"evaluation.interval": 1, "evaluation.episodes": 10**4}}, "too_much_time", "this server allows 1"),
+        ({"set": {"environment.n_envs": 4096, "ppo.n_steps": 1}, "population": 8}, "too_much_memory", "allows 200 MB"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_trained_is_refused_at_once(client: httpx.Client, asked, code: str, words: str) -> None:

@@ -103,7 +103,7 @@ def check_agents(config: PolicyConfig, population: int, stop_when_solved: int, s
     check_stop(config, stop_when_solved, population)
     found = cost.cost_of(config, spaces, population)
     check_caps(found, population, settings.caps)
-    seconds = cost.iteration_s(config, found)
+    seconds = cost.iteration_s(config, spaces, population)
     if seconds > MOST_ITERATION_S:
         raise ApiError(
             422,
