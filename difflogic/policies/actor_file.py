@@ -8,11 +8,13 @@ Arrays: `seen.mean`, `seen.spread`, and of the agent `actor.*` and `follower.*`.
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing
 from pathlib import Path
 
 from difflogic.config.policy import FORMAT, PolicyConfig
 from difflogic.devices.device import Device
-from difflogic.errors import CheckpointError, UsageError
+from difflogic.errors import CheckpointError, ConfigError, UsageError
 from difflogic.policies.actors import Sightings
 from difflogic.policies.agents import Agent, make_agent
 from difflogic.policies.environments import make, part_of, spaces
@@ -34,23 +36,26 @@ def encode(agent: Agent) -> bytes:
 def load(path: Path, device: Device) -> Agent:
     """The agent of a run folder, or of such a file, which decides as it did; what only learning needs is new.
 
-    Raises CheckpointError, ConfigError, DeviceError.
+    Nothing that a file names is imported: of `module:Name` the caller has imported the module. Raises CheckpointError,
+    ConfigError, DeviceError.
     """
     file = path / NAME if path.is_dir() else path
     try:
         data = file.read_bytes()
         arrays, config = checksummed.decode(data), PolicyConfig.from_toml(checksummed.metadata(data)["config"])
-        world = make(config.environment.id)
+        module = config.environment.id.rpartition(":")[0]
+        if module and module not in sys.modules:
+            raise ConfigError(f"its environment is of the module {module}: import that before, if you trust it.")
         # Transitions are for learning: without them any buffer is large enough.
         alone = config.with_(sac={"buffer_size": 1})
         seen = Sightings(**part_of(arrays, "seen."))
-        agent = make_agent(alone, spaces(world, config.environment.id), seen, device)
-        world.close()
+        with closing(make(config.environment.id)) as world:
+            agent = make_agent(alone, spaces(world, config.environment.id), seen, device)
         agent.restore(agent.state() | {name: each for name, each in arrays.items() if name.startswith(ACTS)})
     except OSError as error:
         raise CheckpointError(f"Cannot read the actor {file}: {error.strerror}.") from error
     except checksummed.ChecksumError as error:
         raise CheckpointError(f"The actor {file} is corrupt: {error}. Copy it again.") from error
-    except (KeyError, TypeError, ValueError, UsageError) as error:
+    except (IndexError, KeyError, TypeError, ValueError, UsageError) as error:
         raise CheckpointError(f"The file {file} holds no actor that can be used: {error}") from error
     return agent

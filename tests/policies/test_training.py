@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -194,6 +195,20 @@ def test_an_actor_alone_decides_as_its_agent_did(tmp_path, policy, environment):
         actor_file.load(file, CPU)
     with pytest.raises(CheckpointError, match="Cannot read the actor"):
         actor_file.load(tmp_path, CPU)
+
+
+def test_no_module_that_an_actor_names_is_imported(tmp_path):
+    agent = Member(config(), CPU).agent
+    agent.config = config(environment={"id": "this:Signs-v0"})
+    (tmp_path / actor_file.NAME).write_bytes(actor_file.encode(agent))
+    with pytest.raises(CheckpointError, match="of the module this: import that before, if you trust it"):
+        actor_file.load(tmp_path, CPU)
+    assert "this" not in sys.modules
+
+
+def test_an_agent_from_before_the_largest_spread_goes_on():
+    state = Member(config(), CPU).agent.state()
+    Member(config(), CPU).agent.restore({name: each for name, each in state.items() if name != "largest.0"})
 
 
 @pytest.mark.parametrize("name", PRESETS)
