@@ -36,8 +36,11 @@ class Sightings:
     spread: Floats
 
     @classmethod
-    def of(cls, config: PolicyConfig) -> Sightings:
-        """In `random_steps` steps. Raises FaultyEnvironmentError where episodes end at once, or nothing changes."""
+    def of(cls, config: PolicyConfig, played: Callable[[], None] = lambda: None) -> Sightings:
+        """In `random_steps` steps, of each of which `played` hears.
+
+        Raises FaultyEnvironmentError where episodes end at once, or nothing changes.
+        """
         environments = Environments(config.environment.id, 1, config.seed, RANDOM)
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([config.seed, RANDOM])))
         seen, ends = [environments.observations[0].copy()], 0
@@ -47,6 +50,7 @@ class Sightings:
             seen.append(step.observations[0].copy())
             ends += int(over[0])
             environments.begin_anew(over)
+            played()
         environments.close()
         environments.require_lasting(ends, config.gates.random_steps)
         every = np.array(seen, dtype=np.float64)

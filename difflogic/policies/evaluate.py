@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,19 +58,18 @@ def evaluate_policy(decide: Decide, identifier: str, episodes: int, seed: int, w
     # Each copy plays as many episodes: the first to end would otherwise count more often, and short ones be favoured.
     copies = min(COPIES, episodes)
     wanted = np.full(copies, episodes // copies) + (np.arange(copies) < episodes % copies)
-    environments = Environments(identifier, copies, seed, EVALUATION)
     found: list[list[tuple[float, int]]] = [[] for _ in range(copies)]
-    while any(len(each) < want for each, want in zip(found, wanted, strict=True)):
-        seen = environments.observations.copy()
-        step = environments.step(decide(seen))
-        if watch is not None:
-            watch(seen, step)
-        over = step.terminated | step.truncated
-        for copy in np.flatnonzero(over):
-            if len(found[copy]) < wanted[copy]:
-                found[copy].append((float(environments.returns[copy]), int(environments.lengths[copy])))
-        environments.begin_anew(over)
-    environments.close()
+    with closing(Environments(identifier, copies, seed, EVALUATION)) as environments:
+        while any(len(each) < want for each, want in zip(found, wanted, strict=True)):
+            seen = environments.observations.copy()
+            step = environments.step(decide(seen))
+            if watch is not None:
+                watch(seen, step)
+            over = step.terminated | step.truncated
+            for copy in np.flatnonzero(over):
+                if len(found[copy]) < wanted[copy]:
+                    found[copy].append((float(environments.returns[copy]), int(environments.lengths[copy])))
+            environments.begin_anew(over)
     every = [each for episodes_of_one in found for each in episodes_of_one]
     return Score(tuple(value for value, _ in every), tuple(length for _, length in every))
 

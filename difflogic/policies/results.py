@@ -12,12 +12,12 @@ from difflogic.model import controller_json, netlist_json
 from difflogic.policies import actor_file, controllers
 from difflogic.policies.actors import LogicActor
 from difflogic.policies.automaton import AutomatonActor
-from difflogic.policies.evaluate import Score, baselines
+from difflogic.policies.evaluate import Score, Watch, baselines
 from difflogic.runs import manifest, plots
 from difflogic.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from difflogic.policies.training import Member, PolicyObserver, PolicyRun
+    from difflogic.policies.training import Member, PolicyRun
 
 SUMMARY, EVALUATION, CURVE = "summary.txt", "evaluation.json", "returns.png"
 CELL = "circuit.json"
@@ -26,20 +26,19 @@ FINAL = 1 << 20
 """Added to a seed: the episodes of the last evaluation are none of those that were played before it."""
 
 
-def final_score(member: Member, observer: PolicyObserver) -> Score:
+def final_score(member: Member, watch: Watch) -> Score:
     """On episodes that neither training nor any earlier evaluation has played."""
-    return member.evaluate(member.config.evaluation.final_episodes, FINAL, observer)
+    return member.evaluate(member.config.evaluation.final_episodes, FINAL, watch)
 
 
-def finish(run: PolicyRun, observer: PolicyObserver) -> None:
+def finish(run: PolicyRun, watch: Watch) -> None:
     """Evaluate every member on fresh episodes, and random and constant agents on the leader's."""
     evaluation = run.config.evaluation
     for member in run.members:
-        member.score = final_score(member, observer)
+        member.score = final_score(member, watch)
     best = run.best
     identifier, spaces = run.config.environment.id, best.environments.spaces
-    told, count = (lambda *_: observer.played()), min(evaluation.final_episodes, 100)
-    run.baselines = baselines(identifier, spaces, count, best.seed + FINAL, told)
+    run.baselines = baselines(identifier, spaces, min(evaluation.final_episodes, 100), best.seed + FINAL, watch)
 
 
 def best_seed(run: Path) -> int | None:

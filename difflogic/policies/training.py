@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from difflogic.policies.actors import Sightings
 from difflogic.policies.agents import make_agent
 from difflogic.policies.checkpoint import PolicyCheckpoint
 from difflogic.policies.environments import Arrays, Environments, part_of
-from difflogic.policies.evaluate import Score, evaluate_policy
+from difflogic.policies.evaluate import Score, Watch, evaluate_policy
 from difflogic.policies.rows import COLUMNS, PolicyRow
 from difflogic.runs import folder as folders
 from difflogic.runs import jsonl, manifest
@@ -38,7 +38,10 @@ MOST_MEMBERS = 1024
 
 
 class PolicyObserver:
-    """Override what you want to hear; any of it may ask the run's `Stop` to end it after the iteration under way."""
+    """Override what you want to hear; any of it may ask the run's `Stop` to end it.
+
+    The iteration under way is ended. An evaluation is broken off, and played again when the run goes on.
+    """
 
     def began(self, run: PolicyRun) -> None:
         """Before the first iteration."""
@@ -50,7 +53,7 @@ class PolicyObserver:
         """One step of every copy of a member's environment."""
 
     def played(self) -> None:
-        """One step of the episodes of an evaluation."""
+        """One step of the episodes of an evaluation, or of the random policy at the beginning."""
 
     def evaluated(self, iteration: int, scores: list[Score]) -> None:
         """Every member was evaluated; a checkpoint of this iteration is about to be written."""
@@ -65,13 +68,18 @@ class PolicyObserver:
         """The results are written."""
 
 
+class _BrokenOffError(Exception):
+    """Somebody asked for the end while an evaluation was played."""
+
+
 class Member:
     """One agent with its environment, and what came of it so far."""
 
     def __init__(
-        self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None
-    ) -> None:
-        """`wiring`: the seed of its wires, where it has those of another agent."""
+        self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None,
+        played: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps."""
         self.config = config
         self.environments = Environments(config.environment.id, config.environment.n_envs, config.seed)
         shown = self.environments.spaces.observations
@@ -81,7 +89,7 @@ class Member:
                 f"shows {shown}: install the one that it was trained in, or start a new run."
             )
         self._wiring = config.seed if wiring is None else wiring
-        given = seen or Sightings.of(config)
+        given = seen or Sightings.of(config, played)
         self.agent = make_agent(config, self.environments.spaces, given, device, self._wiring)
         self.rows: list[PolicyRow] = []
         self.score: Score | None = None
@@ -122,10 +130,9 @@ class Member:
         """Iterations that the configuration's steps make; the last one may go a little beyond them."""
         return -(-self.config.steps // self.agent.iteration_steps)
 
-    def evaluate(self, episodes: int, offset: int = 0, observer: PolicyObserver | None = None) -> Score:
+    def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
         """The agent's best actions on episodes of its own seed."""
-        told = None if observer is None else lambda *_: observer.played()
-        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, told)
+        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, watch)
 
     def state(self) -> Arrays:
         """What `restore` takes."""
@@ -249,12 +256,16 @@ class PolicyTrainer:
         if not 1 <= population <= MOST_MEMBERS or self.config.seed + population > 1 << 32:
             raise ConfigError(f"A population has 1 to {MOST_MEMBERS} agents with seeds below 2**32, got {population}.")
         check_stop(self.config, stop_when_solved, population)
+        observer = observer or PolicyObserver()
         if out is not None:
             folders.check_new(out)
         configs = [self.config.with_(seed=self.config.seed + k) for k in range(population)]
         lender = None if init_from is None else checkpoint.lent(init_from, self.config)
         members = [
-            Member(each, self.device) if lender is None else Member.begun(each, self.device, lender) for each in configs
+            Member(each, self.device, played=observer.played)
+            if lender is None
+            else Member.begun(each, self.device, lender)
+            for each in configs
         ]
         run = PolicyRun(self.config, self.device, members, out)
         with ExitStack() as stack:
@@ -293,68 +304,93 @@ class PolicyTrainer:
             rows = _rows(folder.path, saved)
             for member, each in zip(members, rows, strict=True):
                 member.rows = each
-            folder.start_journal(saved.seeds, rows, COLUMNS)
+            # The row of an evaluation that was broken off is written when it has been played.
+            done = saved.iteration - self._is_unjudged(run)
+            folder.start_journal(saved.seeds, [each[:done] for each in rows], COLUMNS)
             earlier = manifest.read(folder.path)
             record = manifest.resume(earlier, self.config, self.device.open().info, "it was asked for", saved.iteration)
             folder.write(manifest.NAME, manifest.to_json(record))
             folder.write("config.toml", self.config.to_toml())
-            return self._train(run, folder, stop_when_solved, observer, stop)
+            return self._train(run, folder, stop_when_solved, observer or PolicyObserver(), stop)
 
     def _train(
         self,
         run: PolicyRun,
         folder: RunFolder | None,
         stop_when_solved: int,
-        observer: PolicyObserver | None,
+        observer: PolicyObserver,
         stop: Stop | None,
     ) -> PolicyRun:
-        observer = observer or PolicyObserver()
         with StopSignals() if stop is None else nullcontext(stop) as stop, _closing(run, folder):
+
+            def watch(*_: object) -> None:
+                observer.played()
+                if stop.is_urgent:
+                    raise _BrokenOffError
+
             observer.began(run)
-            run.complete = run.iteration >= run.iterations
-            while not run.complete and stop.reason is None:
-                self._iterate(run, folder, observer)
-                run.complete = run.iteration >= run.iterations or self._is_solved(run, stop_when_solved, observer)
+            try:
+                if self._is_unjudged(run):
+                    self._judge(run, folder, observer, watch)
+                # What was solved when it was cut off is so still: it is asked before anything more is learned.
+                while not (complete := self._is_over(run, stop_when_solved, watch)) and stop.reason is None:
+                    self._iterate(run, observer)
+                    self._judge(run, folder, observer, watch)
+                if complete:
+                    results.finish(run, watch)
+                run.complete = complete
+            except _BrokenOffError:
+                if folder is not None and self._is_unjudged(run):
+                    folder.append([each.rows[-1:] for each in run.members])
             run.interrupted = None if run.complete else stop.reason
             # What was interrupted between two evaluations is saved as it is, without one that the schedule does not
             # know: a run that goes on has the same rows as one that never stopped.
             if folder is not None:
                 folder.save(run.checkpoint())
-            if run.complete:
-                results.finish(run, observer)
             observer.ending()
             if folder is not None:
                 results.write(run, folder)
         observer.ended(run)
         return run
 
-    def _iterate(self, run: PolicyRun, folder: RunFolder | None, observer: PolicyObserver) -> None:
-        """One iteration of every member, with the evaluation that is due after it."""
+    def _iterate(self, run: PolicyRun, observer: PolicyObserver) -> None:
+        """One iteration of every member."""
         begin = time.monotonic()
-        rows = [each.iterate(run.iteration, observer, run.elapsed_s) for each in run.members]
+        for each in run.members:
+            each.rows.append(each.iterate(run.iteration, observer, run.elapsed_s))
         run.iteration += 1
-        due = self._is_due(run)
+        run.elapsed_s += time.monotonic() - begin
+
+    def _judge(self, run: PolicyRun, folder: RunFolder | None, observer: PolicyObserver, watch: Watch) -> None:
+        """The evaluation that is due, if one is, and the rows of the iteration before it."""
+        begin, due = time.monotonic(), self._is_due(run)
         if due:
-            scores = [each.evaluate(self.config.evaluation.episodes, 0, observer) for each in run.members]
-            for place, (member, score) in enumerate(zip(run.members, scores, strict=True)):
+            scores = [each.evaluate(self.config.evaluation.episodes, 0, watch) for each in run.members]
+            for member, score in zip(run.members, scores, strict=True):
                 member.score = score
-                rows[place] = replace(rows[place], score=score.mean)
+                member.rows[-1] = replace(member.rows[-1], score=score.mean)
             observer.evaluated(run.iteration, scores)
-        for member, row in zip(run.members, rows, strict=True):
-            member.rows.append(row)
         run.elapsed_s += time.monotonic() - begin
         if folder is not None:
-            folder.append([[row] for row in rows])
+            folder.append([each.rows[-1:] for each in run.members])
             if due:
                 folder.save(run.checkpoint())
-        observer.iterated(rows)
+        observer.iterated([each.rows[-1] for each in run.members])
 
-    def _is_solved(self, run: PolicyRun, stop_when_solved: int, observer: PolicyObserver) -> bool:
-        """Whether so many agents reach the threshold at this evaluation, and on the fresh episodes of the end too."""
-        if not 0 < stop_when_solved <= len(run.solved) or not self._is_due(run):
-            return False
+    def _is_unjudged(self, run: PolicyRun) -> bool:
+        """Whether the evaluation that is due was broken off."""
+        return run.iteration > 0 and self._is_due(run) and run.members[0].rows[-1].score is None
+
+    def _is_over(self, run: PolicyRun, stop_when_solved: int, watch: Watch) -> bool:
+        """Whether its steps are done, or so many agents reach the threshold, on the fresh episodes of the end too."""
+        if run.iteration >= run.iterations:
+            return True
         least = self.config.evaluation.threshold
-        return sum(results.final_score(each, observer).mean >= least for each in run.solved) >= stop_when_solved
+        last = [(each, each.rows[-1].score) for each in run.members if each.rows]
+        good = [each for each, score in last if score is not None and score >= least]
+        if not 0 < stop_when_solved <= len(good):
+            return False
+        return sum(results.final_score(each, watch).mean >= least for each in good) >= stop_when_solved
 
     def _is_due(self, run: PolicyRun) -> bool:
         """Whether this iteration passed a multiple of the interval, or was the last."""

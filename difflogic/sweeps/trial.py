@@ -121,6 +121,10 @@ class _Look(Stop):
     def reason(self) -> Any:
         return self._reason or self._other.reason
 
+    @property
+    def is_urgent(self) -> bool:
+        return self._other.is_urgent
+
     def evaluated(self, done: int) -> None:
         """Evaluated and saved after so many epochs or steps."""
         if done >= self._until:

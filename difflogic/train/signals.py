@@ -24,6 +24,11 @@ class Stop:
         """Why, once somebody has asked: a signal, or words."""
         return self._reason
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether what is judged is not waited for either: not where the training alone is to end."""
+        return self.reason is not None
+
     def ask(self, reason: signal.Signals | str) -> None:
         """Only the first one's reason is kept."""
         if self._reason is None:
@@ -46,6 +51,10 @@ class Deadline(Stop):
         if self._other.reason is None and time.monotonic() >= self._end:
             self.ask(f"{OVER} {self._seconds:g} s")
         return self._reason or self._other.reason
+
+    @property
+    def is_urgent(self) -> bool:
+        return self._other.is_urgent
 
 
 class StopSignals(Stop):

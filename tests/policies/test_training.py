@@ -91,6 +91,39 @@ def test_a_run_that_goes_on_is_bit_for_bit_one_that_never_stopped(tmp_path, poli
     assert_same_run(tmp_path / "whole", tmp_path / "cut")
 
 
+class InEvaluation(PolicyObserver):
+    """Asks to stop in the middle of the evaluation after this iteration, or with `final` of the one at the end."""
+
+    def __init__(self, iteration, final=False):
+        self.stop, self.iteration, self.final = Stop(), iteration, final
+        self.run, self.scored = None, 0
+
+    def began(self, run):
+        self.run = run
+
+    def evaluated(self, iteration, scores):
+        self.scored = iteration
+
+    def played(self):
+        if self.run is not None and (self.run.iteration, self.scored == self.iteration) == (self.iteration, self.final):
+            assert self.stop.reason is None, "it goes on playing"
+            self.stop.ask("enough")
+
+
+@pytest.mark.parametrize(("solved", "where"), [(0, (4, False)), (0, (8, False)), (0, (8, True)), (1, (12, True))])
+def test_an_evaluation_that_is_broken_off_is_played_again(tmp_path, solved, where):
+    """That of the stop rule too, which then ends the run where it would have ended."""
+    settings = config(seed=8, steps=100_000 if solved else 1024)
+    whole = PolicyTrainer(settings, CPU).run(tmp_path / "whole", stop_when_solved=solved)
+    iteration, final = (whole.iteration, True) if solved else where
+    asks = InEvaluation(iteration, final)
+    cut = PolicyTrainer(settings, CPU).run(tmp_path / "cut", stop_when_solved=solved, observer=asks, stop=asks.stop)
+    assert (cut.interrupted, cut.complete, cut.iteration) == ("enough", False, iteration)
+    run = PolicyTrainer(settings, CPU).resume(tmp_path / "cut", stop_when_solved=solved)
+    assert (run.complete, run.best.score) == (True, whole.best.score)
+    assert_same_run(tmp_path / "whole", tmp_path / "cut")
+
+
 def test_on_a_gpu_it_repeats_itself_and_goes_on_bit_for_bit(tmp_path):
     gpu, half = Device("gpu:0"), StopAfter(1)
     settings = config(steps=256, ppo={"n_epochs": 2}, evaluation={"final_episodes": 4})

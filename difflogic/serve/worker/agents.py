@@ -118,6 +118,7 @@ class AgentObserver(Watch, PolicyObserver):
         if time.monotonic() - self._signed >= SIGN_S:
             self._signed = time.monotonic()
             self._lease.alive(trained_s=self.trained_s)
+            self._heed()
 
     def iterated(self, rows: list[PolicyRow]) -> None:
         self._signed = time.monotonic()

@@ -71,6 +71,9 @@ class Watch:
         seconds = now - self._pace[0][0]
         speed = (epoch - self._pace[0][1]) / seconds if seconds else None
         self._lease.alive(epoch=epoch, epochs_per_s=speed, trained_s=self.trained_s)
+        self._heed()
+
+    def _heed(self) -> None:
         # What somebody asked for goes before the end of the worker, since it says what becomes of the job.
         if self._lease.wanted is not None:
             self.stop.ask(self._lease.wanted)
