@@ -705,10 +705,11 @@ def test_a_thinned_curve_keeps_its_peaks(opened):
 
 def test_a_logarithmic_scale_goes_down_to_the_data(opened):
     page = opened()
-    found = page.js("""import("/static/scale.js").then(({ SCALES, floorOf, smoothed }) => {
+    found = page.js("""import("/static/scale.js").then(({ SCALES, floorOf, rangeOf, smoothed }) => {
         const { forward, ticks } = SCALES.log;
         return { floor: floorOf([0, 0.02, 300], 400), high: floorOf([500, 900], 1000), none: floorOf([0], 1),
             ticks: ticks(400, 0.01), apart: [0, 0.01, 0.1, 1, 10].map((value) => forward(value, 0.01)),
+            below: rangeOf([-500, -60], "linear"), around: rangeOf([-3, 20], "linear"), above: rangeOf([2, 9], "log"),
             far: floorOf([1e-30, 1], 1), smooth: smoothed([[1, 2], [2, 4], [3, 6], [13, 0]], 2) };
     })""")
     assert found["floor"] == pytest.approx(0.01)
@@ -716,6 +717,8 @@ def test_a_logarithmic_scale_goes_down_to_the_data(opened):
     assert found["far"] == pytest.approx(1e-8)
     assert found["ticks"] == pytest.approx([0, 0.01, 0.1, 1, 10, 100])
     assert found["apart"] == pytest.approx([0, 1, 2, 3, 4])
+    assert (found["below"], found["around"]) == ([-500, 0], pytest.approx([-3, 21]))
+    assert found["above"] == pytest.approx([0, 9 * 1.3])
     assert found["smooth"] == [[1, 2], [2, 3], [3, 5], [13, 0]]
 
 

@@ -3,7 +3,7 @@
 import { h, s, setText } from "./dom.js";
 import { count } from "./format.js";
 import { savers } from "./saving.js";
-import { floorOf, nearest, round, SCALES, thinned } from "./scale.js";
+import { floorOf, nearest, rangeOf, round, SCALES, thinned } from "./scale.js";
 import { steer } from "./steering.js";
 
 const MARGIN = { top: 10, right: 20, bottom: 26, left: 46 };
@@ -64,14 +64,11 @@ export class Chart {
         const inner = { width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
         this.x = (value) => MARGIN.left + ((value - span.from) / (span.to - span.from || 1)) * inner.width;
         const seen = this.series.map((each) => thinned(each.points, span.from, span.to, inner.width));
-        const top = this.highest(seen);
         const { forward, ticks } = SCALES[this.scale];
-        const base = this.scale === "linear" ? Math.min(0, ...seen.flat().map(([, y]) => y)) : 0;
-        const lows = this.series.map(({ low }) => low ?? []);
-        const floor = floorOf(
-            [...seen, ...lows].flatMap((points) => points.map(([, y]) => y)),
-            top,
-        );
+        const lows = this.series.map(({ low }) => thinned(low ?? [], span.from, span.to, inner.width));
+        const values = [...seen, ...lows].flatMap((points) => points.map(([, y]) => y));
+        const [base, top] = rangeOf(values, this.scale);
+        const floor = floorOf(values, top);
         this.y = (value) => MARGIN.top + inner.height * (1 - forward(Math.max(0, value - base), floor) / forward(top - base, floor));
         this.svg.replaceChildren(
             ...this.axes(ticks(top, floor, base), inner),
@@ -90,12 +87,6 @@ export class Chart {
             ...this.cursor(),
         );
         this.read();
-    }
-
-    highest(seen) {
-        let most = 0;
-        for (const points of seen) for (const [, y] of points) if (y > most) most = y;
-        return (most || 1) * (this.scale === "log" ? 1.3 : 1.05);
     }
 
     // What is drawn, for a file: a row for each point, as it came.

@@ -16,6 +16,15 @@ export const SCALES = {
     linear: { forward: (value) => value, ticks: (most, _floor, base = 0) => round(base, most, 5) },
 };
 
+// From where to where an axis goes: with room above, from 0, or where values are negative from the least of them to 0.
+export function rangeOf(values, scale) {
+    const least = values.reduce((low, value) => (value < low ? value : low), 0);
+    const most = values.reduce((high, value) => (value > high ? value : high), -Infinity);
+    if (scale === "log") return [0, (most > 0 ? most : 1) * 1.3];
+    if (least < 0 && most <= 0) return [least, 0];
+    return [least, (most > 0 ? most : 1) * 1.05];
+}
+
 // The power of ten below all of these values that are not 0.
 export function floorOf(values, most) {
     const least = values.reduce((low, value) => (value > 0 && value < low ? value : low), most);
