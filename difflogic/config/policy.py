@@ -38,10 +38,14 @@ from difflogic.config.fields import (
     shown,
     spec,
 )
+from difflogic.core.wiring import PATCH
 from difflogic.errors import ConfigError
 
 FORMAT = 1
 FORWARDS = ("hard", "soft")
+PERCEPTION = (PATCH, PATCH - 1)
+"""Widths of an automaton's perception kernel: the cell against each neighbour. Few layers: each step goes through all
+of them."""
 
 POSITIVE = Limits("a number above 0, at most 1e+30", lambda value: 0 < value <= 1e30)
 _NAME = Limits("text of 1 to 200 characters", lambda value: 0 < len(value) <= 200 and value.isprintable())
@@ -276,6 +280,25 @@ class PolicyConfig(Document):
     def gates(self) -> LogicConfig:
         """The section of the actor's gates."""
         return self.automaton if self.policy == "automaton" else self.logic
+
+    @property
+    def gate_count(self) -> int:
+        """Gates of the actor; of an automaton those of a cell's rule."""
+        if self.policy == "mlp":
+            return 0
+        hidden, given = sum(self.gates.widths), self.automaton
+        return hidden + given.channels + given.kernels * PERCEPTION[-1] if self.policy == "automaton" else hidden
+
+    @property
+    def made_of(self) -> str:
+        """The actor in words."""
+        grid = self.automaton
+        return {
+            "logic": f"{self.gates.bits} thresholds a number, layers of {', '.join(map(str, self.logic.widths))} gates",
+            "automaton": f"{self.gates.bits} thresholds a number, {grid.side}x{grid.side} cells of {grid.channels} "
+            f"bits, {grid.steps} steps a decision",
+            "mlp": f"dense layers of {', '.join(map(str, self.mlp.widths))}",
+        }[self.policy]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists, numbers and strings, as TOML and JSON hold them; `kind` and `format` come first."""

@@ -20,9 +20,8 @@ import numpy.typing as npt
 from difflogic.circuits.synthesis.convert import to_netlist, to_xag
 from difflogic.circuits.synthesis.xag import FALSE, Builder, input_literal
 from difflogic.config.model import ModelConfig, NetworkConfig
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import PERCEPTION, PolicyConfig
 from difflogic.config.train import InitialConfig
-from difflogic.core import wiring
 from difflogic.core.bits import Bits
 from difflogic.devices.device import Device
 from difflogic.errors import ConfigError, UsageError
@@ -33,9 +32,6 @@ from difflogic.model.netlist import NamedNetlist, gate_arrays
 from difflogic.policies.actors import Actor, LogicActor
 from difflogic.policies.environments import Floats, Spaces
 from difflogic.tensor import Tensor
-
-PERCEPTION = (wiring.PATCH, wiring.PATCH - 1)
-"""Widths of a perception kernel: the cell against each neighbour. Few layers: each step goes through all of them."""
 
 
 @dataclass(frozen=True)

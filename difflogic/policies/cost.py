@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difflogic.config.policy import PolicyConfig
+from difflogic.config.policy import PERCEPTION, PolicyConfig
 from difflogic.devices.cost import EVALUATIONS_PER_S, Cost
 from difflogic.engine.memory import FLOAT
 from difflogic.policies.environments import Spaces
@@ -68,7 +68,8 @@ def _actor(config: PolicyConfig, spaces: Spaces) -> int:
         return _dense(spaces.observations, config.mlp.widths)
     if config.policy == "automaton":
         given = config.automaton
-        cell = sum(given.widths) + given.channels * (1 + 17 * given.kernels)  # 17: the gates of a perception kernel
+        # Perception is computed for each channel of a cell.
+        cell = sum(given.widths) + given.channels * (1 + PERCEPTION[-1] * given.kernels)
         return 16 * cell * given.side**2 * given.steps
     return 16 * sum(config.logic.widths) + spaces.observations * config.logic.bits
 

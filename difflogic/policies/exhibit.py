@@ -105,14 +105,10 @@ def _downloads(run: Path, name: str, found: SmallerController | None, files: Fil
 
 def _facts(member: Member) -> str:
     config, spaces = member.config, member.environments.spaces
-    layers = ", ".join(map(str, (config.mlp if config.policy == "mlp" else config.gates).widths))
-    made_of = f"{config.gates.bits} thresholds of each number, layers of {layers} gates"
-    if config.policy == "mlp":
-        made_of = f"dense layers of {layers}"
     actions = "dimensions of a continuous action" if spaces.continuous else "actions"
     return (
-        f"{config.environment.id}: {spaces.observations} numbers are seen, {spaces.actions} {actions}; {made_of}; "
-        f"{config.algorithm} for {config.steps} steps, seed {config.seed}."
+        f"{config.environment.id}: {spaces.observations} numbers are seen, {spaces.actions} {actions}; "
+        f"{config.made_of}; {config.algorithm} for {config.steps} steps, seed {config.seed}."
     )
 
 

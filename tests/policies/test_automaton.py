@@ -57,6 +57,11 @@ def test_its_controller_takes_the_action_that_its_cells_vote_for():
     assert different
 
 
+def test_the_gates_of_a_cell_are_known_without_it():
+    actor = actor_of(0)
+    assert config(policy="automaton", automaton=TINY).gate_count == actor.circuit.gates
+
+
 def test_the_border_alone_sees_and_every_threshold_is_seen():
     actor, seen = actor_of(0), observations(0)
     grids = actor.features(seen)

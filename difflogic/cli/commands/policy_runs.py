@@ -198,17 +198,10 @@ def show(path: Path, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps({**entry.to_dict(), "manifest": record, "files": files}))
         return 0
-    grid = config.automaton
-    made_of = {
-        "logic": f"{config.gates.bits} thresholds a number, layers of {', '.join(map(str, config.logic.widths))} gates",
-        "automaton": f"{config.gates.bits} thresholds a number, {grid.side}x{grid.side} cells of {grid.channels} bits, "
-        f"{grid.steps} steps a decision",
-        "mlp": f"dense layers of {', '.join(map(str, config.mlp.widths))}",
-    }[config.policy]
     lines = [
         f"Run:         {path}, {entry.name}, {entry.status}",
         f"Environment: {config.environment.id}, {config.environment.n_envs} copies",
-        f"Agent:       {config.policy}, {made_of}",
+        f"Agent:       {config.policy}, {config.made_of}",
         f"Training:    {config.algorithm}, step {entry.epoch} of {entry.epochs}, iteration {saved.iteration}, seed "
         f"{', '.join(map(str, saved.seeds[:5]))}{' ...' if len(saved.seeds) > 5 else ''}",
         f"Times:       started {record['started']}, ended {record['ended'] or 'not yet'}, "

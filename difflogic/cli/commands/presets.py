@@ -66,7 +66,7 @@ def _agents(name: str) -> dict[str, Any]:
     from difflogic.config.policy import PRESETS
 
     config = PRESETS[name]
-    values = (name, config.environment.id, config.algorithm, config.steps, sum(config.gates.widths))
+    values = (name, config.environment.id, config.algorithm, config.steps, config.gate_count)
     return dict(zip(OF_AGENTS, (*values, config.evaluation.threshold), strict=True))
 
 

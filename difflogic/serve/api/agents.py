@@ -78,7 +78,7 @@ class AgentSubmission:
         return {
             "config": self.config.to_dict(),
             "epochs": self.config.steps,
-            "gates": sum(self.config.gates.widths) if self.config.policy != "mlp" else 0,
+            "gates": self.config.gate_count,
             "target": None,
             "changed": {},
             "restarts": 0,
