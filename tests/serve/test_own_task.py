@@ -52,6 +52,10 @@ def test_what_is_allowed_becomes_a_job_that_a_worker_can_train() -> None:
     config = Config.from_dict(made.spec.config or {})
     assert config.plugin.settings["side"] == 5
     assert Trainer(config, open_engine("reference")).run(epochs=1).config == config.with_(train={"epochs": 1})
+    for many in ({"preset": NAME, "set": {"data.samples": 10**8}},
+                 {"config": {**config.to_dict(), "data": {"samples": 10**8}}}):  # fmt: skip
+        with pytest.raises(ApiError, match="draws at most 65536 samples of a task"):
+            submitted(ServeSettings(tasks=tasks(NAME)), **many)
     with pytest.raises(ApiError, match="side must be a whole number between 3 and 8"):
         submitted(ServeSettings(tasks=tasks(NAME)), preset=NAME, set={"task.side": 50})
     assert {NAME, "lizard"} <= {each["name"] for each in about._presets(frozenset({NAME}))}

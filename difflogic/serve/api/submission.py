@@ -24,6 +24,8 @@ from difflogic.train import reach
 
 MAX_CELLS = 1 << 20
 """The most cells of a grid that a picture is put into."""
+MOST_SAMPLES = 1 << 16
+"""The most samples of a task in Python: they are drawn before the cost of a job is known."""
 
 
 class Submission:
@@ -40,6 +42,7 @@ class Submission:
                     pictures.make_plain(path, caps.pixels)
             self.asked = train_request(request, uploads)
             check_task(None if self.asked.config is None else self.asked.config.plugin.name, settings)
+            _check_samples(self.asked)
             self.config, self.base, _ = configure(self.asked)
             kept_starts.refuse(self.config)
             found = reach.notice(self.config)  # it refuses what nothing can reach
@@ -246,6 +249,21 @@ def _check_room(request: TrainRequest) -> None:
     # Not `isinstance`, to which True is a number. What is no number at all is refused where the configuration is built.
     if all(type(side) is int for side in sides) and sides[0] * sides[1] > MAX_CELLS:
         raise UsageError(f"A picture is put into at most {MAX_CELLS} cells: give a smaller task.height and task.width.")
+
+
+def draws_samples(request: JobRequest) -> bool:
+    """Whether a request is for a task in Python, of which samples are drawn."""
+    plugin = (request.config or {}).get("plugin")
+    return registered.is_task(request.preset or "") or bool(isinstance(plugin, dict) and plugin.get("name"))
+
+
+def _check_samples(request: TrainRequest) -> None:
+    data = request.fields.get("data")
+    asked = data.get("samples") if isinstance(data, dict) else None
+    has = 0 if request.config is None else request.config.data.samples
+    # Not `isinstance`, as in `_check_room`.
+    if any(type(count) is int and count > MOST_SAMPLES for count in (asked, has)):
+        raise UsageError(f"This server draws at most {MOST_SAMPLES} samples of a task: give a smaller data.samples.")
 
 
 def _words(error: Exception, uploads: Mapping[str, Path]) -> str:

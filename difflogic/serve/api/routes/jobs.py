@@ -49,7 +49,7 @@ from difflogic.serve.api.schemas import (
     job_body,
 )
 from difflogic.serve.api.settings import ServeSettings
-from difflogic.serve.api.submission import Submission, check_cost, check_task
+from difflogic.serve.api.submission import Submission, check_cost, check_task, draws_samples
 from difflogic.serve.errors import ApiError, in_fields, one_sentence
 from difflogic.serve.store.jobs import ID, JobRecord, JobSpec, Kind, Sort, Status
 
@@ -113,8 +113,8 @@ async def _with_submission(request: Request, context: Context, use: Any) -> Any:
             with bodies.on_disk(form.uploads) as paths:
                 return use(_submission(wanted, paths, context.settings))
 
-        # Pictures take seconds where someone wants them to: those that wait for others hold up nothing else.
-        limiter = context.picture_threads if form.uploads else None
+        # Pictures and samples take seconds where someone wants them to: those that wait hold up nothing else.
+        limiter = context.picture_threads if form.uploads or draws_samples(wanted) else None
         return await to_thread.run_sync(work, limiter=limiter)
 
 
