@@ -16,8 +16,8 @@
 // The samples of a cell's group whose square it lies in.
 fn hit(model: u32, cell: u32) -> u32 {
     let grid = shape.height * shape.width;
-    // The batch's start is as the soft pass left it, where bits may have flipped in a square since.
-    if mark.step == 0u && shape.flip > 0u && cell / grid >= shape.probe_groups { return 0u; }
+    // The batch's start is as the soft pass left it: damaged, and then bits flipped and cells stuck in its squares.
+    if mark.step == 0u && cell / grid >= shape.probe_groups { return 0u; }
     let place = vec2<u32>(cell % grid / shape.width, cell % shape.width);
     var bits = 0u;
     for (var bit = 0u; bit < WORD; bit++) {
