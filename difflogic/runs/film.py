@@ -28,6 +28,8 @@ MAX_SCALE = 8
 """...by at most so many pixels a cell."""
 STRIP_WIDTH = 1600
 """A strip goes on in the next row when it is wider."""
+MOST_ROWS = 256
+"""Of steps and of cells that an animation of one row shows."""
 GAP = (128, 128, 128)
 """Between tiles."""
 PAPER, INK = (224, 224, 224), (0, 0, 0)
@@ -77,7 +79,13 @@ def animation(
 
 
 def space_time(frames: Pixels) -> Pixels:
-    """Of states of one row, `[n, 1, w, 3]`, frames `[n, n, w, 3]`: each with all rows up to its own, time downwards."""
+    """Of states of one row, `[n, 1, w, 3]`, frames `[n, n, w, 3]`: each with all rows up to its own, time downwards.
+
+    Of long or wide ones every so many steps and cells, so that at most MOST_ROWS a side are left.
+    """
+    # The frames' bytes grow with the square of the steps: a run of thousands would not fit into memory.
+    every = -(-len(frames) // MOST_ROWS)
+    frames = frames[(len(frames) - 1) % every :: every, :, :: -(-frames.shape[2] // MOST_ROWS)]  # the last one stays
     count = len(frames)
     shown = np.where(np.tri(count, dtype=bool)[..., None, None], frames[None, :, 0], np.array(PAPER, dtype=np.uint8))
     return shown.astype(np.uint8)

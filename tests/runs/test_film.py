@@ -117,3 +117,12 @@ def test_of_one_row_all_steps_are_shown_downwards() -> None:
     assert [picture.getpixel((film.MARGIN + 4 * x + 1, film.MARGIN + 9)) for x in range(3)] == 2 * [(0, 0, 0)] + [
         (255, 255, 255)
     ]
+
+
+def test_a_long_row_of_many_steps_is_thinned() -> None:
+    """Its frames together would be the steps' square times the width: 3 GB of these."""
+    frames = np.zeros((1000, 1, 1000, 3), dtype=np.uint8)
+    frames[-1] = 255
+    shown = film.space_time(frames)
+    assert shown.shape == (250, 250, 250, 3)
+    assert (shown[-1, -1] == 255).all()
