@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.store import CHECKOUT, Line, append
-from difflogic.bench.machine import cores, stamp
+from difflogic.bench.machine import stamp
 from difflogic.circuits.simulation.starts import planes_of
 from difflogic.core import bernoulli
 from difflogic.core.bits import Planes
@@ -37,6 +37,7 @@ from difflogic.gpu.device import Device
 from difflogic.gpu.simulation import GpuProgram, GpuSimulation
 from difflogic.model import netlist_json
 from difflogic.reference.simulation import ReferenceSimulation
+from difflogic.system.processor import cores
 
 CIRCUIT = CHECKOUT / "benchmarks" / "circuits" / "life.json"
 SIDE = 4096

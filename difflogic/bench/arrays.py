@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.bench.engines import Bench, OtherEngine
-from difflogic.bench.machine import copy_bytes_per_s, cores
+from difflogic.bench.machine import copy_bytes_per_s
 from difflogic.bench.timed import Timed, WrongResultError
 from difflogic.devices.device import Device
 from difflogic.engine.api import EngineInfo
 from difflogic.errors import LimitError
-from difflogic.system.processor import processor_name
+from difflogic.system.processor import cores, processor_name
 from difflogic.tensor import Recorded, Tensor, nn, optim
 
 What = Literal["matmul", "add", "sum", "network"]

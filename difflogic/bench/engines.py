@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from difflogic.bench.machine import copy_bytes_per_s, cores
+from difflogic.bench.machine import copy_bytes_per_s
 from difflogic.devices import open as placement
 from difflogic.engine.api import Engine, EngineInfo
 from difflogic.errors import DeviceError
+from difflogic.system.processor import cores
 
 
 @dataclass(frozen=True)

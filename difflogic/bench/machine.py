@@ -14,7 +14,7 @@ import numpy as np
 
 import difflogic
 from difflogic.runs.manifest import git_commit
-from difflogic.system.processor import processor_name
+from difflogic.system.processor import cores, processor_name
 
 COPIED_BYTES = 64 << 20
 """Per thread: far more than a cache holds."""
@@ -33,11 +33,6 @@ def stamp() -> dict[str, Any]:
             **{name: metadata.version(name) for name in ("wgpu", "numba")},
         },
     }
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def load() -> float | None:

@@ -26,10 +26,9 @@ _FOLDERS = re.compile(r"(?<![\w/\\:])(?:~|[A-Za-z]:)?[/\\](?:[^\s/\\'\"<>|]+[/\\
 
 def lines() -> Iterator[str]:
     """Versions, system, processor, environment and caches."""
-    from difflogic.bench.machine import cores
     from difflogic.runs.manifest import git_commit
     from difflogic.system.memory import free_memory, physical_memory
-    from difflogic.system.processor import processor_name
+    from difflogic.system.processor import cores, processor_name
 
     memory = [_megabytes(found) if found else "unknown" for found in (physical_memory(), free_memory())]
     yield f"difflogic    {difflogic.__version__}, commit {(git_commit() or 'unknown')[:12]}"
