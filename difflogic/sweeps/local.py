@@ -18,6 +18,7 @@ from difflogic.devices import open as devices
 from difflogic.errors import UsageError
 from difflogic.sweeps import trial
 from difflogic.sweeps.trial import Outcome, Task
+from difflogic.system.processor import cores
 from difflogic.train.signals import Stop
 
 TRIES = 2
@@ -28,14 +29,16 @@ SPAWN = multiprocessing.get_context("spawn")
 def places(asked: Sequence[str], workers: int | None = None) -> list[str]:
     """A selector for each process: every GPU that is asked for once, `cpu` once for each core, or `workers` times.
 
-    Without any: the hardware GPUs, else the processor. Raises UsageError for words that are no devices.
+    Without any: the hardware GPUs, else the processor. Raises UsageError for words that are no devices, or no workers.
     """
     for each in asked:
         if devices.parse(each)[0] == "auto":
             raise UsageError("auto is no device: give --devices gpu:0,gpu:1,cpu, or leave it out.")
     found = list(asked) or [f"gpu:{index}" for index in devices.hardware_gpus()] or ["cpu"]
-    cores = workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return [place for each in found for place in [each] * (1 if each.startswith("gpu") else cores)]
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers must be at least 1, got {workers}.")
+    on_cpu = workers or cores()
+    return [place for each in found for place in [each] * (1 if each.startswith("gpu") else on_cpu)]
 
 
 class LocalWorkers:
