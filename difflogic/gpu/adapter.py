@@ -10,7 +10,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from difflogic.errors import NoAdapterError
+from difflogic.errors import NoAdapterError, first_line
 
 BACKENDS = ("Vulkan", "Metal", "DX12")
 
@@ -133,8 +133,3 @@ def open_device(adapter: Adapter, limits: dict[str, int] | None = None) -> Any:
             f"The adapter {adapter.name} refused to open a device: {first_line(error)}. Try another adapter "
             "(difflogic devices lists them), or --engine cpu."
         ) from error
-
-
-def first_line(error: Exception) -> str:
-    """An error's first line: driver messages go on for pages."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

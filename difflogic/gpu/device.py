@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.engine.api import EngineInfo
-from difflogic.errors import KernelError, LimitError
-from difflogic.gpu.adapter import Adapter, first_line, open_device
+from difflogic.errors import KernelError, LimitError, first_line
+from difflogic.gpu.adapter import Adapter, open_device
 from difflogic.gpu.kernels import KERNELS, Binding
 from difflogic.gpu.launch import LaunchConfig
 from difflogic.gpu.shaders import Source, load_source
