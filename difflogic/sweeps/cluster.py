@@ -24,7 +24,7 @@ from typing import Any
 import filelock
 
 from difflogic.devices import open as devices
-from difflogic.errors import UsageError
+from difflogic.errors import UsageError, first_line
 from difflogic.runs.folder import LOCK
 from difflogic.sweeps import trial
 from difflogic.sweeps.local import folder_of
@@ -80,7 +80,7 @@ class RayWorkers:
             elif isinstance(error, self._ray.exceptions.TaskCancelledError):
                 found.set_result(Outcome("interrupted"))
             else:
-                found.set_result(Outcome("failed", error=f"Ray lost it: {str(error).strip().splitlines()[0]}"))
+                found.set_result(Outcome("failed", error=f"Ray lost it: {first_line(error)}"))
 
         ref.future().add_done_callback(ended)
         return found

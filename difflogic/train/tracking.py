@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from difflogic.errors import MissingPackagesError, UsageError
+from difflogic.errors import MissingPackagesError, UsageError, first_line
 from difflogic.runs.journal import Row
 from difflogic.train.observer import Beginning, Observer, Standing
 
@@ -209,7 +209,7 @@ class Tracking(Observer):
                 do(tracker)
             except tracker.errors as error:
                 del self._trackers[place]
-                self._tell(f"{place} is not tracked any more, the training goes on: {str(error).splitlines()[0]}")
+                self._tell(f"{place} is not tracked any more, the training goes on: {first_line(error)}")
 
 
 def _keep(file: Path, tracker: Tracker) -> None:
