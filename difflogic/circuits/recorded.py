@@ -20,16 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from difflogic.circuits import rle
-from difflogic.config.dataset import Dataset
+from difflogic.config.dataset import UNREADABLE, Dataset
 from difflogic.core import rules
 from difflogic.core.bits import Bits
-from difflogic.errors import DataError, UsageError
+from difflogic.errors import DataError, LimitError, UsageError
 
 FRAMES = 50
 """Of a pattern, where nobody says how many."""
 ROOM = 4
 """A pattern moves on a torus so many times as large as itself, where nobody says how large."""
 MOST_CHANNELS = 8
+MOST_CELLS = 1 << 27
+"""Of all frames: a GB, as they are compared."""
 
 States = npt.NDArray[np.int64]
 Rule = Callable[[States], States]
@@ -72,12 +74,13 @@ def bits_of(states: States) -> Bits:
 
 def _npy(path: Path) -> npt.NDArray[Any]:
     try:
-        film = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        film = np.load(path, mmap_mode="r", allow_pickle=False)  # whose values are not read yet
+    except UNREADABLE as error:
         raise DataError(f"Cannot read the film {path}: {error}.") from error
     most = 1 if getattr(film, "ndim", 0) == 4 else (1 << MOST_CHANNELS) - 1
     if getattr(film, "ndim", 0) not in (3, 4) or not film.size or film.dtype.kind not in "biu":
         raise DataError(f"{path} must be [T, H, W] of states or [T, H, W, C] of bits, in whole numbers.")
+    _check_size(path, film.size)
     if film.min() < 0 or film.max() > most:
         raise DataError(f"The states in {path} must be 0 to {most}, got {film.min()} to {film.max()}.")
     return np.asarray(film, dtype=np.int64)
@@ -88,8 +91,9 @@ def _gif(path: Path) -> States:
 
     try:
         with Image.open(path, formats=["GIF"]) as picture:
+            _check_size(path, picture.n_frames * math.prod(picture.size))
             pixels = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
-    except (OSError, ValueError, EOFError, SyntaxError) as error:
+    except (*UNREADABLE, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"Cannot read the film {path}: {error}.") from error
     found, states = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
     if len(found) > 1 << MOST_CHANNELS:
@@ -99,6 +103,14 @@ def _gif(path: Path) -> States:
     film: States = order[states.reshape(pixels.shape[:3])]
     side = _cell_side(film)
     return film[:, ::side, ::side]
+
+
+def _check_size(path: Path, cells: int) -> None:
+    """Raises LimitError before they are made."""
+    if cells > MOST_CELLS:
+        raise LimitError(
+            f"The film {path} has {cells} cells in all its frames: expected at most {MOST_CELLS}, give fewer or smaller."
+        )
 
 
 def _cell_side(film: States) -> int:
@@ -115,6 +127,8 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
     try:
         pattern = _cells(path) if path.suffix.lower() == ".cells" else rle.numbers(rle.read(path, MOST_CHANNELS))
         header = re.search(r"rule\s*=\s*([^\s,:]+)", path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is no pattern: byte {error.start} is no text in UTF-8.") from error
     except OSError as error:
         raise DataError(f"Cannot read the pattern {path}: {error.strerror or error}.") from error
     name = rule or (header[1] if header else "")
@@ -125,6 +139,7 @@ def _moved(path: Path, rule: str | None, frames: int, size: tuple[int, int] | No
     if height < pattern.shape[0] or width < pattern.shape[1]:
         rows, columns = pattern.shape
         raise UsageError(f"The pattern in {path} is {columns} cells wide and {rows} high: give a larger --size.")
+    _check_size(path, frames * height * width)
     top, left = (height - pattern.shape[0]) // 2, (width - pattern.shape[1]) // 2
     grid = np.zeros((height, width), dtype=np.int64)
     grid[top : top + pattern.shape[0], left : left + pattern.shape[1]] = pattern

@@ -12,6 +12,7 @@ import io
 import itertools
 import math
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -24,7 +25,7 @@ import numpy.typing as npt
 from difflogic.config.schema import Config
 from difflogic.core import prng
 from difflogic.core.bits import IGNORED, Bits
-from difflogic.core.wiring import PATCH
+from difflogic.core.wiring import NEIGHBOURHOODS
 from difflogic.errors import DataError, LimitError
 from difflogic.system.brief import brief
 from difflogic.system.memory import physical_memory
@@ -35,6 +36,10 @@ ARRAYS = ("x", "y", "mask", "steps", "frames")
 MEMORY_SHARE = 4
 """The values of a file, a byte each, may take this fraction of the machine's memory: some stand in it thrice."""
 
+UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError)
+"""What a file raises that is damaged, encrypted, or compressed in another way."""
+MOST_STEPS = 1 << 16
+"""Of a range, which is a few bytes in a file whatever its length."""
 MOST_CELLS = 1 << 21
 """Whose neighbourhoods are compared: to sort them takes a second."""
 Opener = Callable[[], IO[bytes]]
@@ -135,7 +140,7 @@ class Dataset:
         """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
         return np.where(self.y < 0, IGNORED, self.y).astype(np.float32).swapaxes(0, 1)
 
-    def contradiction(self, periodic: bool) -> str:
+    def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
         """Where what cells see does not decide what they become in one step, in words; empty where it does.
 
         Of many samples the first, as far as a moment goes.
@@ -143,7 +148,7 @@ class Dataset:
         if self.steps[0] > 1:
             return ""
         shown = max(2, MOST_CELLS // math.prod(self.x.shape[1:3]))
-        return contradiction(self.x[:shown], self.y[:shown, 0], periodic)
+        return contradiction(self.x[:shown], self.y[:shown, 0], periodic, neighbourhood)
 
     def fields(self) -> dict[str, dict[str, Any]]:
         """What a configuration says of it, by section."""
@@ -228,12 +233,12 @@ def of_run(config: Config, folder: Path) -> Dataset | None:
     return found
 
 
-def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool) -> str:
+def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool, neighbourhood: str) -> str:
     """Where equal neighbourhoods in `x [N, H, W, C]` have other successors in `y`, in words; empty where none do.
 
     Cells of which a value in `y` is below 0 do not count.
     """
-    cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic)
+    cells, kinds = y.reshape(-1, y.shape[-1]), neighbourhoods(x, periodic, neighbourhood)
     counted = np.flatnonzero((cells >= 0).all(axis=1))
     _, first, kinds = np.unique(kinds[counted], return_index=True, return_inverse=True)
     cells = cells[counted]
@@ -252,13 +257,14 @@ def contradiction(x: Bits, y: npt.NDArray[Any], periodic: bool) -> str:
     )
 
 
-def neighbourhoods(x: Bits, periodic: bool) -> npt.NDArray[np.int64]:
-    """`[N*H*W]`: the 3x3 neighbourhood of each cell of `x [N, H, W, C]`, the different ones numbered from 0."""
+def neighbourhoods(x: Bits, periodic: bool, neighbourhood: str) -> npt.NDArray[np.int64]:
+    """`[N*H*W]`: what each cell of `x [N, H, W, C]` sees, by `NEIGHBOURHOODS`, the different ones numbered from 0."""
     around: dict[str, Any] = {"mode": "wrap"} if periodic else {}
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), **around)
     height, width = x.shape[1:3]
-    cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in range(PATCH)]
-    packed = np.packbits(np.concatenate(cells, axis=-1).reshape(-1, PATCH * x.shape[-1]), axis=1)
+    read = NEIGHBOURHOODS[neighbourhood]
+    cells = [wide[:, f // 3 : f // 3 + height, f % 3 : f % 3 + width] for f in read]
+    packed = np.packbits(np.concatenate(cells, axis=-1).reshape(-1, len(read) * x.shape[-1]), axis=1)
     rows = np.ascontiguousarray(packed).view(f"V{packed.shape[1]}").reshape(-1)
     kinds: npt.NDArray[np.int64] = np.unique(rows, return_inverse=True)[1]
     return kinds
@@ -290,7 +296,7 @@ def _arrays(path: Path, opened: contextlib.ExitStack) -> dict[str, npt.NDArray[A
             raise DataError(f"{path} must hold x and y, or frames, and mask and steps at will; it has {sorted(files)}.")
         _check_memory(path, files)
         return {name: _read(each) for name, each in files.items()}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise DataError(f"Cannot read the samples {path}: {error}.") from error
 
 
@@ -302,6 +308,8 @@ def _steps(arrays: Mapping[str, npt.NDArray[Any]]) -> list[int]:
     numbers: list[int] = given.reshape(-1).tolist()
     targets = arrays["y"].shape[1] if arrays["y"].ndim == arrays["x"].ndim + 1 else 1
     if len(numbers) == 2 and targets != 2 and numbers[0] < numbers[1]:
+        if numbers[1] - numbers[0] >= MOST_STEPS:
+            raise DataError(f"steps may be a range of {MOST_STEPS} at most, got {numbers[0]} to {numbers[1]}.")
         return list(range(numbers[0], numbers[1] + 1))
     return numbers
 

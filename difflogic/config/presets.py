@@ -236,6 +236,7 @@ def of_samples(samples: Dataset) -> Config:
     fields = samples.fields()
     channels, kernels = max(samples.x.shape[-1], samples.y.shape[-1]), 16
     inputs = channels * (1 + kernels)
+    neighbourhood = "line" if samples.x.shape[1] == 1 else "moore"
     width = max(128, 1 << ((inputs + 1) // 2 - 1).bit_length())
     narrow = [1 << bits for bits in reversed(range(width.bit_length() - 1)) if 1 << bits > channels]
     return Config(
@@ -245,7 +246,8 @@ def of_samples(samples: Dataset) -> Config:
             kernels=kernels,
             perceive=_perceive(9, 8, 4, 2, 1),
             update=_update(inputs, *(width,) * 17, *narrow, channels),
-            periodic=not samples.contradiction(True) or bool(samples.contradiction(False)),
+            periodic=not samples.contradiction(True, neighbourhood) or bool(samples.contradiction(False, neighbourhood)),
+            neighbourhood=neighbourhood,
             wiring_per_kernel=True,
         ),
         task=TaskConfig(**fields["task"] | {"start": "zeros", "loss_steps": tuple(fields["task"]["loss_steps"])}),

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from difflogic.config.dataset import Dataset, neighbourhoods
 from difflogic.core import prng, rules
 from difflogic.core.bits import IGNORED, Bits
-from difflogic.core.wiring import PATCH
+from difflogic.core.wiring import NEIGHBOURHOODS
 from difflogic.engine import job
 from difflogic.errors import DataError
 from difflogic.evaluation import rehearsal
@@ -84,7 +84,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     if config.task.start == "random" and channels < config.model.channels:
         return None
     starts = job.begun(config, samples, context.keys(TEST)[0])
-    kinds = neighbourhoods(samples.x, config.model.periodic)
+    kinds = neighbourhoods(samples.x, config.model.periodic, config.model.neighbourhood)
     wanted = samples.y[:, 0].reshape(len(kinds), -1)
     counted = (wanted >= 0).all(axis=1)
     after = np.concatenate(
@@ -96,7 +96,7 @@ def seen_neighbourhoods(context: EvaluationContext) -> Measure | None:
     seen = np.unique(kinds[counted])
     # A neighbourhood is learned where no cell that has it is wrong.
     wrong = np.unique(kinds[counted & (after != wanted).any(axis=1)])
-    total, right = 1 << PATCH * channels, len(seen) - len(wrong)
+    total, right = 1 << len(NEIGHBOURHOODS[config.model.neighbourhood]) * channels, len(seen) - len(wrong)
     text = f"{right} of {len(seen)} right; there are {total}"
     if right == total and wanted.shape[1] == channels:
         text = f"all {total} right, and there are no others: the rule is exact"

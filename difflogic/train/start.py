@@ -60,7 +60,7 @@ def fresh(
     saved = Checkpoint(tuple(_first(each, circuit, init_from, kept, data) for each in configs))
     notices = [] if notice is None else [notice]
     if data is not None and config.task.start == "zeros" and not config.train.asynchronous:
-        at_odds = data.contradiction(config.model.periodic)
+        at_odds = data.contradiction(config.model.periodic, config.model.neighbourhood)
         notices += [f"The samples cannot all be right: {at_odds}."] if at_odds else []
     if kept is not None:
         notices.append(f"Half of all starts are drawn from the {len(kept)} in {starts}.")

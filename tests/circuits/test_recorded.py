@@ -95,6 +95,9 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
         ("pickled.npy", np.array([{}]), {}, "Cannot read the film"),
         ("film.npy", np.zeros((2, 5, 5), dtype=int), {"rule": "B3/S23"}, "are for patterns, .rle and .cells"),
         ("no.gif", "text", {}, "Cannot read the film"),
+        ("large.rle", "x = 2000, y = 2000, rule = B3/S23\n!", {}, "cells in all its frames: expected at most"),
+        ("binary.cells", b"\xff.O", {"rule": "B3/S23"}, "is no pattern: byte 0 is no text in UTF-8."),
+        ("glider.rle", GLIDER, {"size": (1 << 20, 1 << 20)}, "cells in all its frames: expected at most"),
         ("film.mp4", "text", {}, "A film is .gif or .npy, a pattern .rle or .cells, got "),
         ("bad.cells", "x.O", {"rule": "B3/S23"}, "is no pattern of plain text: expected rows of . and O."),
         ("nameless.cells", ".O", {}, "does not say which rule moves it: name one with --film-rule, say B3/S23."),
@@ -105,6 +108,8 @@ def test_a_film_that_contradicts_itself_is_told_where_and_how_often(tmp_path: Pa
 def test_what_is_no_film_is_refused(name: str, content: object, options: dict, message: str, tmp_path: Path) -> None:
     if isinstance(content, str):
         (tmp_path / name).write_text(content)
+    elif isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
     else:
         np.save(tmp_path / name, content, allow_pickle=True)
     with pytest.raises(DifflogicError) as raised:

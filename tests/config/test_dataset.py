@@ -73,6 +73,7 @@ def test_what_is_held_out_is_never_learned_and_the_same_for_every_seed() -> None
         ({"x": X, "y": Y, "mask": MASK[:4]}, "mask must have the shape of y, [10, 1, 5, 6, 1], or [5, 6] cells, got"),
         ({"x": X, "y": Y, "mask": 0 * MASK}, "mask leaves no value to learn"),
         ({"x": X, "y": Y, "steps": [3, 3]}, "steps must be a CA step or ascending ones, from 1 on, got [3, 3]."),
+        ({"x": X, "y": Y, "steps": [1, 2**40]}, "steps may be a range of 65536 at most, got 1 to 1099511627776."),
         ({"x": X, "y": Y, "steps": 0.5}, "steps must be a whole number, or several, got float64 of shape []."),
         ({"frames": X[:, None]}, "frames must be films [N, T+1, H, W, C] of at least 2 frames, got [10, 1, 5, 6, 2]."),
         ({"x": np.array([{}]), "y": Y}, "Cannot read the samples"),
@@ -89,6 +90,13 @@ def test_no_file_and_too_large_a_file(tmp_path: Path, monkeypatch: pytest.Monkey
     for name in ("missing.npz", "text.npz"):
         with pytest.raises(DataError, match=r"^Cannot read the samples "):
             dataset.load(tmp_path / name)
+    whole = file(tmp_path, x=X, y=Y).read_bytes()
+    for place in (8, whole.index(b"x.npy") + 60):  # how it is compressed, and what is
+        damaged = bytearray(whole)
+        damaged[place : place + 20] = b"\x77" * 20
+        (tmp_path / "damaged.npz").write_bytes(damaged)
+        with pytest.raises(DataError, match=r"^Cannot read the samples "):
+            dataset.load(tmp_path / "damaged.npz")
     monkeypatch.setattr(dataset, "physical_memory", lambda: 2 * X.nbytes)
     with pytest.raises(LimitError, match=r"at most 3 of the 10 fit"):
         dataset.load(file(tmp_path, x=X, y=Y))
@@ -113,6 +121,18 @@ def test_requests_that_samples_do_not_fit(request_: TrainRequest, message: str) 
         configure(request_)
     assert isinstance(raised.value, ConfigError | UsageError)
     assert message in str(raised.value)
+
+
+def test_samples_of_one_row_have_a_circuit_that_reads_a_line() -> None:
+    assert presets.of_samples(Dataset.of(X[:, :1], Y[:, :1])).model.neighbourhood == "line"
+
+
+def test_what_is_seen_is_of_the_neighbourhood() -> None:
+    """Two cells that differ in a corner alone, and go different ways: to who reads no corners that is a contradiction."""
+    x, y = np.zeros((2, 1, 5, 5, 1), dtype=np.uint8)
+    x[0, 1, 1, 0] = y[0, 2, 2, 0] = 1
+    assert not Dataset.of(x, y).contradiction(False)
+    assert Dataset.of(x, y).contradiction(False, "von-neumann")
 
 
 def test_samples_change_a_preset_and_are_a_task_of_their_own() -> None:
