@@ -124,6 +124,6 @@ class StoreError(DifflogicError):
     """The store of the training service cannot be used, or does not allow what was asked."""
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """An error's first line: driver messages go on for pages."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -91,7 +91,7 @@ def _gif(path: Path) -> States:
 
     try:
         with Image.open(path, formats=["GIF"]) as picture:
-            _check_size(path, picture.n_frames * math.prod(picture.size))
+            _check_size(path, getattr(picture, "n_frames", 1) * math.prod(picture.size))
             pixels = np.stack([np.asarray(each.convert("RGB")) for each in ImageSequence.Iterator(picture)])
     except (*UNREADABLE, SyntaxError, Image.DecompressionBombError) as error:
         raise DataError(f"Cannot read the film {path}: {error}.") from error
@@ -109,7 +109,8 @@ def _check_size(path: Path, cells: int) -> None:
     """Raises LimitError before they are made."""
     if cells > MOST_CELLS:
         raise LimitError(
-            f"The film {path} has {cells} cells in all its frames: expected at most {MOST_CELLS}, give fewer or smaller."
+            f"The film {path} has {cells} cells in all its frames: expected at most {MOST_CELLS}, give fewer or smaller "
+            "ones."
         )
 
 

@@ -246,7 +246,8 @@ def of_samples(samples: Dataset) -> Config:
             kernels=kernels,
             perceive=_perceive(9, 8, 4, 2, 1),
             update=_update(inputs, *(width,) * 17, *narrow, channels),
-            periodic=not samples.contradiction(True, neighbourhood) or bool(samples.contradiction(False, neighbourhood)),
+            periodic=not samples.contradiction(True, neighbourhood)
+            or bool(samples.contradiction(False, neighbourhood)),
             neighbourhood=neighbourhood,
             wiring_per_kernel=True,
         ),

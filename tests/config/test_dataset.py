@@ -128,7 +128,7 @@ def test_samples_of_one_row_have_a_circuit_that_reads_a_line() -> None:
 
 
 def test_what_is_seen_is_of_the_neighbourhood() -> None:
-    """Two cells that differ in a corner alone, and go different ways: to who reads no corners that is a contradiction."""
+    """Two cells that differ in a corner alone go different ways: who reads no corners contradicts himself."""
     x, y = np.zeros((2, 1, 5, 5, 1), dtype=np.uint8)
     x[0, 1, 1, 0] = y[0, 2, 2, 0] = 1
     assert not Dataset.of(x, y).contradiction(False)
