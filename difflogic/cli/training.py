@@ -109,7 +109,6 @@ def start(request: TrainRequest, launch: Launch, resume: Path | None = None) -> 
         with tracked(*launch.track, tell=reporter.noticed) as tracking:
             observer = Several([reporter, tracking])
             trained = run_request(request, made.config, placement, out, resume, launch.log_interval, observer)
-            tracking.ended(trained.run.path)
         reporter.ended(trained)
     # For `--policy sticky`: the next run of this shape goes where this one was.
     keep_last(trained.run.config, len(trained.run.members), trained.run.engine)

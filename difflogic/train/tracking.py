@@ -1,8 +1,7 @@
 """Runs where people look at runs: TensorBoard, MLflow, Weights & Biases.
 
     with tracked("tensorboard:logs", "mlflow:http://localhost:5000", "wandb:automata") as observer:
-        run = Trainer(config, engine).run(out=folder, observer=observer)
-        observer.ended(run.path)
+        Trainer(config, engine).run(out=folder, observer=observer)
 
 Each gets the configuration, the losses, the accuracy and the undecided gates of every row, and at the end the summary,
 the film, the curves and the circuit. TensorBoard's files are written by tensorboardX, which is small; TensorBoard
@@ -14,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,11 +98,12 @@ class MLflow(Tracker):
         # Its client would try for minutes, while training waits. Who has set these knows better.
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "5")
+        from mlflow.entities import Metric
         from mlflow.exceptions import MlflowException
         from mlflow.tracking import MlflowClient
 
         self.errors = (OSError, MlflowException)
-        self._connect, self._run = partial(MlflowClient, uri), ""
+        self._connect, self._run, self._metric = partial(MlflowClient, uri), "", Metric
 
     def begin(self, name: str, config: Mapping[str, Any]) -> None:
         self._client = self._connect()
@@ -113,8 +114,9 @@ class MLflow(Tracker):
             self._client.log_param(self._run, key, str(value)[:500])
 
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
-        for name, value in values.items():
-            self._client.log_metric(self._run, name, value, step=epoch)
+        # One request for all, while training waits.
+        at = int(1000 * time.time())
+        self._client.log_batch(self._run, [self._metric(name, value, at, epoch) for name, value in values.items()])
 
     def keep(self, file: Path) -> None:
         self._client.log_artifact(self._run, str(file))
@@ -169,17 +171,17 @@ class Tracking(Observer):
     """Tells trackers what it hears; of a population how it stands."""
 
     def __init__(self, trackers: Mapping[str, Tracker], tell: Callable[[str], None]) -> None:
-        self._trackers, self._tell, self._begun = dict(trackers), tell, False
+        self._trackers, self._tell = dict(trackers), tell
+        self._begun: Beginning | None = None
 
     def began(self, beginning: Beginning) -> None:
         name = beginning.path.name if beginning.path else beginning.config.name
         config = {f"{section}.{key}" if isinstance(values, dict) else section: value
                   for section, values in beginning.config.to_dict().items()
                   for key, value in (values.items() if isinstance(values, dict) else [("", values)])}  # fmt: skip
-        if self._begun:  # the attempt before
-            self._all(lambda tracker: tracker.close())
+        self.close()  # the attempt before
         self._all(lambda tracker: tracker.begin(name, config))
-        self._begun = True
+        self._begun = beginning
 
     def logged(self, row: Row, judged: Row | None) -> None:
         self._log(row.epoch, {key: value for key, value in dataclasses.asdict(row).items() if key not in UNTRACKED})
@@ -188,16 +190,15 @@ class Tracking(Observer):
         least, median = standing.soft_losses
         self._log(standing.epoch, {"soft_loss": least, "median_soft_loss": median, "solved": standing.solved})
 
-    def ended(self, folder: Path | None) -> None:
-        """The run is over, and what it left is in its folder."""
+    def close(self) -> None:
+        """The run that began last is over, and what it left is in its folder."""
+        if self._begun is None:
+            return
+        folder, self._begun = self._begun.path, None
         for file in [folder / name for name in FILES] if folder is not None else []:
             if file.is_file():
                 self._all(partial(_keep, file))
-
-    def close(self) -> None:
-        """Nothing comes any more."""
-        if self._begun:
-            self._all(lambda tracker: tracker.close())
+        self._all(lambda tracker: tracker.close())
 
     def _log(self, epoch: int, values: Mapping[str, float | None]) -> None:
         finite = {name: float(value) for name, value in values.items() if value is not None and np.isfinite(value)}
@@ -234,9 +235,9 @@ class Several(Observer):
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers
-        for name in ("began", "advanced", "shown", "judging", "judged", "attempted", "logged", "compared", "placed",
-                     "noticed", "saved", "ending"):  # fmt: skip
-            setattr(self, name, self._to_all(name))
+        for name in vars(Observer):
+            if not name.startswith(("_", "wants_")):
+                setattr(self, name, self._to_all(name))
 
     def wants_states(self) -> bool:
         return any(each.wants_states() for each in self._observers)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -25,7 +25,6 @@ def train(folder: Path, *places: str) -> tuple[Run, list[str]]:
         run = Trainer(tiny_config(epochs=3), open_engine("reference")).run(
             out=folder, observer=observer, log_interval=1
         )
-        observer.ended(run.path)
     return run, told
 
 
@@ -67,8 +66,42 @@ def test_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(0.1)
 
 
+class Diary(Tracker):
+    """Which files came in which run."""
+
+    runs: ClassVar[list[list[str]]] = []
+
+    def __init__(self, where: str) -> None:
+        self.runs.clear()
+
+    def begin(self, name: str, config: Mapping[str, Any]) -> None:
+        self.runs.append([name])
+
+    def log(self, epoch: int, values: Mapping[str, float]) -> None:
+        pass
+
+    def keep(self, file: Path) -> None:
+        self.runs[-1].append(f"{file.parent.name}/{file.name}")
+
+    def close(self) -> None:
+        self.runs[-1].append("closed")
+
+
+def test_each_attempt_has_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tracking.TRACKERS, "mlflow", Diary)
+    with tracked("mlflow:there") as observer:
+        for name in ("attempt-1", "attempt-2"):
+            Trainer(tiny_config(epochs=1), open_engine("reference")).run(out=tmp_path / name, observer=observer)
+    for name, run in zip(("attempt-1", "attempt-2"), Diary.runs, strict=True):
+        assert (run[0], run[-1]) == (name, "closed")
+        assert f"{name}/circuit.json" in run
+        assert all(file.startswith(name) for file in run[1:-1])
+
+
 class Unreachable(Tracker):
     """A server that is there when a run begins, and not any more after its first row."""
+
+    error: Exception
 
     def __init__(self, where: str) -> None:
         self.rows: list[int] = []
@@ -78,7 +111,7 @@ class Unreachable(Tracker):
 
     def log(self, epoch: int, values: Mapping[str, float]) -> None:
         if self.rows:
-            raise ConnectionError("connection refused\nlong")
+            raise self.error
         self.rows.append(epoch)
 
     def keep(self, file: Path) -> None:
@@ -88,11 +121,18 @@ class Unreachable(Tracker):
         raise AssertionError("it was asked again")
 
 
-def test_a_tracker_that_fails_is_told_of_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(ConnectionError("connection refused\nlong"), "connection refused"), (BrokenPipeError(), "BrokenPipeError")],
+)
+def test_a_tracker_that_fails_is_told_of_once(
+    error: Exception, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Unreachable, "error", error, raising=False)
     monkeypatch.setitem(tracking.TRACKERS, "mlflow", Unreachable)
     run, told = train(tmp_path / "run", "mlflow:http://localhost:1")
     assert (len(run.metrics), run.complete) == (3, True)
-    assert told == ["mlflow:http://localhost:1 is not tracked any more, the training goes on: connection refused"]
+    assert told == [f"mlflow:http://localhost:1 is not tracked any more, the training goes on: {words}"]
 
 
 @pytest.mark.parametrize("place", ["tensorboard", "mlflow:", "disk:here"])
