@@ -109,8 +109,7 @@ def _check_size(path: Path, cells: int) -> None:
     """Raises LimitError before they are made."""
     if cells > MOST_CELLS:
         raise LimitError(
-            f"The film {path} has {cells} cells in all its frames: expected at most {MOST_CELLS}, give fewer or smaller "
-            "ones."
+            f"The film {path} has {cells} cells in all its frames: expected at most {MOST_CELLS}, give less of it."
         )
 
 
