@@ -26,7 +26,8 @@ from difflogic.config.choices import ACTORS
 from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.policies import controllers
-from difflogic.policies.training import Member, PolicyTrainer
+from difflogic.policies.member import Member
+from difflogic.policies.training import PolicyTrainer
 
 FILE, FIRST, EPISODES = "policies", 51_000, 100
 RIVAL = CHECKOUT / "benchmarks/rivals/sb3_policies.py"

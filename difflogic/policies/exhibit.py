@@ -20,8 +20,8 @@ from difflogic.model.controller import Controller
 from difflogic.model.statistics import census
 from difflogic.policies import controllers, film
 from difflogic.policies.actors import LogicActor
+from difflogic.policies.member import Member, restored
 from difflogic.policies.results import CURVE, EVALUATION, SUMMARY
-from difflogic.policies.training import Member, restored
 from difflogic.runs import plots
 from difflogic.runs.journal import CSV
 

@@ -19,7 +19,7 @@ from difflogic.policies.evaluate import Decide
 from difflogic.runs import film, plots
 
 if TYPE_CHECKING:
-    from difflogic.policies.training import Member
+    from difflogic.policies.member import Member
 
 Pixels = npt.NDArray[np.uint8]
 Below = Callable[[npt.NDArray[Any], int], Pixels]

@@ -17,7 +17,8 @@ from difflogic.runs import manifest, plots
 from difflogic.runs.folder import RunFolder
 
 if TYPE_CHECKING:
-    from difflogic.policies.training import Member, PolicyRun
+    from difflogic.policies.member import Member
+    from difflogic.policies.training import PolicyRun
 
 SUMMARY, EVALUATION, CURVE = "summary.txt", "evaluation.json", "returns.png"
 CELL = "circuit.json"

@@ -87,7 +87,7 @@ def test_its_controller_is_the_agent(trained):
     best = max(json.loads((trained / "evaluation.json").read_text())["members"], key=lambda each: each["mean"])
     saved = checkpoint.read(trained)
     from difflogic.devices.device import Device
-    from difflogic.policies.training import Member
+    from difflogic.policies.member import Member
 
     index = saved.seeds.index(best["seed"])
     agent = Member.restored(saved.config.with_(seed=best["seed"]), Device("cpu"), saved.members[index]).agent

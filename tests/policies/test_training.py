@@ -12,7 +12,8 @@ from difflogic.config.policy import PRESETS, PolicyConfig
 from difflogic.devices.device import Device
 from difflogic.errors import CheckpointError, ConfigError, FaultyEnvironmentError, RunFolderError, UsageError
 from difflogic.policies import actor_file, checkpoint
-from difflogic.policies.training import Member, PolicyObserver, PolicyTrainer
+from difflogic.policies.member import Member
+from difflogic.policies.training import PolicyObserver, PolicyTrainer
 from difflogic.policies.until_solved import until_solved
 from difflogic.runs import jsonl
 from difflogic.train.signals import Stop

@@ -126,7 +126,7 @@ def _scores_of_run(
     """Environment, threshold, and the scores of its agents, or of the one counted `member` from 1."""
     from difflogic.policies import checkpoint, controllers
     from difflogic.policies.automaton import Damage
-    from difflogic.policies.training import restored
+    from difflogic.policies.member import restored
 
     saved, scores = checkpoint.read(path), {}
     damages = [] if damage is None else [Damage(damage, every_step) for every_step in (False, True)]
@@ -151,8 +151,8 @@ def render(path: Path, out: Output, what: str, member: int | None, options: Mapp
     from difflogic.model import controller_json
     from difflogic.policies import controllers, film
     from difflogic.policies.automaton import AutomatonActor
+    from difflogic.policies.member import restored
     from difflogic.policies.results import CELL, CURVE
-    from difflogic.policies.training import restored
 
     given = [name for name, value in options.items() if value not in (None, False) and name not in PICTURED]
     if given or what == "gates":

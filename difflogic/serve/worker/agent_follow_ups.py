@@ -15,8 +15,8 @@ from difflogic.model import controller_json
 from difflogic.model.controller import Controller
 from difflogic.policies import checkpoint, controllers
 from difflogic.policies.evaluate import Score, baselines
+from difflogic.policies.member import restored
 from difflogic.policies.results import EVALUATION
-from difflogic.policies.training import restored
 
 EPISODES, QUICK = 100, 20
 """So many are played, and so many where it should be quick."""

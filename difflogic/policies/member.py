@@ -1,0 +1,144 @@
+"""One agent with its environment: its iterations, its evaluations, and what is kept of it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from difflogic.config.policy import PolicyConfig
+from difflogic.devices.device import Device
+from difflogic.errors import CheckpointError, UsageError
+from difflogic.policies import checkpoint
+from difflogic.policies.actors import Sightings
+from difflogic.policies.agents import make_agent
+from difflogic.policies.environments import Arrays, Environments, part_of
+from difflogic.policies.evaluate import Score, Watch, evaluate_policy
+from difflogic.policies.rows import PolicyRow
+
+if TYPE_CHECKING:
+    from difflogic.policies.training import PolicyObserver
+
+RECENT = 100
+"""Episodes over which returns are averaged."""
+
+
+class Member:
+    """One agent with its environment, and what came of it so far."""
+
+    def __init__(
+        self, config: PolicyConfig, device: Device, seen: Sightings | None = None, wiring: int | None = None,
+        played: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """`wiring`: the seed of its wires, where it has those of another agent. `played`: hears of random steps."""
+        self.config = config
+        self.environments = Environments(config.environment.id, config.environment.n_envs, config.seed)
+        shown = self.environments.spaces.observations
+        if seen is not None and seen.mean.size != shown:
+            raise CheckpointError(
+                f"The checkpoint is of an environment that shows {seen.mean.size} numbers, but {config.environment.id} "
+                f"shows {shown}: install the one that it was trained in, or start a new run."
+            )
+        self._wiring = config.seed if wiring is None else wiring
+        given = seen or Sightings.of(config, played)
+        self.agent = make_agent(config, self.environments.spaces, given, device, self._wiring)
+        self.rows: list[PolicyRow] = []
+        self.score: Score | None = None
+        """Of the last evaluation."""
+        self.episodes = 0
+        self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
+
+    @property
+    def seed(self) -> int:
+        return self.config.seed
+
+    def iterate(self, iteration: int, observer: PolicyObserver, elapsed_s: float) -> PolicyRow:
+        """A rollout and what is learned from it."""
+        begin, steps = time.monotonic(), self.agent.iteration_steps
+
+        def stepped(environments: Environments, over: np.ndarray) -> None:
+            for copy in np.flatnonzero(over):
+                self.episodes += 1
+                self._recent.append((float(environments.returns[copy]), int(environments.lengths[copy])))
+            observer.stepped(environments)
+
+        measured = self.agent.iterate(self.environments, iteration, iteration / self.iterations, stepped)
+        seconds = time.monotonic() - begin
+        means = np.mean(self._recent, axis=0).tolist() if self._recent else (None, None)
+        return PolicyRow(
+            iteration=iteration + 1,
+            steps=(iteration + 1) * steps,
+            episodes=self.episodes,
+            mean_return=means[0],
+            mean_length=means[1],
+            elapsed_s=round(elapsed_s + seconds, 3),
+            steps_per_s=round(steps / max(seconds, 1e-9), 1),
+            **measured,  # type: ignore[arg-type]
+        )
+
+    @property
+    def iterations(self) -> int:
+        """Iterations that the configuration's steps make; the last one may go a little beyond them."""
+        return -(-self.config.steps // self.agent.iteration_steps)
+
+    def evaluate(self, episodes: int, offset: int = 0, watch: Watch | None = None) -> Score:
+        """The agent's best actions on episodes of its own seed."""
+        return evaluate_policy(self.agent.decide, self.config.environment.id, episodes, self.seed + offset, watch)
+
+    def state(self) -> Arrays:
+        """What `restore` takes."""
+        seen = self.agent.seen
+        parts = {"agent": self.agent.state(), "environments": self.environments.state()}
+        return {
+            "seen.mean": seen.mean,
+            "seen.spread": seen.spread,
+            "wiring": np.array(self._wiring, dtype=np.int64),
+            "recent": np.array(self._recent, dtype=np.float64).reshape(-1, 2),
+            "episodes": np.array(self.episodes, dtype=np.int64),
+            **{f"{part}.{name}": array for part, arrays in parts.items() for name, array in arrays.items()},
+        }
+
+    @classmethod
+    def restored(cls, config: PolicyConfig, device: Device, state: Arrays) -> Member:
+        """The member whose state this is. Raises CheckpointError."""
+        try:
+            member = cls(config, device, _sightings(state), _wiring(state))
+            member.agent.restore(part_of(state, "agent."))
+            member.environments.restore(part_of(state, "environments."))
+            member.episodes = int(state["episodes"])
+            member._recent.extend((float(value), int(length)) for value, length in state["recent"])
+        except (KeyError, ValueError, UsageError) as error:
+            raise CheckpointError(f"The checkpoint holds no agent of its configuration: {error}") from error
+        return member
+
+    @classmethod
+    def begun(cls, config: PolicyConfig, device: Device, lender: Arrays) -> Member:
+        """One that has not learned yet, but begins with what another one of its shape has learned, by its state.
+
+        What the lender saw before its own training decides on thresholds and scales: they go with its parameters.
+        """
+        wiring = _wiring(lender)
+        member = cls(config, device, _sightings(lender), wiring)
+        member.agent.adopt(part_of(lender, "agent."))
+        return member
+
+
+def _sightings(state: Arrays) -> Sightings:
+    return Sightings(state["seen.mean"], state["seen.spread"])
+
+
+def _wiring(state: Arrays) -> int | None:
+    """None of older checkpoints: their wires are of their own seed."""
+    return int(state["wiring"]) if "wiring" in state else None
+
+
+def restored(path: Path, number: int | None = None) -> Member:
+    """One agent of a run, on the processor: the first unless one is counted. Raises UsageError, CheckpointError."""
+    saved, index = checkpoint.read(path), (number or 1) - 1
+    if not 0 <= index < len(saved.members):
+        raise UsageError(f"There is no member {number} in {path}: it has 1 to {len(saved.members)}.")
+    return Member.restored(saved.config.with_(seed=saved.seeds[index]), Device("cpu"), saved.members[index])
