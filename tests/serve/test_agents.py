@@ -15,8 +15,10 @@ from difflogic.devices.device import Device
 from difflogic.policies.training import PolicyTrainer
 from difflogic.serve.api import agents
 from difflogic.serve.api.settings import Caps, ServeSettings
-from difflogic.serve.store.jobs import JobSpec, outcome
+from difflogic.serve.store.jobs import JobSpec, Wanted, outcome
+from difflogic.serve.worker.agents import AgentObserver
 from difflogic.serve.worker.follow_ups import Result, follow
+from difflogic.serve.worker.lease import Lease, WorkerLimits
 from tests.policies.test_training import assert_same_run
 from tests.serve.acting import acting
 from tests.serve.live import Live, serving
@@ -65,6 +67,21 @@ def test_a_killed_worker_changes_nothing(live: Live, client: httpx.Client, tmp_p
     assert judged == [512, 1024, 1536, 2048]
     assert len(client.get("/compare", params={"ids": job}).json()["jobs"][job]) == 16
     assert files(client, job) >= {"controller.json", "returns.png", "summary.txt", "hold_1280.html", "hold_1280.svg"}
+
+
+@pytest.mark.parametrize(("wanted", "ends"), [("cancel", False), (None, True), (None, False)])
+def test_who_asks_is_heard_while_an_evaluation_is_played(
+    live: Live, monkeypatch: pytest.MonkeyPatch, wanted: Wanted | None, ends: bool
+) -> None:
+    job, _ = live.store.submit("ann", JobSpec("train", "heard", small().to_dict(), "cpu"))
+    saved(live, job.id, 0)  # no worker takes it
+    lease = Lease(live.store, job, 1, WorkerLimits())
+    lease.wanted = wanted
+    monkeypatch.setattr(lease, "alive", lambda **_: None)
+    monkeypatch.setattr("difflogic.serve.worker.agents.SIGN_S", 0.0)
+    observer = AgentObserver(lease, lambda: ends)
+    observer.played()
+    assert observer.stop.is_urgent == (wanted is not None or ends)
 
 
 def files(client: httpx.Client, job: str) -> set[str]:

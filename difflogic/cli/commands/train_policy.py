@@ -55,8 +55,8 @@ def command(environment: str | None, resume: Path | None, out: Path | None, as_j
 
     The policy is a circuit of two-input gates by default: observations become thermometer bits, and each action
     counts the bits of its group. Ends with a run folder: metrics, checkpoint, curve, scores on fresh episodes beside
-    those of random and constant agents, and a summary. Ctrl-C stops after the iteration under way and leaves a
-    checkpoint that --resume continues. Needs the extra `rl`.
+    those of random and constant agents, and a summary. Ctrl-C stops after the iteration under way, breaks off
+    an evaluation, and leaves a checkpoint that --resume continues. Needs the extra `rl`.
 
     Example: difflogic train-policy cartpole
     """
