@@ -21,7 +21,7 @@ from difflogic.bench.machine import stamp
 from difflogic.circuits.readers import source
 from difflogic.circuits.synthesis.behaviour import pruned
 from difflogic.circuits.synthesis.convert import gate_count, gates_once
-from difflogic.circuits.synthesis.pipeline import run_pipeline
+from difflogic.circuits.synthesis.pipeline import simplify
 from difflogic.circuits.synthesis.simplify import OnPass, PassReport, structural
 from difflogic.config import presets
 from difflogic.config.schema import Config
@@ -112,7 +112,7 @@ def measured(name: str, path: Path, engine: str, on_pass: OnPass) -> Line:
 
 def _gates(circuit: source.LoadedCircuit, fixed: bool, on_pass: OnPass) -> dict[str, int | None]:
     """Two-input gates after each kind of pass; None where there is none of it."""
-    found = run_pipeline(circuit.netlist, to_start=fixed, on_pass=on_pass)
+    found = simplify(circuit.netlist, to_start=fixed, on_pass=on_pass)
     assert found.proved, "what is counted is proved"
     # Each count is of a circuit that was proved equal to the one before it, on all inputs or on those that can occur.
     small = found.found.netlist

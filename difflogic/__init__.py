@@ -12,9 +12,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from difflogic.model import framed as _framed
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from difflogic.circuits.readers.source import load as load
+    from difflogic.circuits.synthesis.pipeline import simplify as simplify
+    from difflogic.circuits.synthesis.prove import prove as prove
     from difflogic.config import presets as presets
     from difflogic.config.dataset import Dataset as Dataset
     from difflogic.config.own_task import Task as Task
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from difflogic.engine.job import OptimizerState as OptimizerState
     from difflogic.evaluation.evaluate import evaluate as evaluate
     from difflogic.evaluation.render import render as render
+    from difflogic.model.cell_netlist import CellNetlist as CellNetlist
     from difflogic.model.circuit import Circuit as Circuit
     from difflogic.sweeps.sweep import resume_sweep as resume_sweep
     from difflogic.sweeps.sweep import sweep as sweep
@@ -34,9 +40,11 @@ if TYPE_CHECKING:
     from difflogic.train.restarts import solve as solve
     from difflogic.train.trainer import Run as Run
     from difflogic.train.trainer import Trainer as Trainer
+    from difflogic.train.trainer import load_run as load_run
 
 _EXPORTS = {
     "Batch": "difflogic.engine.batch",
+    "CellNetlist": "difflogic.model.cell_netlist",
     "Circuit": "difflogic.model.circuit",
     "Config": "difflogic.config.schema",
     "Dataset": "difflogic.config.dataset",
@@ -48,11 +56,15 @@ _EXPORTS = {
     "Run": "difflogic.train.trainer",
     "circuit": "difflogic.config.own_task",
     "evaluate": "difflogic.evaluation.evaluate",
+    "load": "difflogic.circuits.readers.source",
+    "load_run": "difflogic.train.trainer",
     "open_engine": "difflogic.devices.open",
     "presets": "difflogic.config.presets",
+    "prove": "difflogic.circuits.synthesis.prove",
     "render": "difflogic.evaluation.render",
     "resume_sweep": "difflogic.sweeps.sweep",
     "setting": "difflogic.config.own_task",
+    "simplify": "difflogic.circuits.synthesis.pipeline",
     "solve": "difflogic.train.restarts",
     "sweep": "difflogic.sweeps.sweep",
 }
@@ -67,6 +79,15 @@ if not TYPE_CHECKING:  # else every name, misspelt ones too, would be of type An
             raise AttributeError(f"module 'difflogic' has no attribute {name!r}")
         module = importlib.import_module(_EXPORTS[name])
         return module if name == "presets" else getattr(module, name)
+
+
+def _page(circuit: object) -> str | None:
+    """Imported when a notebook shows a circuit, and not before."""
+    found: str | None = importlib.import_module("difflogic.circuits.export.formats").page(circuit)
+    return found
+
+
+_framed.page_of = _page
 
 
 def __dir__() -> list[str]:

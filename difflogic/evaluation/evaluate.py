@@ -22,7 +22,7 @@ import difflogic
 from difflogic.config.dataset import Dataset
 from difflogic.engine.api import Engine, describe_engine
 from difflogic.errors import RunFolderError, UsageError
-from difflogic.evaluation import samples, trained_circuit
+from difflogic.evaluation import report, samples, trained_circuit
 from difflogic.evaluation.faults import CURVES, points
 from difflogic.evaluation.measure import Measure
 from difflogic.evaluation.paper import published
@@ -51,6 +51,9 @@ class RunEvaluation:
     layers: tuple[Layer, ...]
 
     __repr__ = brief
+
+    def _repr_html_(self) -> str:
+        return report.page("results.html", evaluation=self)
 
     def __getitem__(self, key: str) -> Measure:
         """The measure of that key. Raises KeyError where the test does not apply."""

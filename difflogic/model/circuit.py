@@ -23,6 +23,7 @@ from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.train import InitialConfig
 from difflogic.core import gates, prng, wiring
 from difflogic.errors import CircuitError
+from difflogic.model.framed import in_frame
 
 NETWORKS = ("perceive", "update")
 
@@ -160,6 +161,8 @@ class Circuit:
             return f"<Circuit of {self.gates} gates, {self.channels} inputs, {self.outputs} outputs>"
         outside = "periodic" if self.periodic else "zero"
         return f"<Circuit of {self.gates} gates, {self.kernels} kernels, {self.channels} channels, {outside} boundary>"
+
+    _repr_html_ = in_frame
 
     @property
     def kernels(self) -> int:

@@ -22,6 +22,7 @@ from difflogic.core import gates
 from difflogic.core.bit_parallel import BitProgram, Index
 from difflogic.core.bits import Bits, Words
 from difflogic.errors import CircuitError
+from difflogic.model.framed import in_frame
 from difflogic.system.brief import brief
 
 _CHUNK_BYTES = 1 << 25
@@ -42,6 +43,7 @@ class Netlist(ABC):
     """What languages call the inputs together, and the outputs."""
 
     __repr__ = brief
+    _repr_html_ = in_frame
 
     @property
     @abstractmethod

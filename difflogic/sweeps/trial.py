@@ -163,7 +163,7 @@ def _automata(
     record = attempts.read(folder) if attempts.is_in(folder) else None
     if record is not None and record.is_over:
         # Killed between its end and the line that says so: there is nothing to train.
-        best = trainer.load(folder / record.attempts[record.best].folder)
+        best = trainer.load_run(folder / record.attempts[record.best].folder)
         return _measured("complete", best, record, config)
     out, resume = (None, folder) if is_in(folder) else (folder, None)
     trained = run_request(request, config, _placed(selector), out, resume, 1 << 30, _Watch(look, saved), look)

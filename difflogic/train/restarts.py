@@ -36,7 +36,7 @@ from difflogic.runs import attempts, checkpoint
 from difflogic.runs import folder as folders
 from difflogic.runs.attempts import Attempt, Record, Status
 from difflogic.system import files
-from difflogic.train import budget, results, stalled, trainer
+from difflogic.train import budget, live, results, stalled, trainer
 from difflogic.train.observer import Observer
 from difflogic.train.replica import Replica
 from difflogic.train.session import GiveUp
@@ -163,7 +163,7 @@ def train(
     if restarts is None:
         # Only an evaluation can find a solution, so it is looked for more often than a run of fixed length would.
         config = config.with_(train={"eval_interval": min(LOOK, config.train.eval_interval)})
-    most, observer = None if within is None else within.epochs, observer or Observer()
+    most, observer = None if within is None else within.epochs, observer or live.observer(placement.engine)
     # A GPU may be faster than anything that could be said of it here.
     if placement.engine.info.engine != "gpu" and (short := budget.notice(config, population, within)) is not None:
         observer.noticed(short)
@@ -236,7 +236,9 @@ def resume(
             )
         # Every attempt has a copy of the samples; one that is begun now takes that of the first.
         data = dataset.of_run(record.config, folder / record.attempts[0].folder) if record.attempts else None
-        return _Series(record, placement, log_interval, observer or Observer(), stop, within, data).train(folder)
+        return _Series(
+            record, placement, log_interval, observer or live.observer(placement.engine), stop, within, data
+        ).train(folder)
 
 
 @dataclass
@@ -263,7 +265,7 @@ class _Series:
     def _train(self, out: Path | None, stop: Stop | None) -> Attempts:
         done = [attempt for attempt in self.record.attempts if not attempt.is_open]
         # What was done before a resume is read again, for the best of all attempts may be among it.
-        runs = [] if out is None else [trainer.load(out / attempt.folder) for attempt in done]
+        runs = [] if out is None else [trainer.load_run(out / attempt.folder) for attempt in done]
         while not self.record.is_over:
             attempt = self._next()
             self._note(attempt, out)

@@ -12,6 +12,7 @@ from difflogic.engine import job as jobs
 from difflogic.engine.api import Engine
 from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
 from difflogic.runs import film, plots
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.folder import RunFolder
@@ -29,28 +30,39 @@ def write(
     leader: int,
     summary: str,
     kept: ModelState | None,
-    pictures: bool = True,
+    wanted: bool = True,
 ) -> None:
-    """All four, without `pictures` the first two; circuit and rollout are of the best model. Raises RunFolderError."""
-    best = members[leader]
-    job, circuit = best.job, best.circuit
-    if kept is not None:
-        # The best of the run may be an earlier circuit, of another model than the one that stands best now.
-        job = next(each.job for each in members if each.seed == kept.config.seed)
-        circuit = kept.circuit
+    """All four, or without `wanted` pictures two; circuit and rollout are of the best model. Raises RunFolderError."""
+    job, circuit = _shown(members, leader, kept)
     folder.write("circuit.json", netlist_json.to_json(CellNetlist.of_run(circuit, job.config)))
     folder.write(SUMMARY, summary)
-    if not pictures:
-        return
+    if wanted:
+        for name, picture in pictures(engine, members, leader, kept).items():
+            folder.write(name, picture)
+
+
+def _shown(members: Sequence[Replica], leader: int, kept: ModelState | None) -> tuple[jobs.Job, Circuit]:
+    """The best circuit, and what it was to learn."""
+    if kept is None:
+        return members[leader].job, members[leader].circuit
+    # The best of the run may be an earlier circuit, of another model than the one that stands best now.
+    return next(each.job for each in members if each.seed == kept.config.seed), kept.circuit
+
+
+def pictures(engine: Engine, members: Sequence[Replica], leader: int, kept: ModelState | None) -> dict[str, bytes]:
+    """By file the film of the best model, on its first probe, and the curves of all."""
+    job, circuit = _shown(members, leader, kept)
     damage = job.damage_of_probes(1)
     states = engine.rollout(circuit, job.probes[:1], job.config.task.steps, "hard", job.probe_masks, damage)
     visible = states[:, 0, ..., : job.config.task.loss_channels].astype(np.uint8)
-    folder.write("rollout.gif", film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood))
+    film_gif = film.animation(plots.colors(visible), "gif", neighbourhood=circuit.neighbourhood)
+    best, config = members[leader], members[leader].job.config
     if len(members) == 1:
-        folder.write("loss.png", plots.loss_png(best.metrics, job.config, f"{job.config.name}, seed {best.seed}"))
-        return
-    title = f"{job.config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {best.seed}"
-    folder.write("loss.png", plots.population_png([each.metrics for each in members], leader, job.config, title))
+        curves = plots.loss_png(best.metrics, config, f"{config.name}, seed {best.seed}")
+    else:
+        title = f"{config.name}, seeds {members[0].seed} to {members[-1].seed}, the best: {best.seed}"
+        curves = plots.population_png([each.metrics for each in members], leader, config, title)
+    return {"rollout.gif": film_gif, "loss.png": curves}
 
 
 def draw(folder: RunFolder, engine: Engine, own: OwnTask, best: ModelState) -> None:

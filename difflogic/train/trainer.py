@@ -19,20 +19,21 @@ from difflogic.config.dataset import Dataset
 from difflogic.config.own_task import OwnTask, Task
 from difflogic.config.schema import Config
 from difflogic.devices import cost
-from difflogic.devices.open import Placement
+from difflogic.devices.open import Placement, place_hard
 from difflogic.devices.race import Candidate
 from difflogic.engine import memory
 from difflogic.engine.api import Engine, EngineInfo, describe_engine
 from difflogic.engine.job import TrainState
 from difflogic.errors import ConfigError, FaultyTaskError, RunFolderError, UsageError
+from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
-from difflogic.runs import checkpoint, manifest, plots
+from difflogic.runs import checkpoint, chosen, manifest, plots
 from difflogic.runs import folder as folders
 from difflogic.runs.checkpoint import ModelState
 from difflogic.runs.folder import RunFolder
 from difflogic.runs.journal import Row, read_rows
 from difflogic.runs.summary import summarise
-from difflogic.train import results, start
+from difflogic.train import live, results, start
 from difflogic.train.observer import Beginning, Observer
 from difflogic.train.replica import Replica, best_of
 from difflogic.train.session import Accept, Finish, GiveUp, Session
@@ -78,6 +79,17 @@ class Run:
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else f"in {self.path}"
         return f"<Run of {self.config.name}, seed {self.config.seed}, {where}: {self.summary.splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the film of the best circuit, the curves, and the result in words."""
+        engine = place_hard(self.engine).engine
+        pictures = results.pictures(engine, self.members, self.leader, self.kept)
+        return live.in_html(pictures, self.summary)
+
+    @property
+    def netlist(self) -> CellNetlist:
+        """The hard gates of `circuit`, which know what of them is the picture, and the grid that they live on."""
+        return CellNetlist.of_run(self.circuit, self.config)
 
     @property
     def best(self) -> Replica:
@@ -164,7 +176,7 @@ class Trainer:
         config = self.config if epochs is None else self.config.with_(train={"epochs": epochs})
         if log_interval < 1:
             raise ConfigError(f"log_interval must be a whole number of at least 1, got {log_interval}.")
-        observer = observer or Observer()
+        observer = observer or live.observer(self.placement.engine)
         if resume is not None:
             _check_alone(out, init_from, population)
             opened = self._resumed(config, Path(resume), stop_when_solved, observer)
@@ -310,8 +322,12 @@ class Trainer:
             observer.noticed(f"{error} The run is complete without them.")
 
 
-def load(folder: Path) -> Run:
-    """The run in a folder, as it was left. Raises CheckpointError, and RunFolderError where a part of it is missing."""
+def load_run(folder: Path | str) -> Run:
+    """The run in a folder, as it was left; of attempts the best one's.
+
+    Raises CheckpointError, and RunFolderError where a part of it is missing.
+    """
+    folder = chosen.run_folder(Path(folder))
     found, record = checkpoint.read(folder), manifest.read(folder)
     engine = manifest.last_engine(record)
     try:

@@ -11,7 +11,7 @@ import pytest
 from difflogic.circuits import rle
 from difflogic.circuits.export import golly
 from difflogic.circuits.export.text import text_of
-from difflogic.circuits.synthesis.pipeline import run_pipeline
+from difflogic.circuits.synthesis.pipeline import simplify
 from difflogic.config.model import ModelConfig, NetworkConfig
 from difflogic.config.schema import Config
 from difflogic.core.wiring import NEIGHBOURHOODS
@@ -95,7 +95,7 @@ def test_no_step_of_its_life_reads_beyond(neighbourhood: str, periodic: bool) ->
     run = Trainer(config, ReferenceEngine()).run()
     netlist = CellNetlist.of_run(run.circuit, config)
     assert netlist.neighbourhood == neighbourhood
-    found = run_pipeline(netlist, to_start=True, task=config)
+    found = simplify(netlist, to_start=True, task=config)
     assert found.pruned is not None
     for each in (netlist, found.found.netlist, found.reachable.netlist, found.pruned.netlist):
         again = netlist_json.from_json(netlist_json.to_json(each))
@@ -114,7 +114,7 @@ def test_what_only_looks_the_same_is_not_read_instead() -> None:
     xor = CellNetlist.build(
         2, True, [6, 1], [(3, 5), (18, 12)], [19, 13], scenario=Scenario.of(config), neighbourhood="line"
     )
-    found = run_pipeline(xor, task=config).netlist
+    found = simplify(xor, task=config).netlist
     assert cells(found) <= {3, 4, 5}
 
 

@@ -155,7 +155,7 @@ def test_what_goes_on_until_it_is_solved_survives_its_worker(store, unsolved):
     assert (done.status, done.attempts, done.solved, done.attempt) == ("done", 1, 0, 1)
     assert (done.hard_loss, done.compared) == (
         record.attempts[0].wrong,
-        trainer.load(unsolved / "attempt-1").best.job.values,
+        trainer.load_run(unsolved / "attempt-1").best.job.values,
     )
     assert attempts.read(store.job_folder(job).whole) == record
     assert [each.epoch for each in record.attempts] == [400, 400, 200]

@@ -17,7 +17,7 @@ from difflogic.model import netlist_json
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.runs import checkpoint, chosen
 from difflogic.train.observer import Observer
-from difflogic.train.trainer import Run, Trainer, load
+from difflogic.train.trainer import Run, Trainer, load_run
 from tests.train.scripted import Scripted
 
 
@@ -70,7 +70,7 @@ def test_the_result_is_the_best(config: Config, tmp_path: Path) -> None:
     assert np.array_equal(run.circuit.flat_logits(), best.circuit.flat_logits())
     text = netlist_json.to_json(CellNetlist.of_run(best.circuit, best.config))
     assert (run.path / "circuit.json").read_text() == text
-    assert np.array_equal(load(run.path).circuit.flat_logits(), run.circuit.flat_logits())
+    assert np.array_equal(load_run(run.path).circuit.flat_logits(), run.circuit.flat_logits())
 
 
 def test_a_best_that_is_ahead_of_the_checkpoint_is_dropped(config: Config, engine: Engine, run: Run) -> None:

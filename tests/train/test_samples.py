@@ -45,7 +45,7 @@ def test_a_run_goes_on_from_its_folder_alone(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "parts") == rows_of(tmp_path / "whole")
     one, two = (member.job.held_out for member in whole.members)
     assert one is two
-    assert trainer.load(tmp_path / "whole").config == CONFIG
+    assert trainer.load_run(tmp_path / "whole").config == CONFIG
     assert "on all 4 samples that were held out" in whole.summary
 
 

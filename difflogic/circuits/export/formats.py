@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import overload
 
-from difflogic.circuits.export.text import Files, identifier
+from difflogic.circuits.export.text import Files, identifier, text_of, write
 from difflogic.circuits.synthesis import controller, simplify
 from difflogic.circuits.synthesis.prove import Equivalence, prove
 from difflogic.errors import CircuitError, ExportError
 from difflogic.model.cell_netlist import CellNetlist
+from difflogic.model.circuit import Circuit
 from difflogic.model.controller import Controller
 
 Exported = CellNetlist | Controller
@@ -62,13 +64,27 @@ FORMATS = {
 }
 
 
-def export(netlist: Exported, name: str, form: str) -> Files:
-    """The files of a format, the same bytes for the same circuit. `name` may be any text.
+def export(netlist: Exported, name: str, form: str, out: Path | str | None = None) -> Files:
+    """The files of a format, the same bytes for the same circuit, and written to the folder `out` where one is given.
 
-    Raises CircuitError where the format cannot hold the circuit.
+        formats.export(run.netlist, "board", "c", "exports")
+
+    `name` may be any text. Raises CircuitError where the format cannot hold the circuit, UsageError where a file with
+    another content is in `out`.
     """
     files: Files = _module(netlist, form).export(written(netlist, form), identifier(name))
+    if out is not None:
+        write(files, Path(out))
     return files
+
+
+def page(circuit: object) -> str | None:
+    """The page on which a circuit lives; None of a layer without perception, which does not."""
+    if isinstance(circuit, Circuit):
+        circuit = CellNetlist.from_circuit(circuit) if circuit.perceive else None
+    if not isinstance(circuit, CellNetlist | Controller):
+        return None
+    return text_of(export(circuit, "circuit", "html"), "circuit.html")
 
 
 def _module(netlist: Exported, form: str) -> ModuleType:

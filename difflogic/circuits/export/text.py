@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
+from importlib import resources
+from pathlib import Path
 
 import difflogic
 from difflogic.errors import ExportError
@@ -11,6 +12,7 @@ from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.controller import Controller
 from difflogic.model.netlist import Netlist
 from difflogic.model.straight_line import expression, lines
+from difflogic.system.files import Output
 
 Files = dict[str, str | bytes]
 """A format's files by name."""
@@ -20,7 +22,7 @@ MAX_NAME = 60
 
 _DEVICE = re.compile(r"con|prn|aux|nul|com\d|lpt\d", re.IGNORECASE)
 _MARK = re.compile(r"@([A-Z_]+)@")
-_TEMPLATES = files(__package__) / "templates"
+_TEMPLATES = resources.files(__package__) / "templates"
 
 
 def identifier(name: str) -> str:
@@ -33,6 +35,24 @@ def identifier(name: str) -> str:
     if not word or not word[0].isalpha() or _DEVICE.fullmatch(word):
         word = f"circuit_{word}".rstrip("_")
     return word[:MAX_NAME].rstrip("_")
+
+
+def write(files: Files, out: Path, force: bool = False) -> None:
+    """All files or, where one is there with another content and `force` is not set, none.
+
+    Raises UsageError, DifflogicError and OSError.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
+    # A file with the same content may stay, so that the same export can be made twice without `force`. Every file is
+    # checked before the first is written.
+    outputs = {Output(path, force or _holds(path, content)): content for path, content in contents.items()}
+    for output, content in outputs.items():
+        output.write(content)
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return path.is_file() and path.read_bytes() == content
 
 
 def text_of(files: Files, file: str) -> str:

@@ -37,6 +37,9 @@ class LoadedCircuit:
 
     __repr__ = brief
 
+    def _repr_html_(self) -> str | None:
+        return self.netlist._repr_html_()
+
     @property
     def task(self) -> Config:
         """The configuration that it was trained by. Raises UsageError where the circuit is no run."""
@@ -50,12 +53,12 @@ class LoadedCircuit:
         return None if self.circuit is None else active_gates(self.circuit.flat_logits())
 
 
-def load(path: Path, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
+def load(path: Path | str, periodic: bool | None = None, visible: int | None = None) -> LoadedCircuit:
     """The circuit of a run, its best one, or of a file; `periodic` and `visible`, where given, go before what it says.
 
     Raises CircuitError and CheckpointError.
     """
-    source = _load(path)
+    source = _load(Path(path))
     netlist = source.netlist
     if visible is not None and not 1 <= visible <= netlist.channels:
         raise CircuitError(f"A circuit shows 1 to {netlist.channels} of its channels, not {visible}.")

@@ -63,7 +63,7 @@ class PipelineResult:
         }
 
 
-def run_pipeline(
+def simplify(
     netlist: CellNetlist, to_start: bool = False, task: Config | None = None, on_pass: OnPass = silent
 ) -> PipelineResult:
     """Simplify, so that nothing changes; `to_start`: from its own start on; `task`: in the trained behaviour alone.

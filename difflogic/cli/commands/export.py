@@ -10,7 +10,6 @@ import click
 
 from difflogic.cli.options import circuit_options, force_option, forced, tell_choice
 from difflogic.errors import CircuitError, DifflogicError, UsageError
-from difflogic.system.files import Output
 
 if TYPE_CHECKING:
     from difflogic.circuits.export.formats import Exported
@@ -145,6 +144,7 @@ def _name_of(path: Path) -> str:
 def _exported(netlist: Exported, name: str, form: str, out: Path, may_fail: bool) -> Files:
     """The files as they are written; none where the format cannot hold the circuit, which `may_fail` lets pass."""
     from difflogic.circuits.export import formats
+    from difflogic.circuits.export.text import write
 
     try:
         files = formats.export(netlist, name, form)
@@ -154,24 +154,9 @@ def _exported(netlist: Exported, name: str, form: str, out: Path, may_fail: bool
             raise
         click.echo(f"{form}: left out. {error}")
         return {}
-    _write(files, out)
+    write(files, out, forced())
     click.echo(f"{form}: {', '.join(str(out / file) for file in files)}")
     return files
-
-
-def _write(files: Files, out: Path) -> None:
-    """All files or, where one is there with another content, none. Raises DifflogicError and OSError."""
-    out.mkdir(parents=True, exist_ok=True)
-    contents = {out / file: text if isinstance(text, bytes) else text.encode() for file, text in files.items()}
-    # A file with the same content may stay, so that the same export can be made twice without --force. Every file is
-    # checked before the first is written.
-    outputs = {Output(path, forced() or _holds(path, content)): content for path, content in contents.items()}
-    for output, content in outputs.items():
-        output.write(content)
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return path.is_file() and path.read_bytes() == content
 
 
 def _proved(netlist: Exported, name: str, form: str, files: Files) -> bool:

@@ -56,14 +56,14 @@ def command(
     Example: difflogic simplify runs/NAME -o small.json
     """
     from difflogic.circuits.readers import source
-    from difflogic.circuits.synthesis.pipeline import run_pipeline
+    from difflogic.circuits.synthesis.pipeline import simplify
 
     if (controller := source.controller(circuit)) is not None:
         return policy_runs.simplify(controller, to_task, out, as_json)
     loaded = source.load(circuit, periodic, visible)
     tell_choice(loaded.told)
     task = loaded.task if to_task else None
-    result = run_pipeline(loaded.netlist, from_start, task, ignored if as_json else passes.show)
+    result = simplify(loaded.netlist, from_start, task, ignored if as_json else passes.show)
     if out is not None:
         from difflogic.model import netlist_json
 

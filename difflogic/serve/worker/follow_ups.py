@@ -59,7 +59,7 @@ def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
     from difflogic.circuits.export import formats
     from difflogic.circuits.readers import source
     from difflogic.circuits.synthesis.convert import gate_count
-    from difflogic.circuits.synthesis.pipeline import run_pipeline
+    from difflogic.circuits.synthesis.pipeline import simplify
     from difflogic.model import netlist_json
 
     to_start, to_task = bool(job.options.get("from_start")), bool(job.options.get("task"))
@@ -68,7 +68,7 @@ def _simplify(job: JobRecord, given: Path, out: Path) -> Result:
 
         return _written(out, agent_follow_ups.simplify(job.name, controller, to_task))
     circuit = source.load(given)
-    found = run_pipeline(circuit.netlist, to_start, circuit.task if to_task else None)
+    found = simplify(circuit.netlist, to_start, circuit.task if to_task else None)
     report = found.report(circuit.kind, circuit.paper_gates)
     _write(out / CIRCUIT, netlist_json.to_json(found.netlist))
     _write(out / "simplify.json", json.dumps(report) + "\n")

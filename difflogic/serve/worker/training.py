@@ -114,7 +114,7 @@ def _outcome_of_attempts(path: Path, out_of_time: bool = False) -> TrainingOutco
     # The job becomes what its best attempt is: its epochs, files and rows are those that are shown from now on.
     best = made[record.best]
     summary = {"attempt": best.number, "epochs": best.epochs, "saved_epoch": best.epoch}
-    standing = _final_progress(trainer.load(path / best.folder))
+    standing = _final_progress(trainer.load_run(path / best.folder))
     # Until it is solved means that the test of success was passed, and not that its probes are right.
     solved = {} if record.restarts is not None else {"solved": int(best.status == "solved")}
     return TrainingOutcome(False, summary | standing | solved | {"result": result_of_attempts(record)})

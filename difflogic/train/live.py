@@ -1,0 +1,106 @@
+"""Training as a notebook shows it: one display, with a bar, the automaton as it is now, and the curves.
+
+IPython is used only where it runs already, in the kernel of a notebook.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib
+import io
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from difflogic.engine.api import Engine
+from difflogic.train import results
+from difflogic.train.observer import Beginning, Observer
+from difflogic.train.replica import Replica, best_of
+
+FRAME_S = 0.5
+"""The least seconds between two changes of the display."""
+SHARE = 0.05
+"""The part of the time that making pictures may take."""
+
+
+def observer(engine: Engine) -> Observer:
+    """Of a training for which nobody named one: a display in a notebook, elsewhere one that is silent."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return Observer() if getattr(shell, "kernel", None) is None else LiveDisplay(engine)
+
+
+def in_html(pictures: Mapping[str, bytes], text: str) -> str:
+    """Pictures by file, inside the HTML, and text below them."""
+    images = [
+        f'<img alt="{name}" style="display: block; max-width: 100%" '
+        f'src="data:image/{name.rpartition(".")[2]};base64,{base64.b64encode(data).decode()}">'
+        for name, data in pictures.items()
+    ]
+    return f"{''.join(images)}<pre>{html.escape(text)}</pre>"
+
+
+class LiveDisplay(Observer):
+    """Draws in the output of the cell that trains; `engine` rolls the automaton out."""
+
+    def __init__(self, engine: Engine) -> None:
+        from rich import progress
+        from rich.console import Console
+
+        self._engine, self._ipython = engine, importlib.import_module("IPython.display")
+        self._handle: Any = None
+        self._pictures = ""
+        self._members: Sequence[Replica] = ()
+        self._next_text = self._next_pictures = 0.0
+        # Rich's own display in a notebook needs ipywidgets: the bar is drawn into the one display instead.
+        self._console = Console(file=io.StringIO(), record=True, width=80, force_jupyter=False)
+        columns = progress.MofNCompleteColumn(), progress.BarColumn(), progress.TimeRemainingColumn()
+        self._bar = progress.Progress("epoch", *columns, "left", console=self._console, auto_refresh=False)
+
+    def began(self, beginning: Beginning) -> None:
+        # An attempt begins anew, and so does its bar.
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+        self._task = self._bar.add_task("", total=beginning.config.train.epochs, completed=beginning.epoch)
+        self._show()
+
+    def advanced(self, epoch: int) -> None:
+        self._bar.update(self._task, completed=epoch)
+        if time.monotonic() >= self._next_text:
+            self._show()
+
+    def wants_states(self) -> bool:
+        return time.monotonic() >= self._next_pictures
+
+    def shown(self, members: Sequence[Replica]) -> None:
+        self._draw(members)
+
+    def judged(self, members: Sequence[Replica]) -> None:
+        self._members = members
+        if self.wants_states():
+            self._draw(members)
+
+    def ending(self) -> None:
+        if self._members:
+            self._draw(self._members)
+
+    def noticed(self, text: str) -> None:
+        self._ipython.display(text)
+
+    def _draw(self, members: Sequence[Replica]) -> None:
+        began = time.monotonic()
+        self._pictures = in_html(results.pictures(self._engine, members, best_of(members), None), "")
+        self._show()
+        now = time.monotonic()
+        self._next_pictures = now + max(FRAME_S, (now - began) / SHARE)
+
+    def _show(self) -> None:
+        self._console.print(self._bar.get_renderable())
+        bar = self._console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        shown = self._ipython.HTML(bar + self._pictures)
+        if self._handle is None:
+            self._handle = self._ipython.display(shown, display_id=True)
+        else:
+            self._handle.update(shown)
+        self._next_text = time.monotonic() + FRAME_S
