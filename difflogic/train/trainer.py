@@ -19,7 +19,7 @@ from difflogic.config.dataset import Dataset
 from difflogic.config.own_task import OwnTask, Task
 from difflogic.config.schema import Config
 from difflogic.devices import cost
-from difflogic.devices.open import Placement, place_hard
+from difflogic.devices.open import Placement
 from difflogic.devices.race import Candidate
 from difflogic.engine import memory
 from difflogic.engine.api import Engine, EngineInfo, describe_engine
@@ -27,6 +27,7 @@ from difflogic.engine.job import TrainState
 from difflogic.errors import ConfigError, FaultyTaskError, RunFolderError, UsageError
 from difflogic.model.cell_netlist import CellNetlist
 from difflogic.model.circuit import Circuit
+from difflogic.reference.engine import ReferenceEngine
 from difflogic.runs import checkpoint, chosen, manifest, plots
 from difflogic.runs import folder as folders
 from difflogic.runs.checkpoint import ModelState
@@ -82,8 +83,8 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the film of the best circuit, the curves, and the result in words."""
-        engine = place_hard(self.engine).engine
-        pictures = results.pictures(engine, self.members, self.leader, self.kept)
+        # Hard rollouts are the same on every engine, and this one needs no device and no compiler.
+        pictures = results.pictures(ReferenceEngine(), self.members, self.leader, self.kept)
         return live.in_html(pictures, self.summary)
 
     @property
