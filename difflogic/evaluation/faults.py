@@ -77,6 +77,7 @@ def _of_gates(context: EvaluationContext, most: int) -> Measure | None:
     circuit = context.trained.circuit
     if context.config.task.target not in DRAWN:
         return None
+    most = min(most, circuit.gates)  # more cannot be stuck
     counts = sorted({round(most / 2**n) for n in range(POINTS)} - {0})
     found = {0.0: _accuracy(context, circuit)}
     for count in counts:

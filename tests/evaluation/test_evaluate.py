@@ -341,6 +341,8 @@ def test_a_picture_that_stays_has_every_fault_in_it(tmp_path):
     assert values == sorted(values, reverse=True)
     assert (gates_.values["0"], list(gates_.values)) == (1, ["0", "1", "2"])
     assert single.values == {}, "there is no gate in a wire"
+    too_many = next(iter(FaultTests(stuck_gates=10**6)))(context)
+    assert int([*too_many.values][-1]) == trained.circuit.gates
 
 
 def test_each_gate_of_the_published_circuit_is_stuck_once(tmp_path):
