@@ -138,7 +138,7 @@ class Dataset:
     @property
     def targets(self) -> npt.NDArray[np.float32]:
         """`[J, N, H, W, C_out]`: `y` as engines compare it, IGNORED where a value does not count."""
-        return np.where(self.y < 0, IGNORED, self.y).astype(np.float32).swapaxes(0, 1)
+        return np.where(self.y < 0, np.float32(IGNORED), self.y).swapaxes(0, 1)
 
     def contradiction(self, periodic: bool, neighbourhood: str = "moore") -> str:
         """Where what cells see does not decide what they become in one step, in words; empty where it does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -215,7 +216,7 @@ class Job:
             raise DataError("The targets of a rule or of samples follow from the starts.")
         return self.target
 
-    @property
+    @cached_property  # all probes are looked through for it, and each evaluation asks
     def values(self) -> int:
         """Values that one hard evaluation compares: of each probe those that count, after each judged step."""
         targets = self.probe_targets
