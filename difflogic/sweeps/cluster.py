@@ -30,7 +30,7 @@ from difflogic.sweeps import trial
 from difflogic.sweeps.local import folder_of
 from difflogic.sweeps.trial import Outcome, Task
 from difflogic.system.cluster import connect
-from difflogic.system.files import TEMPORARY
+from difflogic.system.files import TEMPORARY, replace_folder
 from difflogic.train.signals import Stop
 
 ADAPTER = "adapter"
@@ -107,8 +107,7 @@ class Home:
         made = place.with_name(place.name + TEMPORARY)
         shutil.rmtree(made, ignore_errors=True)
         unpack(packed, made)
-        shutil.rmtree(place, ignore_errors=True)
-        made.rename(place)
+        replace_folder(made, place)
 
     def kept(self, number: int) -> bytes | None:
         """What a trial left."""

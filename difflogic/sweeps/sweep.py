@@ -9,7 +9,7 @@ Processes are begun for it, so a script calls it below `if __name__ == "__main__
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +87,13 @@ def conduct(
         who: Workers = LocalWorkers(local.places(devices, workers))
     else:
         who = RayWorkers(address or None, _of_ray(devices, workers))
-    with (
-        StopSignals() if stop is None else nullcontext(stop) as asked,
-        opened(described, folder, trials) as (found, out),
-    ):
-        done = Course(found, out, who, observer or SweepObserver()).go(asked)
+    with StopSignals() if stop is None else nullcontext(stop) as asked, ExitStack() as stack:
+        try:
+            course = Course(*stack.enter_context(opened(described, folder, trials)), who, observer or SweepObserver())
+        except BaseException:
+            who.close(at_once=True)
+            raise
+        done = course.go(asked)
         table.write(done)
         return done
 

@@ -110,9 +110,7 @@ def _write_parquet(path: Path, rows: Sequence[Row]) -> None:
 
 def _copy_best(path: Path, folder: str) -> None:
     """Whole or not at all: the copy is made beside its place."""
-    made, place = path / f"{BEST}{files.TEMPORARY}", path / BEST
-    for each in (made, place):
-        if each.exists():
-            shutil.rmtree(each)
+    made = path / f"{BEST}{files.TEMPORARY}"
+    shutil.rmtree(made, ignore_errors=True)
     shutil.copytree(path / folder, made, ignore=shutil.ignore_patterns(".lock"))
-    made.rename(place)
+    files.replace_folder(made, path / BEST)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -48,6 +49,16 @@ def write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def replace_folder(made: Path, place: Path) -> None:
+    """Put a finished folder in its place; what was there goes only when the new one is there. Raises OSError."""
+    old = place.with_name(f"{place.name}.old{TEMPORARY}")
+    shutil.rmtree(old, ignore_errors=True)
+    if place.exists():
+        place.rename(old)
+    made.rename(place)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def quoted(path: Path) -> str:

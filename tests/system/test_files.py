@@ -6,11 +6,12 @@ import os
 import stat
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from difflogic.errors import DifflogicError, UsageError
-from difflogic.system.files import Output
+from difflogic.system.files import Output, replace_folder
 
 
 def test_a_new_file(tmp_path: Path) -> None:
@@ -142,3 +143,18 @@ def test_a_dash_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="'-' names no file here"):
         Output(Path("-"))
+
+
+def test_a_folder_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there is there still when the new one cannot be put in its place."""
+    made, place = tmp_path / "made", tmp_path / "place"
+    for folder in (made, place):
+        folder.mkdir()
+        (folder / "file").write_text(folder.name)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", Mock(side_effect=OSError("busy")))
+        with pytest.raises(OSError, match="busy"):
+            replace_folder(made, place)
+    assert (place / "file").read_text() == "place"
+    replace_folder(made, place)
+    assert [(place / "file").read_text(), *(each.name for each in tmp_path.iterdir())] == ["made", "place"]
